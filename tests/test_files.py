@@ -26,7 +26,10 @@ def test_what_fails_leaves_the_file_as_it_was_and_no_draft(tmp_path: Path) -> No
         draft.write_text("half", encoding="utf-8")
         raise ZeroDivisionError
     assert path.read_text(encoding="utf-8") == "before" and names(tmp_path) == {"said.txt"}
-    with pytest.raises(DataError, match=r"said.txt cannot be written \(.*has free space"), whole(path) as draft:
+    with (
+        pytest.raises(DataError, match=r"said.txt cannot be written: the disk is full .*Free some space"),
+        whole(path) as draft,
+    ):
         raise OSError(28, "No space left on device")
     assert path.read_text(encoding="utf-8") == "before" and names(tmp_path) == {"said.txt"}
 
@@ -51,7 +54,7 @@ def test_where_no_file_can_be_is_said(tmp_path: Path) -> None:
 def test_lines_for_which_there_is_no_space_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").symlink_to("/dev/full")
     with (
-        pytest.raises(DataError, match=r"rows.jsonl cannot be written \(.*No space left.*to resume"),
+        pytest.raises(DataError, match=r"rows.jsonl cannot be written: the disk is full.*No space left.*to resume"),
         growing(tmp_path / "rows.jsonl") as add,
     ):
         add({"at": 1})

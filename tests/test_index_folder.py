@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
 import re
 import shutil
 import sqlite3
@@ -53,6 +54,34 @@ def test_a_with_block_closes_the_index_and_what_is_asked_of_it_then_says_so(tmp_
             late()
     with Index.open(tmp_path / "i", encoder=HashEncoder()) as again:
         assert again.ask(QUESTION).answer.citations
+
+
+def test_a_closed_index_claims_no_damage_and_an_index_pickles_as_its_path(tmp_path: Path) -> None:
+    index = make(tmp_path / "index")
+    index.close()
+    with pytest.raises(StoreError, match="was closed"):
+        index.verify()
+    data = pickle.dumps(index)
+    assert len(data) < 1_000
+    with pickle.loads(data) as copy:
+        assert (copy.path, copy.documents, copy.verify()) == (index.path.absolute(), len(CORPUS), [])
+
+
+@pytest.mark.parametrize("wrong", [None, "a", 1.5, True, 0])
+def test_a_wrong_number_of_threads_or_list_is_named(wrong: Any) -> None:
+    index = corpus_index()
+    with pytest.raises(OptionError, match=f"threads is {wrong!r}"):
+        index.ask_many(["Where?"], threads=wrong)
+    with pytest.raises(OptionError, match="is not a list of questions"):
+        index.retrieve_many(wrong)
+    with pytest.raises(OptionError, match="is not the id of a document"):
+        index.remove([wrong, 5])
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"x", [None], {}, {"text": 5}, object()])
+def test_what_is_no_document_is_refused_by_name(wrong: Any) -> None:
+    with pytest.raises(OptionError, match="document"):
+        corpus_index().add(wrong)
 
 
 def content(index: Index) -> object:
@@ -667,7 +696,7 @@ def test_a_row_that_takes_the_place_of_a_file_is_no_file_any_more(tmp_path: Path
 
 def test_only_a_closed_store_is_said_to_be_closed(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
-    with pytest.raises(StoreError, match=r"index\.sqlite cannot be read \(.*binding"):
+    with pytest.raises(StoreError, match=r"index\.sqlite cannot be read: .*binding"):
         index._store._read("SELECT ?, ?", (1,))
     index.close()
     with pytest.raises(StoreError, match="was closed"):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -19,6 +20,7 @@ from graphwright.index.extraction import Extraction
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.merge import MergedChunks
 from graphwright.index.snapshot import Snapshot
+from graphwright.kernels.mapped_type import MappedType
 from graphwright.learn import Checkpoint, load_retriever
 from graphwright.learn.retriever import Retriever
 from graphwright.models import HashEncoder
@@ -125,7 +127,10 @@ def chunk_columns_of(
     refers = {name: terminate(others) for name, others in (links or {}).items()}
     return ChunkColumns.of(
         [
-            (at, name, title, refers.get(name, b""), 0, 0, len(text), text.encode(), *ChunkRecord.of(title, text, made))
+            (
+                *(at, name, title, refers.get(name, b""), b"", 0, 0, len(text), text.encode(), ""),
+                *ChunkRecord.of(title, text, made),
+            )
             for at, (name, title, text, made) in enumerate(docs)
         ]
     )
@@ -204,3 +209,8 @@ class WordReader:
         asked = set(words(question))
         texts = [passages[at].text[start:end] for at, start, end in sentences]
         return np.array([(0.1 + len(asked & set(words(text)))) / (1 + len(asked)) for text in texts], np.float32)
+
+
+def plain_signatures(function: Any) -> list[Any]:
+    """Return the signatures that a kernel was compiled for, without those of mapped arrays."""
+    return [found for found in function.signatures if not any(isinstance(kind, MappedType) for kind in found)]

@@ -13,6 +13,8 @@
 Every message names the requested value, the finding, and the remedy.
 """
 
+import errno
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,6 +28,8 @@ __all__ = [
     "LLMResponseError",
     "ReplyCutError",
     "StoreError",
+    "cause_of",
+    "explained",
     "meant",
 ]
 
@@ -84,3 +88,76 @@ def meant(name: object, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(name), names, 1)
     near = near or difflib.get_close_matches(str(name).lower(), names, 1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+_SPACE = "Free some space, then run the same command again."
+_CAUSES: dict[int, tuple[str, str]] = {
+    errno.EMFILE: (
+        "this process has too many files open",
+        "Close indexes that are not used, or raise the limit (ulimit -n), then try again.",
+    ),
+    errno.ENFILE: ("the system has too many files open", "Close other programs, then try again."),
+    errno.ENOSPC: ("the disk is full", _SPACE),
+    errno.EDQUOT: ("the disk quota is used up", _SPACE),
+    errno.EFBIG: ("the file is larger than the file system or a limit allows", "Use another disk, or raise the limit."),
+    errno.EIO: ("reading or writing failed", "Check the disk, its free space, and limits on the size of files."),
+    errno.EACCES: ("the permission is missing", "Correct the permissions, or choose a folder that can be written."),
+    errno.EPERM: ("the permission is missing", "Correct the permissions, or choose a folder that can be written."),
+    errno.EROFS: ("it is read-only", "Correct the permissions, or choose a folder that can be written."),
+    errno.ENOMEM: ("the memory is used up", "Close other programs, or raise the limit of memory, then try again."),
+    errno.ESTALE: ("the network file system has lost the file", "Mount it again, then try again."),
+    errno.EBUSY: ("another process is indexing into it", "Wait for the other to finish, then try again."),
+}
+# Result codes of SQLite, by the number of the same cause; an extended code comes before the one that it extends.
+_SQLITE = {
+    "SQLITE_FULL": errno.ENOSPC,
+    "SQLITE_IOERR_NOMEM": errno.ENOMEM,
+    "SQLITE_IOERR": errno.EIO,
+    "SQLITE_NOMEM": errno.ENOMEM,
+    "SQLITE_BUSY": errno.EBUSY,
+    "SQLITE_LOCKED": errno.EBUSY,
+    "SQLITE_READONLY": errno.EROFS,
+    "SQLITE_PERM": errno.EACCES,
+}
+
+
+def cause_of(error: BaseException) -> int:
+    """Return the errno of the cause for which the system refused a file, 0 if it did not refuse.
+
+    Errors of OSError, MemoryError and sqlite3 are told apart. A file that is missing, and contents that cannot be read,
+    are no refusal.
+
+    >>> errno.errorcode[cause_of(OSError(errno.ENOSPC, ""))], cause_of(FileNotFoundError(errno.ENOENT, ""))
+    ('ENOSPC', 0)
+    """
+    if isinstance(error, MemoryError):
+        return errno.ENOMEM
+    if code := getattr(error, "sqlite_errorname", None):
+        if code.startswith("SQLITE_CANTOPEN"):
+            return _refused_descriptor()
+        return next((number for name, number in _SQLITE.items() if code.startswith(name)), 0)
+    number = error.errno if isinstance(error, OSError) else None
+    return number if number in _CAUSES else 0
+
+
+def _refused_descriptor() -> int:
+    """Return EMFILE or ENFILE if no further file can be opened now, else 0: SQLite does not say why it could not."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno or 0
+    return 0
+
+
+def explained(error: BaseException, otherwise: str) -> str:
+    """Return the reason of a failed access to a file, and what to do; `otherwise`: if the system did not refuse it.
+
+    >>> explained(OSError(errno.ENOSPC, "No space left on device"), "Build the index again.")
+    'the disk is full ([Errno 28] No space left on device). Free some space, then run the same command again.'
+    >>> explained(ValueError("no header"), "Build the index again.")
+    'no header. Build the index again.'
+    """
+    if number := cause_of(error):
+        reason, remedy = _CAUSES[number]
+        return f"{reason} ({error}). {remedy}"
+    return f"{error}. {otherwise}"

@@ -11,9 +11,11 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
-from graphwright.errors import DataError
+from graphwright.errors import DataError, explained
 
 __all__ = ["flush", "flush_folder", "growing", "remove_drafts", "scratch", "whole", "whole_lines", "write_text"]
+
+_CHECK = "Check that its folder exists and can be written."
 
 
 @contextmanager
@@ -46,9 +48,7 @@ def whole(path: Path | str) -> Iterator[Path]:
             flush(draft)
             os.replace(draft, place)
         except OSError as error:
-            raise DataError(
-                f"{path} cannot be written ({error}). Check that its folder exists, is writable, and has free space."
-            ) from error
+            raise DataError(f"{path} cannot be written: {explained(error, _CHECK)}") from error
 
 
 def write_text(path: Path | str, text: str) -> None:
@@ -82,16 +82,14 @@ def growing(path: Path) -> Iterator[Callable[[Any], None]]:
                 unwritten = unwritten[file.write(unwritten) :]
         except OSError as error:
             raise DataError(
-                f"{path} cannot be written ({error}). The lines written so far are kept. Free some space or change the "
-                f"permissions, then run the same command again to resume."
+                f"{path} cannot be written: {explained(error, _CHECK)} The lines written so far are kept: run the same "
+                f"command again to resume."
             ) from error
 
     try:
         file = path.open("a+b", buffering=0)
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be written ({error}). Change its permissions, or choose another path."
-        ) from error
+        raise DataError(f"{path} cannot be written: {explained(error, _CHECK)}") from error
     with file:
         _cut(file)
         yield add

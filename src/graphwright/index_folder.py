@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import inspect
 import json
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
 from graphwright.data.knowledge_graphs import Dump, dump_of
-from graphwright.errors import DataError, OptionError, StoreError, meant
-from graphwright.graph.columns import Listed
+from graphwright.errors import GraphwrightError, OptionError, StoreError, meant
+from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
-from graphwright.index.build import build_from_chunks, create_graph_index, create_index
+from graphwright.index.build import create_graph_index, create_index
 from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
-from graphwright.index.derived import Derived
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
-from graphwright.index.snapshot import Snapshot, open_snapshot
+from graphwright.index.reader import SnapshotReader
+from graphwright.index.snapshot import Snapshot
 from graphwright.index.store import Store
+from graphwright.index.verification import problems_of
 from graphwright.index.writer import Writer
 from graphwright.methods.registry import default_method, pipeline, retrieval_part
 from graphwright.models.cache import CachedEncoder
@@ -36,6 +37,8 @@ from graphwright.models.registry import EMBEDDED, cross_encoder_of, encoder_of, 
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
+from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
+from graphwright.text.places import Places
 
 __all__ = ["Changes", "Index"]
 
@@ -50,7 +53,6 @@ _MODELS: Mapping[str, Callable[[object], Any]] = {
 }
 _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
 _MAX_COMPARED = 5_000  # document ids that a wrong one is compared with
-_MAX_FILTERED = 16  # filtered snapshots that are kept in memory
 
 
 class Index:
@@ -83,9 +85,7 @@ class Index:
         mentions, rules or spacy:PIPELINE; by default the first with the embedded encoder, else the second.
         `settings`: of a new index. Raises StoreError if the folder cannot be opened or created.
         """
-        if not isinstance(path, str | Path):
-            raise OptionError(f"{path!r} is not a path. Give the folder of the index, such as 'my-index'.")
-        layout = IndexLayout(Path(path))
+        layout = IndexLayout(_path(path))
         if not layout.store.exists():
             layout = create_index(layout.path, encoder, settings or Settings())
             settings = None
@@ -94,11 +94,11 @@ class Index:
         self._store = Store(layout.store)
         self._encoder = encoder_of(encoder if encoder is not None else self._store.setting("encoder name") or EMBEDDED)
         self._extractor = extractor_of(extractor, self._encoder)
-        self._query_encoder = CachedEncoder(self._encoder)
-        self._opened: tuple[str, Snapshot] | None = None
-        self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
-        self._lock = threading.Lock()
+        self._reader = SnapshotReader(layout, self._store, CachedEncoder(self._encoder))
+        self._reported = -1  # the revision up to which changes are known to have succeeded
+        self._resumed = False
         self._closed = False
+        self._given: dict[str, Any] = {"encoder": encoder, "extractor": extractor}
         if self.encoder != self._encoder.id:
             name = self.encoder
             self.close()
@@ -110,6 +110,9 @@ class Index:
         if settings is not None and settings != (stored := self.settings):
             self.close()
             raise OptionError(f"{self.path} was created with {stored}, not {settings}. Use a new folder.")
+        layout.clean_creation()
+        if self._reader.interrupted():
+            self._resume()
 
     @classmethod
     def create(
@@ -127,7 +130,7 @@ class Index:
     @classmethod
     def open(cls, path: str | Path, *, encoder: GivenEncoder = None, extractor: Extractor | str | None = None) -> Index:
         """Open an index. Arguments as in `Index`; raises StoreError if there is none."""
-        folder = Path(path)
+        folder = _path(path)
         if not folder.is_dir():
             problem, into = "is not an index folder", str(folder)
             if folder.is_file():
@@ -168,7 +171,7 @@ class Index:
         'Drava'
         """
         spaces = None if embed is None else checked_spaces(embed)
-        files = [source] if isinstance(source, str | Path | Dump) else source
+        files: Any = source if isinstance(source, Graph | list | tuple) else [source]
         given = files if isinstance(files, Graph) else [f if isinstance(f, Dump) else dump_of(f) for f in files]
         if not isinstance(given, Graph) and not given:
             raise OptionError("give at least one file of triples to import.")
@@ -178,20 +181,12 @@ class Index:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The current snapshot; a newer one is opened when a writer has made it current."""
-        if self._closed:
-            raise StoreError(f"{self.path} was closed. Open the index again.")
-        with self._lock:
-            while True:
-                name = self._layout.current()
-                if self._opened is not None and self._opened[0] == name:
-                    return self._opened[1]
-                try:
-                    self._opened = name, open_snapshot(self.path / name, self._query_encoder)
-                except StoreError:
-                    # A writer may have replaced it between the two steps; then there is a newer one.
-                    if self._layout.current() == name:
-                        raise
+        """The current snapshot; a newer one is opened when a writer has made it current.
+
+        Documents that an interrupted change removed or replaced are not in it.
+        """
+        self._check_open()
+        return self._reader.snapshot()
 
     def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
         """Return the snapshot of an index with only the documents that pass a filter.
@@ -200,28 +195,7 @@ class Index:
         no share in document frequencies. It is built in memory at the first call, without encoding texts that have a
         vector. Raises DataError if no document passes.
         """
-        filter, whole = Filter.of(filter), self.snapshot
-        # Documents, metadata and revision of one moment: committed ones, and none that are being written.
-        with self._store.consistent() as store:
-            key = filter, store.revision
-            with self._lock:
-                if key in self._filtered:
-                    self._filtered[key] = self._filtered.pop(key)
-                    return self._filtered[key]
-            ids = [document for document, metadata in store.metadata().items() if filter.passes(document, metadata)]
-            if not ids:
-                names = sorted({name for metadata in store.metadata().values() for name in metadata})
-                raise DataError(
-                    f"{self.path} holds no document {filter}. Ids are paths from the folder that was read, or rows' "
-                    f"own ids; metadata has the names {', '.join(names[:20]) or '(none)'}."
-                )
-            columns, derived = store.columns(ids), Derived(store.derived())
-        part = build_from_chunks(columns, self.settings, self._query_encoder, known=whole, derived=derived)
-        with self._lock:
-            self._filtered[key] = part
-            if len(self._filtered) > _MAX_FILTERED:
-                del self._filtered[next(iter(self._filtered))]
-        return part
+        return self._reader.filtered(Filter.of(filter))
 
     @property
     def graph(self) -> Graph:
@@ -265,12 +239,15 @@ class Index:
         (`Changes.retained`, `Changes.unreadable`). Raises DataError for a folder that is missing or has no documents.
         """
         with self._write(progress, usage) as writer:
-            return writer.sync(Path(folder))
+            return writer.sync(_path(folder))
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
-        """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id."""
+        """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id.
+
+        An interrupted call can be repeated: documents that it has removed are not unknown.
+        """
         with self._write(progress, usage) as writer:
-            return writer.remove([ids] if isinstance(ids, str) else ids)
+            return writer.remove(_ids(ids))
 
     def reextract(
         self, ids: Sequence[str] | None = None, progress: Progress | None = None, *, usage: Usage | None = None
@@ -280,11 +257,11 @@ class Index:
         The texts are stored, so the files are not needed. After an interruption the next call continues.
         """
         with self._write(progress, usage) as writer:
-            return writer.reextract([ids] if isinstance(ids, str) else ids)
+            return writer.reextract(None if ids is None else _ids(ids))
 
     def chunks_to_reextract(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
         """Return the chunks that `reextract` would read, for an estimate."""
-        return [Excerpt(c.document, c.title, c.text) for c in self._writer().outdated(ids)]
+        return [chunk.excerpt for chunk in self._writer().outdated(ids)]
 
     def chunks_to_extract(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
         """Return the chunks that `add` would read, for an estimate; writes nothing."""
@@ -296,11 +273,12 @@ class Index:
         The store and all files are read, and the snapshot is compared with one that is built anew. `repair`: rebuild
         the snapshot if it has problems, and return those that are left.
         """
-        problems = self._writer().verify()
+        self._check_open()
+        problems = problems_of(self._layout, self._store, self._encoder)
         if repair and self.imported is None and any(problem.repairable for problem in problems):
             with self._write() as writer:
                 writer.rebuild()
-            problems = self._writer().verify()
+            problems = problems_of(self._layout, self._store, self._encoder)
         return problems
 
     def retrieve(
@@ -331,19 +309,51 @@ class Index:
         *,
         run: Run | None = None,
         deadline: float | None = None,
+        on_event: OnEvent | None = None,
         **options: Any,
     ) -> State:
         """Return the state with an answer and its citations. Arguments as in `retrieve`.
 
         `deadline`: seconds for all that is asked of a language model; by default there is no limit but that of each
         reply. After them no request is sent, a running one is cut, and the steps that are left are done without the
-        model, as their notes say; passages, usage and seconds of the other steps are kept.
+        model, as their notes say; passages, usage and seconds of the other steps are kept. `on_event`: called with each
+        Event of the answer, as in `stream`.
         """
+        run = Run() if run is None else run
+        cancel = run.cancel
         if deadline is not None:
-            run = Run() if run is None else run
-            run = replace(run, cancel=Deadline(deadline, run.cancel))
+            run = replace(run, cancel=Deadline(deadline, cancel))
         snapshot, operator = self._pipeline(method, **options)
-        return operator(start(question, snapshot.graph), run)
+        state = start(question, snapshot.graph)
+        if on_event is None:
+            return operator(state, run)
+        name = method if isinstance(method, str) else self.default_method if method is None else None
+        return Events(on_event, method=name, top_k=options.get("top_k"), cancel=cancel).answer(operator, state, run)
+
+    def stream(self, question: str | Question, method: Method | None = None, **options: Any) -> Iterator[Event]:
+        """Yield the events of an answer while it is made: steps, evidence, text, citations. Arguments as in `ask`.
+
+        The text of `token` events is provisional; the last event, `done`, has the verified answer. Closing the
+        generator cancels what runs.
+
+        >>> import tempfile; from graphwright.models.fake import HashEncoder
+        >>> index = Index(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
+        >>> _ = index.add([{"id": "graz", "title": "Graz", "text": "Graz lies on the Mur in Styria."}])
+        >>> events = list(index.stream("On which river does Graz lie?", "bm25"))
+        >>> [event.kind for event in events if event.kind != "trace"]
+        ['evidence', 'token', 'citation', 'usage', 'done']
+        """
+        return stream(self._reporting(question, method, options))
+
+    def stream_async(
+        self, question: str | Question, method: Method | None = None, **options: Any
+    ) -> AsyncIterator[Event]:
+        """Yield the events of `stream` in an event loop, which is not blocked: `async for event in …`."""
+        return stream_async(self._reporting(question, method, options))
+
+    async def ask_async(self, question: str | Question, method: Method | None = None, **options: Any) -> State:
+        """Return the state of `ask` without blocking the event loop. If the task is cancelled, so is what runs."""
+        return await cancellable(lambda run: self.ask(question, method, run=run, **options))
 
     def retrieve_many(
         self, questions: Questions, method: Method | None = None, *, threads: int = 2, **options: Any
@@ -394,12 +404,29 @@ class Index:
         passages = self.graph.passages
         return [] if passages is None else passages.listed()
 
+    def metadata(self, document: str) -> dict[str, str]:
+        """Return the metadata of a document, empty for an unknown one."""
+        return self._store.metadata([document]).get(document, {})
+
     def text(self, document: str) -> str:
         """Return the text of a document as it was read, in whose characters citations are counted.
 
         White space that no chunk contains, such as that between two, is returned as line ends. Raises OptionError for
         an unknown document.
         """
+        graph, passages, rows = self._rows(document)
+        return passages.text(document, [graph.text(int(passages.nodes[row])) for row in rows])
+
+    def places(self, document: str) -> Places | None:
+        """Return the pages, slides, cells or lines of a document's file, by characters of its text; None without any.
+
+        Raises OptionError for an unknown document.
+        """
+        _, passages, rows = self._rows(document)
+        return passages.places_of(rows[0])
+
+    def _rows(self, document: str) -> tuple[Graph, Passages, list[int]]:
+        """Return the rows of a document. Raises OptionError for an unknown one."""
         graph = self.graph
         known = {} if graph.passages is None else graph.passages.rows_of_document
         if graph.passages is None or not isinstance(document, str) or document not in known:
@@ -408,7 +435,7 @@ class Index:
                 f"there is no document {document!r} among the {len(known):,} of {self.path}."
                 f"{meant(document, candidates)} 'graphwright documents --index {self.path}' lists them."
             )
-        return graph.passages.text(document, [graph.text(int(graph.passages.nodes[row])) for row in known[document]])
+        return graph, graph.passages, known[document]
 
     def info(self) -> dict[str, Any]:
         """Return facts about the index: counts, encoder, extractors, settings, bytes on disk."""
@@ -442,8 +469,15 @@ class Index:
         """Close the store and release the snapshot; `with Index(path) as index:` does it at the end of the block."""
         self._closed = True
         self._store.close()
-        self._opened = None
-        self._filtered.clear()
+        self._reader.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.path} was closed. Open the index again.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the path, with the encoder and the extractor that were given."""
+        return partial(Index.open, self.path.absolute(), **self._given), ()
 
     def __repr__(self) -> str:
         if self._closed:
@@ -458,8 +492,8 @@ class Index:
         return html_table(repr(self), (), [] if self._closed else list(self.info().items()))
 
     def _writer(self, progress: Progress | None = None, usage: Usage | None = None) -> Writer:
-        changes = Changes() if usage is None else Changes(usage=usage)
-        return Writer(self._layout, self._store, self._encoder, self._extractor, progress, changes)
+        changes = Changes(resumed=self._resumed, usage=Usage() if usage is None else usage)
+        return Writer(self._layout, self._store, self._encoder, self._extractor, progress, changes, self._reported)
 
     @contextmanager
     def _write(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Writer]:
@@ -469,10 +503,22 @@ class Index:
                 f"{self.path} is an imported graph; documents cannot be added to it or removed from it. Index "
                 f"documents into a folder of their own, or import a changed graph into a new one."
             )
-        with self._lock:
-            self._opened = None
+        self._reader.release()
         with writer_lock(self.path):
             yield self._writer(progress, usage)
+            self._reported, self._resumed = self._store.revision, False
+
+    def _resume(self) -> None:
+        """Finish an interrupted change that removed or replaced documents, unless that takes long or is not possible.
+
+        Then they are hidden from queries until the next change.
+        """
+        with suppress(GraphwrightError), writer_lock(self.path):
+            self._resumed = self._writer().resume()
+
+    def _reporting(self, question: str | Question, method: Method | None, options: Mapping[str, Any]) -> Work:
+        """Return the call of `ask` that reports its events."""
+        return lambda on_event, run: self.ask(question, method, run=run, on_event=on_event, **options)
 
     def _pipeline(
         self,
@@ -508,6 +554,19 @@ class Index:
         return snapshot, method if isinstance(method, Operator) else _built(method, snapshot)
 
 
+def _path(path: str | Path) -> Path:
+    if not isinstance(path, str | Path):
+        raise OptionError(f"{path!r} is not a path. Give the folder, such as 'my-index'.")
+    return Path(path)
+
+
+def _ids(ids: str | Iterable[str]) -> list[str]:
+    listed = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
+    if wrong := [one for one in listed if not isinstance(one, str)]:
+        raise OptionError(f"{wrong[0]!r} is not the id of a document. Give ids as strings.")
+    return listed
+
+
 def _built(method: Callable[[Snapshot], Operator], snapshot: Snapshot) -> Operator:
     """Return the operator that a function makes for a snapshot. Raises OptionError if it makes none."""
     try:
@@ -523,8 +582,10 @@ def _built(method: Callable[[Snapshot], Operator], snapshot: Snapshot) -> Operat
 def _many(
     questions: Questions, snapshot: Snapshot, operator: Operator, threads: int, deadline: float | None = None
 ) -> list[State]:
-    if threads < 1 or isinstance(questions, str):
-        raise OptionError(f"give a list of questions and 1 thread or more, not {questions!r} and {threads} threads.")
+    if isinstance(questions, str) or not isinstance(questions, Iterable):
+        raise OptionError(f"{questions!r} is not a list of questions. Give a list, or use ask or retrieve for one.")
+    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
+        raise OptionError(f"threads is {threads!r}; it must be a whole number, at least 1.")
 
     def state(question: str | Question) -> State:
         cancel = None if deadline is None else Deadline(deadline)

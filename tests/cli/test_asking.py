@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from tests.cli.command import graphwright
+from tests.data.formats.made import rivers_pdf
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, start
@@ -170,3 +171,13 @@ def test_the_command_shows_all_of_it(tmp_path: Path) -> None:
     done = graphwright("ask", QUESTION, "--index", tmp_path / "index", "--method", "pathrag", "--explain")
     for title in ("Anchors", "FlowPaths: ", "reliability", "Steps", "total"):
         assert title in done.stdout, done.stderr
+
+
+def test_show_prints_the_numbers_of_pages(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    (tmp_path / "rivers.pdf").write_bytes(rivers_pdf())
+    graphwright("index", tmp_path / "rivers.pdf", "--into", tmp_path / "i", "--embed", "passages")
+    shown = graphwright("show", "rivers.pdf", "--index", tmp_path / "i").stdout
+    assert shown.startswith("[page 1]\nThe river Mur\n") and "[page 3]\nThe river Raab" in shown
+    part = graphwright("show", "rivers.pdf", "--index", tmp_path / "i", "--characters", "4-13")
+    assert (part.stdout, part.stderr) == ("river Mur\n", "page 1\n")

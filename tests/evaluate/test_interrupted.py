@@ -113,7 +113,7 @@ def test_a_run_that_ended_before_its_manifest_was_whole_can_be_begun_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "replace", full)
-        with pytest.raises(DataError, match=r"manifest.json cannot be written .*No space"):
+        with pytest.raises(DataError, match=r"manifest.json cannot be written.*No space"):
             run(experiment, out, index=made, encoder=HashEncoder())
     (out / ".manifest.json.123.draft").touch()  # as one that is killed leaves it
     run(experiment, out, index=made, encoder=HashEncoder())

@@ -78,3 +78,22 @@ def test_gathered_strings_are_a_column(values: list[str], data: st.DataObject) -
 def test_order_is_by_bytes_then_by_position(values: list[str]) -> None:
     expected = sorted(range(len(values)), key=lambda i: values[i].encode("utf-8", "surrogatepass"))
     assert TextColumn.of(values).order().tolist() == expected
+
+
+@given(
+    st.lists(st.text(max_size=5), max_size=12), st.integers(-14, 14), st.integers(-14, 14), st.sampled_from([1, 2, -1])
+)
+def test_slices_are_those_of_a_list(strings: list[str], first: int, last: int, step: int) -> None:
+    assert TextColumn.of(strings)[first:last:step] == strings[first:last:step]
+
+
+@given(st.lists(st.text(max_size=4), max_size=12), st.text(max_size=4), st.booleans())
+def test_ends_are_those_of_a_sorted_list(strings: list[str], key: str, prefix: bool) -> None:
+    column = TextColumn.of(strings)
+    order = column.order()
+    texts = [strings[i] for i in order]
+    matching = [i for i, text in enumerate(texts) if (text.startswith(key) if prefix else text == key)]
+    first, last = column.ends(key, order, prefix=prefix)
+    assert list(range(first, last)) == matching
+    assert column.gather(order).ends(key, prefix=prefix) == (first, last)
+    assert first == sum(text.encode("utf-8", "surrogatepass") < key.encode("utf-8", "surrogatepass") for text in texts)

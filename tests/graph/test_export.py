@@ -128,11 +128,13 @@ def full() -> Graph:
             passages=Passages(
                 nodes=np.array([1, 2]),
                 document=np.array([0, 0], np.int32),
+                title=np.array([0, 0], np.int32),
                 start=np.array([0, 2**40]),
                 end=np.array([21, 2**40 + 1]),
                 names=names,
                 documents=TextColumn.of(["d"]),
                 titles=TextColumn.of([""]),
+                places=TextColumn.of([""]),
             ),
         )
     )

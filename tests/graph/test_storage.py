@@ -7,7 +7,8 @@ import pytest
 from tests.toys import GRAPHS, corpus_index
 
 from graphwright.errors import StoreError
-from graphwright.graph.storage import load_graph, save_graph
+from graphwright.graph import storage
+from graphwright.graph.storage import block_file, load_array, load_graph, save_array, save_graph
 
 
 @pytest.mark.parametrize("name", [*sorted(GRAPHS), "corpus"])
@@ -43,9 +44,22 @@ def test_damage_is_named(file: str, harm: str, tmp_path: Path) -> None:
         load_graph(tmp_path / "g")
 
 
+@pytest.mark.parametrize("of", ["array", "checksums"])
+def test_any_damage_of_a_header_is_named(of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "IN_BLOCKS", 0)
+    path = tmp_path / "a.npy"
+    save_array(np.arange(9000), path)
+    damaged = path if of == "array" else block_file(path)
+    content = damaged.read_bytes()
+    for at in range(128):
+        damaged.write_bytes(content[:at] + bytes([content[at] ^ (1 << at % 8)]) + content[at + 1 :])
+        with pytest.raises(StoreError, match=r"a\.npy is .*damaged"):
+            np.asarray(load_array(path))
+
+
 def test_another_format_is_refused(tmp_path: Path) -> None:
     save_graph(GRAPHS["line"], tmp_path / "g")
     path = tmp_path / "g" / "graph.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    path.write_text(path.read_text().replace('"format": 2', '"format": 99'))
     with pytest.raises(StoreError, match="format 99"):
         load_graph(tmp_path / "g")

@@ -207,3 +207,18 @@ def test_what_is_done_is_told(tmp_path):
         progress=lambda what, done, total: messages.update({what: (done, total)}),
     )
     assert messages["read triples"] == (100, 100) and messages["number nodes"] == (3, 3) and "write names" in messages
+
+
+@pytest.mark.parametrize("name", ["kb.tsv", "kb.csv"])
+def test_lines_with_different_ends_are_named(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    mark = "\t" if name.endswith("tsv") else ","
+    file.write_bytes("a|r|b\r\nc|r|d\ne|r|f\r".replace("|", mark).encode())
+    with pytest.raises(DataError, match="lines have different ends"):
+        import_graph([dump_of(file)], tmp_path / "work")
+
+
+def test_cells_of_any_length_are_imported(tmp_path: Path) -> None:
+    file, name = tmp_path / "kb.csv", "a" * 200_000
+    file.write_text(f"{name},r,b\nc,r,{name}\n")
+    assert import_graph([dump_of(file)], tmp_path / "work").columns.names[0] == name

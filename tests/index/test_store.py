@@ -15,6 +15,7 @@ from graphwright.index.changes import content_hash
 from graphwright.index.chunk_columns import ChunkRecord, StoredDocument
 from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.store import ExtractedChunk, Store, StoredChunk
+from graphwright.text.places import Places
 
 MADE = Extraction(
     (Mention("Graz", 0, 4), Mention("Łódź")),
@@ -59,7 +60,7 @@ def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) 
         and columns.texts_with_titles[-1] == "B\ntwo"
     )
     assert (columns.start.tolist()[-1], columns.end.tolist()[-1]) == (10, 13)
-    assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "test:1", None)
+    assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "", "test:1", None)
     assert extractions(store)[-1] == MADE
     assert [chunk.document for chunk in store.chunks(ids=["b"])] == ["b", "b"]
     assert store.columns(["b", "none"]).names == ["b#0", "b#1"] and len(store.columns([])) == 0
@@ -166,3 +167,16 @@ def test_a_chunk_that_was_damaged_is_found_though_the_file_is_sound(store: Store
     with closing(sqlite3.connect(store.path)) as db, db:
         db.execute("UPDATE chunks SET text = CAST('twp' AS BLOB) WHERE ordinal = 1")
     assert store.problems() == ["chunk 1 of document number 1 is damaged"]
+
+
+def test_headings_and_places_of_a_document_come_back(store: Store) -> None:
+    places = Places("page", (0, 4))
+    chunks = [ExtractedChunk(Chunk("a", i, 4 * i, 4 * i + 3, "one", h), MADE, "x") for i, h in enumerate(["", "Use"])]
+    with store.writing():
+        store.put(Document("a", "one one", "A", places=places), chunks)
+        store.put(Document("b", "t"), [])
+    columns = store.columns()
+    assert columns.places == {0: places.encoded()} and columns.headings == ("", "Use")
+    assert list(columns.titles[0]) == ["A", "", "A › Use"] and columns.titles[1].tolist() == [0, 2]
+    assert list(columns.texts_with_titles) == ["A\none", "A › Use\none"] and store.chunks()[1].heading == "Use"
+    assert b"use" in columns.blobs["tokens"][1] and b"use" not in columns.blobs["tokens"][0]

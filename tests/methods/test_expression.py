@@ -75,7 +75,7 @@ def test_further_names_are_those_given() -> None:
         ("Only(Kind.chunk)", "only operators"),
         ("KHop(-1)", "KHop"),
         ("KHop(1) % 0", "k is 0"),
-        ("KHop(1) >> 3", "TypeError"),
+        ("KHop(1) >> 3", "is not an operator"),
         ("VectorSearch(ix.names)", "has no vectors of names"),
         ("'%999999999999d' % 5 >> KHop(1)", "str before >>, % or | is not an operator"),
         ("KHop(1 | 2)", r"'1' of 'KHop\(1 \| 2\)' \(character 6\): int before"),

@@ -86,6 +86,7 @@ from graphwright.operators import (
     Feedback,
     FollowUp,
     Frontier,
+    FunctionSearch,
     Grow,
     HasEvidence,
     HopFirst,
@@ -147,6 +148,8 @@ from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
+assert SNAPSHOT.graph.passages is not None
+PASSAGES = SNAPSHOT.graph.passages
 QUESTION = "Which abbey did the mother of Lothair II found?"
 SEARCH = VectorSearch(SNAPSHOT.passages)
 
@@ -307,6 +310,11 @@ TREE = SummaryTree(SNAPSHOT.passages, size=2)
 PRIZES = Prizes(SNAPSHOT.passages, SNAPSHOT.triples, k=3)
 
 
+def first_passages(question: str) -> list[tuple[str, float]]:
+    """A search engine of a user."""
+    return [(listed.id, 1.0 / (1 + place)) for place, listed in enumerate(PASSAGES.listed()[: len(question)])]
+
+
 def every_operator() -> list[Operator]:
     assert SNAPSHOT.names is not None and SNAPSHOT.triples is not None
     return [
@@ -315,6 +323,7 @@ def every_operator() -> list[Operator]:
         VectorSearch(SNAPSHOT.names),
         EdgeSearch(SNAPSHOT.triples),
         WordSearch(SNAPSHOT.words),
+        FunctionSearch(first_passages),
         SparseSearch(SparseIndex.of(SNAPSHOT.graph, HashSparseEncoder())),
         ReciprocalRank(SEARCH, WordSearch(SNAPSHOT.words)),
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),

@@ -1,6 +1,8 @@
 """The algebra: composition, cutting, union, repetition, wiring and trace."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from tests.toys import GRAPHS, family_state, same, vectors_of
@@ -9,7 +11,7 @@ from graphwright import Evidence, Graph, Induce, Keep, KHop, PersonalizedPageRan
 from graphwright.errors import NeedsError, OptionError
 from graphwright.graph.graph import Kind
 from graphwright.models import Usage
-from graphwright.operators import Only, Reached, Repeat
+from graphwright.operators import HasEvidence, If, OnGraph, Only, Reached, Repeat
 from graphwright.operators.operator import Cut, Operator, Ranker, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
@@ -216,3 +218,27 @@ def test_graph_of_no_nodes_is_searched_in_peace() -> None:
     state = start("?", empty, evidence=Evidence.of_nodes([]))
     assert len((Triples() % 3)(state).evidence or ()) == 0
     assert len((PersonalizedPageRank() % 3 >> Induce())(state).graph) == 0
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "Keep()", Keep])
+@pytest.mark.parametrize(
+    "composed",
+    [
+        lambda wrong: Keep() >> wrong,
+        lambda wrong: Keep() | wrong,
+        lambda wrong: Cut(wrong, 3),
+        lambda wrong: Repeat(wrong, until=Reached(3)),
+        lambda wrong: If(HasEvidence(), Keep(), wrong),
+        lambda wrong: OnGraph(lambda graph: graph, wrong),
+    ],
+)
+def test_an_operator_that_is_none_is_refused(composed: Callable[[Any], Operator], wrong: Any) -> None:
+    with pytest.raises(OptionError, match=r"operator, such as|is not an operator"):
+        composed(wrong)
+
+
+def test_a_state_that_is_none_and_a_condition_that_is_none_are_refused() -> None:
+    with pytest.raises(OptionError, match="None is not a state"):
+        Keep()(None)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="until is None; it must be a function"):
+        Repeat(Keep(), until=None)  # type: ignore[arg-type]

@@ -12,12 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from graphwright.cli.terminal import clean, counted, note, plain_table, print_json, progress_bar, shortened
+from graphwright.cli.terminal import console, counted, note, plain_table, print_json, progress_bar, say, shortened
 from graphwright.data.questions import read_questions
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Piece
@@ -30,6 +29,8 @@ from graphwright.operators.run import NO_VECTORS, Run
 from graphwright.operators.state import Anchor, Answer, Question, State, Step
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from graphwright.cli.options import AskModelOptions, QueryOptions
 
 __all__ = ["ask", "open_index", "retrieve", "run_demo", "show_explanation", "usage_line"]
@@ -57,8 +58,9 @@ def open_index(folder: Path) -> Index:
         note(f"note: {folder} is being indexed; {newest} can be searched when that ends.")
     elif not index.is_current:
         note(
-            f"note: indexing into {folder} was interrupted; the newest documents cannot be searched yet. Run the same "
-            f"graphwright index command again."
+            f"note: a change of {folder} was interrupted; the newest documents cannot be searched yet, and what was "
+            f"removed or replaced is hidden. Run the same command again, or: graphwright verify --repair --index "
+            f"{folder}"
         )
     return index
 
@@ -73,7 +75,7 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
     run = Run(on_text=_show_draft if live else None)
     state = index.ask(_question(question, query, index), query.method, run=run, **options)
     if live:
-        print("\n")
+        say("\n")
     _show(state, index, query, _ANSWER_PASSAGES)
     if settings is not None:
         note(usage_line(state))
@@ -122,46 +124,47 @@ def _show(state: State, index: Index, query: QueryOptions, passages: int) -> Non
 
 def _show_draft(text: str) -> None:
     """Print a part of an answer whose citations are not verified yet; the verified answer is printed after it."""
-    Console(highlight=False).print(clean(text), style="dim", end="", markup=False, soft_wrap=True)
+    console().print(text, style="dim", end="", soft_wrap=True)
 
 
 def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
     """Print the answer with its citations, the passages, and with `explain` the steps."""
-    console = Console(highlight=False, soft_wrap=False)
+    output = console()
     if state.answer is not None:
-        _show_answer(console, state, state.answer)
-    _show_passages(console, state, top_k)
+        _show_answer(output, state, state.answer)
+    _show_passages(output, state, top_k)
     if explain:
-        show_explanation(console, state)
+        show_explanation(output, state)
 
 
-def _show_answer(console: Console, state: State, answer: Answer) -> None:
+def _show_answer(output: Console, state: State, answer: Answer) -> None:
     if answer.found and not answer.verified:
         part = "not every" if answer.citations else "no"
         note(f"unverified: {part} statement of this answer could be verified in the documents.")
     # A quoted answer consists of its citations; a written one has its own markers.
     quoted = answer.text == " ".join(citation.text for citation in answer.citations)
-    text = Text("" if quoted else clean(answer.text), "bold")
+    text = Text("" if quoted else answer.text, "bold")
     for number, citation in enumerate(answer.citations if quoted else (), 1):
-        text.append(f"{clean(citation.text)} ", "bold").append(f"[{number}]  ", "cyan")
+        text.append(f"{citation.text} ", "bold").append(f"[{number}]  ", "cyan")
     text.highlight_regex(r"\[\d+\]", "cyan")
     text.highlight_regex(r"\[unsupported\]", "red")
-    console.print(text)
-    console.print()
+    output.print(text)
+    output.print()
     passages = state.graph.passages
     for number, citation in enumerate(answer.citations, 1):
         title = passages.title_of(state.graph.id(citation.chunk)) if passages is not None else ""
-        source = Text(f"[{number}] ", "cyan").append(clean(citation.document or citation.chunk))
-        source.append(f"  {clean(title)}" if title else "")
+        source = Text(f"[{number}] ", "cyan").append(citation.document or citation.chunk)
+        source.append(f"  {title}" if title else "")
         if citation.document or not citation.path:  # the name of a node at the end of a path has no span
+            source.append(f"  {citation.location}," if citation.location else "")
             source.append(f"  characters {citation.start}-{citation.end}", "dim")
-        console.print(source)
+        output.print(source)
         if not quoted and citation.text != citation.chunk:
-            console.print(Padding(Text(f"“{clean(citation.text)}”", "italic"), (0, 0, 0, 4)))
+            output.print(Padding(Text(f"“{citation.text}”", "italic"), (0, 0, 0, 4)))
         if citation.path:
-            console.print(Padding(_path(citation.path), (0, 0, 0, 4)))
+            output.print(Padding(_path(citation.path), (0, 0, 0, 4)))
     if answer.citations:
-        console.print()
+        output.print()
 
 
 def _path(path: tuple[str, ...]) -> Text:
@@ -170,21 +173,21 @@ def _path(path: tuple[str, ...]) -> Text:
     for position, part in enumerate(path):
         if position:
             line.append(" — " if position % 2 else " → ", "dim")
-        line.append(clean(part), "dim" if position % 2 else "green")
+        line.append(part, "dim" if position % 2 else "green")
     return line
 
 
-def _show_passages(console: Console, state: State, top_k: int) -> None:
+def _show_passages(output: Console, state: State, top_k: int) -> None:
     if not state.passages:
-        console.print("No passages found.")
+        output.print("No passages found.")
         return
     table = plain_table()
     for name, style in (("", "dim"), ("passage", ""), ("score", "dim"), ("text", "")):
         table.add_column(name, style=style, justify="right" if name in ("", "score") else "left", overflow="fold")
     for rank, passage in enumerate(state.passages.top(top_k), 1):
-        name = clean(f"{passage.title}\n{passage.id}" if passage.title else passage.id)
+        name = f"{passage.title}\n{passage.id}" if passage.title else passage.id
         table.add_row(str(rank), Text(name), f"{passage.score:.3g}", Text(shortened(passage.text, _TEXT_WIDTH)))
-    console.print(table)
+    output.print(table)
 
 
 def run_demo(folder: Path | None) -> None:
@@ -199,13 +202,13 @@ def run_demo(folder: Path | None) -> None:
         with progress_bar() as show:
             index.add(corpus / "corpus.jsonl", progress=show)
         info = index.info()
-        print(
+        say(
             f"Indexed {info['documents']} passages of Wikipedia (from MuSiQue): a graph of {info['nodes']:,} nodes and "
             f"{info['edges']:,} edges.\n"
         )
-        console, questions = Console(highlight=False), read_questions(corpus / "questions.jsonl")
+        output, questions = console(), read_questions(corpus / "questions.jsonl")
         for question in (questions[position].text for position in _DEMO_QUESTIONS):
-            console.print(Rule(question, align="left"))
+            output.print(Rule(question, align="left"))
             show_state(index.ask(question), 3)
     command = f"graphwright ask 'your question' --index {folder}" if folder else "graphwright index DOCS --into DIR"
     note(f"Done in {time.perf_counter() - start:.1f} s, offline. Next: {command}")
@@ -217,18 +220,18 @@ Changed = tuple[Step, str, State | None]
 """A step, the most telling field that it changed ("" if none), and the state before it."""
 
 
-def show_explanation(console: Console, state: State) -> None:
+def show_explanation(output: Console, state: State) -> None:
     """Print the anchors with their weights, the items of evidence with their scores, and the steps."""
     steps: list[Changed] = []
     before: State | None = None
     for step in state.trace:
         steps.append((step, "" if step.after is None else _changed(before, step.after), before))
         before = step.after or before
-    _show_anchors(console, steps)
+    _show_anchors(output, steps)
     for step, field, _ in steps:
         if field == "evidence" and step.after is not None:
-            _show_items(console, step, step.after)
-    _show_steps(console, steps)
+            _show_items(output, step, step.after)
+    _show_steps(output, steps)
 
 
 def _changed(before: State | None, after: State) -> str:
@@ -239,7 +242,7 @@ def _changed(before: State | None, after: State) -> str:
     return ""
 
 
-def _show_anchors(console: Console, steps: Sequence[Changed]) -> None:
+def _show_anchors(output: Console, steps: Sequence[Changed]) -> None:
     """Print the first anchors, and those that later steps added or changed."""
     table = plain_table("Anchors", expand=True)
     table.add_column("step", no_wrap=True, style="dim")
@@ -252,11 +255,11 @@ def _show_anchors(console: Console, steps: Sequence[Changed]) -> None:
             label = _name_of(step)
             for anchor in (anchor for anchor in step.after.anchors or () if anchor not in known):
                 kind = "" if anchor.kind == "entity" else f"  ({anchor.kind})"
-                words = Text(clean(anchor.text)).append(kind, "dim")
+                words = Text(anchor.text).append(kind, "dim")
                 table.add_row(label, f"{anchor.weight:.2f}", words, _lines_of(step.after.graph, anchor))
                 label = ""
     if table.row_count:
-        console.print(table)
+        output.print(table)
 
 
 def _lines_of(graph: Graph, anchor: Anchor) -> Text:
@@ -275,7 +278,7 @@ def _names(graph: Graph, nodes: Sequence[int], limit: int) -> str:
     return names + (f" and {len(nodes) - limit} more" if len(nodes) > limit else "")
 
 
-def _show_items(console: Console, step: Step, state: State) -> None:
+def _show_items(output: Console, step: Step, state: State) -> None:
     """Print the best items of evidence that a step gave, unless all of them are single nodes."""
     evidence = state.evidence
     if evidence is None or not len(evidence.edges):
@@ -289,7 +292,7 @@ def _show_items(console: Console, step: Step, state: State) -> None:
     for position, item in enumerate(evidence.top(_MAX_ITEMS)):
         score = [] if evidence.scores is None else [f"{evidence.scores[position]:.3g}"]
         table.add_row(str(position + 1), *score, _item(state.graph, item))
-    console.print(table)
+    output.print(table)
 
 
 def _item(graph: Graph, item: Piece) -> Text:
@@ -329,7 +332,7 @@ def _name_of(step: Step) -> str:
     return step.operator.partition("(")[0]
 
 
-def _show_steps(console: Console, steps: Sequence[Changed]) -> None:
+def _show_steps(output: Console, steps: Sequence[Changed]) -> None:
     table = plain_table("Steps", expand=True)
     table.add_column("step", ratio=3, overflow="fold")
     table.add_column("result", ratio=4, overflow="fold")
@@ -338,10 +341,10 @@ def _show_steps(console: Console, steps: Sequence[Changed]) -> None:
     total = Usage()
     for step, field, _ in steps:
         total.add(step.usage)
-        result = "; ".join(filter(None, (_result(step, field), *map(clean, step.notes))))
+        result = "; ".join(filter(None, (_result(step, field), *step.notes)))
         table.add_row(Text(_brief(step.operator)), Text(result), *_numbers(step.seconds, step.usage))
     table.add_row(Text("total", "bold"), "", *_numbers(sum(step.seconds for step, _, _ in steps), total))
-    console.print(table)
+    output.print(table)
 
 
 def _numbers(seconds: float, usage: Usage) -> list[str]:

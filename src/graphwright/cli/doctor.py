@@ -19,16 +19,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from graphwright.cli.options import ModelOptions
-from graphwright.cli.terminal import counted, print_json
+from graphwright.cli.terminal import console, counted, print_json
 from graphwright.errors import GraphwrightError, OptionError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from graphwright.index_folder import Index
     from graphwright.models.protocols import LLM
 
@@ -80,32 +81,32 @@ def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_
         "Language model": check_llm(index, llm, base_url),
     }
     results: list[Check] = []
-    console = Console(highlight=False, quiet=as_json)
+    output = console(quiet=as_json)
     for title, checks in groups.items():
         for position, check in enumerate(checks):
             if position == 0:
-                console.print(Text(f"\n{title}" if results else title, "bold"))
-            _show(console, check)
+                output.print(Text(f"\n{title}" if results else title, "bold"))
+            _show(output, check)
             results.append(check)
     failed = [check.name for check in results if check.status is Status.FAILED]
     if as_json:
         print_json({"ok": not failed, "checks": [vars(check) for check in results]})
     summary = f"Failed: {', '.join(failed)}." if failed else "Everything works."
-    console.print(Text(f"\n{summary}", "bold red" if failed else "bold green"))
+    output.print(Text(f"\n{summary}", "bold red" if failed else "bold green"))
     if failed:
         raise SystemExit(1)
 
 
-def _show(console: Console, check: Check) -> None:
+def _show(output: Console, check: Check) -> None:
     symbol, plain, colour = _MARKS[check.status]
     grid = Table.grid(padding=(0, 2, 0, 0))
     for width in (2, 8, None):
         grid.add_column(width=width, overflow="fold")
-    mark = symbol if console.encoding.lower().startswith("utf") else plain
+    mark = symbol if output.encoding.lower().startswith("utf") else plain
     grid.add_row(Text(mark, f"bold {colour}"), check.name, Text(check.detail))
     if check.remedy:
         grid.add_row("", "", Text(check.remedy, colour))
-    console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+    output.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
 
 def check_machine(folder: Path) -> Iterator[Check]:
@@ -203,7 +204,7 @@ def _check_snapshot(index: Index) -> Check:
         return Check("snapshot", Status.OK, f"up to date, {detail}")
     if index.is_being_written:
         return Check("snapshot", Status.NOTE, f"{detail}; indexing is running, and adds documents when it ends")
-    remedy = "Indexing was interrupted; run the same graphwright index command again to resume."
+    remedy = "A change was interrupted; run the same command again to resume, or graphwright verify --repair."
     return Check("snapshot", Status.FAILED, f"{detail}, without the newest documents", remedy)
 
 

@@ -127,19 +127,17 @@ def _show_notes(data: dict[str, Any]) -> None:
 
 def _show_table(summary: dict[str, Any]) -> None:
     """Print a table to a terminal, Markdown elsewhere."""
-    from rich.console import Console
-
-    from graphwright.cli.terminal import plain_table
+    from graphwright.cli.terminal import console, plain_table, say
     from graphwright.evaluate.tables import brief, terminal
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        print(brief(summary), end="")
+    output = console()
+    if not output.is_terminal:
+        say(brief(summary), end="")
         return
-    heading, (header, *rows) = terminal(summary, console.width)
+    heading, (header, *rows) = terminal(summary, output.width)
     table = plain_table()
     for name in header:
         table.add_column(name, justify="left" if name == "method" else "right")
     for cells in rows:
         table.add_row(*cells)
-    console.print(heading, table, sep="\n", markup=False)
+    output.print(heading, table, sep="\n")

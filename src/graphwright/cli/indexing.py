@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import AsJson, Encoder, Estimate, ExtractionOptions, IndexFolder, Into, expanded, names_in
-from graphwright.cli.terminal import clean, counted, note, print_json, progress_bar, shortened, tokens_and_cost
-from graphwright.errors import DataError, OptionError
+from graphwright.cli.terminal import (
+    counted,
+    flush_output,
+    note,
+    print_json,
+    progress_bar,
+    say,
+    shortened,
+    tokens_and_cost,
+)
+from graphwright.errors import DataError, GraphwrightError, OptionError
 
 if TYPE_CHECKING:
     from graphwright.data.document import Skipped
@@ -135,7 +143,10 @@ def remove(ids: Annotated[list[str], typer.Argument(help="Ids of documents.")], 
     from graphwright.index_folder import Index
 
     with Index.open(index) as opened:
-        print(f"removed {counted(len(opened.remove(ids).removed), 'document')}")
+        changes = opened.remove(ids)
+        _show_notes(changes, opened.path)
+        say(f"removed {counted(len(changes.removed), 'document')}")
+        flush_output()
 
 
 @expanded
@@ -190,7 +201,7 @@ def import_(
     vectors = ", ".join(f"{count:,} {name}" for name, count in info["embedded"].items())
     if not vectors:
         note("note: the index has no vectors; methods that search by meaning need --embed names.")
-    print(
+    say(
         f"{opened.path}: {counted(info['edges'], 'triple')}, {counted(info['nodes'], 'node')}, "
         f"{counted(imported['relations'], 'relation')}"
         f"{', vectors of ' * bool(vectors)}{vectors} ({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
@@ -231,7 +242,7 @@ def _opened(
     from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
 
-    created, contents = not (into / "index.sqlite").exists(), set(into.iterdir()) if into.is_dir() else None
+    created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()
     if created:
         Index.create(into, encoder=encoder, settings=Settings(**settings)).close()
     else:
@@ -239,8 +250,9 @@ def _opened(
     try:
         yield Index.open(into, extractor=extractor)
     except BaseException:
-        if created and not Index.open(into).documents:
-            _delete_index(into, contents)
+        if created:
+            with suppress(GraphwrightError, OSError):
+                _delete_unused(into, keep_folder)
         raise
 
 
@@ -260,13 +272,16 @@ def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any
             )
 
 
-def _delete_index(into: Path, contents: set[Path] | None) -> None:
-    """Delete an index that was just created, but not what its folder contained before (None: the folder is new)."""
-    for path in into.iterdir():
-        if path not in (contents or ()):
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-    if contents is None:
-        into.rmdir()
+def _delete_unused(into: Path, keep_folder: bool) -> None:
+    """Delete an index to which nothing was added, unless another process writes it."""
+    from graphwright.index.layout import IndexLayout, writer_lock
+    from graphwright.index_folder import Index
+
+    with writer_lock(into):
+        with Index.open(into) as index:
+            documents = index.documents
+        if not documents:
+            IndexLayout(into).delete(keep_folder)
 
 
 def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any]) -> list[Excerpt]:
@@ -294,7 +309,7 @@ def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: Extrac
     if as_json:
         print_json({kind: estimated.to_dict() for kind, estimated in estimates.items()})
         return
-    print(estimate_table(estimates))
+    say(estimate_table(estimates))
     for name, option, value in (("hours", "--rate", rate), ("cost", "--prices", prices)):
         if llm is not None and value is None:
             note(f"note: for the {name} give {option}, or set it in the settings.toml of the index.")
@@ -323,10 +338,10 @@ def _change(
         summary.append(f"{counted(changes.refined, 'value')} derived by the model")
     if changes.extracted:
         summary.append(f"{counted(changes.extracted, 'chunk')} read by the model")
-    print(", ".join(summary))
+    say(", ".join(summary))
     if spending := tokens_and_cost(changes.usage):
-        print(f"language model: {spending}")
-    print(
+        say(f"language model: {spending}")
+    say(
         f"{index.path}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
         f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
         f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
@@ -365,14 +380,14 @@ def _show_notes(changes: Changes, into: Path) -> None:
     if len(changes.skipped) > _MAX_SKIPPED:
         note(f"… and {len(changes.skipped) - _MAX_SKIPPED} more; --json lists all")
     if changes.retained:
-        retained, unreadable = shlex.quote(clean(changes.retained[0])), _first(changes.unreadable)
+        retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
         note(
             f"note: {counted(len(changes.retained), 'document')} not found in the folder, but kept, because files that "
             f"cannot be read may contain them: {_first(changes.retained)}. Repair {unreadable} and sync again, or "
-            f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(clean(str(into)))}"
+            f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(str(into))}"
         )
     if changes.resumed:
-        note("note: an interrupted run was completed; the documents that it had stored count as unchanged.")
+        note("note: an earlier run had stored or removed a part of this already; what it had left is done now.")
     for reason, count in changes.unsuitable.items():
         note(
             f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "
@@ -381,7 +396,7 @@ def _show_notes(changes: Changes, into: Path) -> None:
     if changes.unrefined:
         note(
             f"note: {len(changes.unrefined):,} summaries of descriptions or decisions about names are missing; the "
-            f"offline rules take their place, and the next run tries again. The first: {clean(changes.unrefined[0])}"
+            f"offline rules take their place, and the next run tries again. The first: {changes.unrefined[0]}"
         )
     if changes.pending:
         note(

@@ -114,7 +114,7 @@ def _two_numbers(option: str, text: str, unit: str) -> tuple[float, float]:
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise OptionError(f"--extra-body is {text!r}; give a JSON object, such as '{{\"top_p\": 0.9}}'.")

@@ -1,28 +1,70 @@
-"""Terminal output: clean and shortened text, counts, JSON, tables and progress bars."""
+"""Terminal output: clean text, JSON, tables and progress bars.
+
+Every command prints by `say`, `note`, `print_json` or a `console`. They clean what they print, so that no document,
+file name or server can control the terminal or hide text on it.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from graphwright.errors import DataError
+
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import TaskID
     from rich.table import Table
 
     from graphwright.models.protocols import Usage
 
-__all__ = ["clean", "counted", "note", "plain_table", "print_json", "progress_bar", "shortened", "tokens_and_cost"]
+__all__ = [
+    "check_output",
+    "clean",
+    "console",
+    "counted",
+    "discard_output",
+    "flush_output",
+    "note",
+    "plain_table",
+    "print_json",
+    "progress_bar",
+    "say",
+    "shortened",
+    "tokens_and_cost",
+]
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and moves; of other escape sequences the text stays
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and line end
+_DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates
+_INVISIBLE = (  # characters without width: fillers, separators, annotations, tags, and selectors of rare variants
+    r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
+    r"\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
+_JOINERS, _VARIANTS = r"\u200c\u200d", r"\ufe00-\ufe0f"
+# Scripts and emoji need a joiner or a selector after a character of their own; elsewhere, and in runs, they hide text.
+_NO_BASE = rf"\x00-\x9f{_DIRECTIONS}{_INVISIBLE}{_JOINERS}"
+_STRAY = rf"(?<![^{_NO_BASE}])[{_JOINERS}]|(?<![^{_NO_BASE}{_VARIANTS}])[{_VARIANTS}]"
+_UNSAFE = re.compile(rf"{_SEQUENCE}|[{_CONTROLS}{_DIRECTIONS}{_INVISIBLE}]|{_STRAY}")
+_UNSAFE_IN_JSON = re.compile(rf"[\x7f-\x9f{_DIRECTIONS}{_INVISIBLE}{_JOINERS}{_VARIANTS}]")
 
 
 def clean(text: str) -> str:
-    """Return a text without control characters, so that a document or a model cannot control the terminal."""
-    return _CONTROL.sub("", text)
+    """Return a text without what controls a terminal or hides text on it.
+
+    Removed are escape sequences, control characters except tab and line end, characters that change the direction of
+    text, and invisible characters. Joiners and variation selectors stay where scripts and emoji need them.
+
+    >>> clean("\x1b[31mred\x1b[0m\x07 \u202egpj.exe"), clean("pass\u200bword"), clean("می\u200cخواهم")
+    ('red gpj.exe', 'password', 'می\u200cخواهم')
+    """
+    return _UNSAFE.sub("", text)
 
 
 def shortened(text: str, width: int) -> str:
@@ -54,14 +96,84 @@ def tokens_and_cost(usage: Usage) -> str:
     return f"{tokens:,} tokens" + (f", cost {usage.cost:.4g}" if usage.cost else "")
 
 
+def say(text: str, *, end: str = "\n") -> None:
+    """Print a text to stdout."""
+    _print(clean(text), end)
+
+
 def note(text: str) -> None:
     """Print a message to stderr."""
     print(clean(text), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
-    """Print a value to stdout as one line of JSON."""
-    print(json.dumps(value, ensure_ascii=False))
+    """Print a value to stdout as one line of JSON; characters that `clean` may remove are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    _print(_UNSAFE_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], text), "\n")
+
+
+def _print(text: str, end: str) -> None:
+    try:
+        print(text, end=end)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _lost(error) from error
+
+
+def _lost(error: OSError) -> DataError:
+    return DataError(f"The output cannot be written: {error.strerror}. Free some space, or write it elsewhere.")
+
+
+def check_output() -> None:
+    """Raise DataError where stdout is closed; replace a closed stderr.
+
+    Without a stream for errors, `print` would write them to stdout; and the next file that is opened would take the
+    descriptor of a closed stream, and get what a library prints.
+    """
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (as long as the process)
+    if sys.stdout is None:
+        raise DataError("The output cannot be written: stdout is closed. Redirect it to a file, or to /dev/null.")
+
+
+def flush_output() -> None:
+    """Write what is buffered for stdout. Raises DataError where it cannot be written, BrokenPipeError for a pipe."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _lost(error) from error
+
+
+def discard_output() -> None:
+    """Discard what is buffered for stdout, as Python would try to write it once more at its end."""
+    with suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor; a closed one
+        descriptor, nowhere = sys.stdout.fileno(), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
+
+def console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """Return a console that cleans its texts and reads no markup in them."""
+    made: Console = _console_class()(stderr=stderr, quiet=quiet, highlight=False, markup=False)
+    return made
+
+
+@cache
+def _console_class() -> Any:
+    """Return the class of consoles; `rich` is imported only where it is used."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class CleanConsole(Console):
+        def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
+            for segment in super().render(*arguments, **options):
+                # The console's own sequences are marked as control; styles are written as sequences later.
+                yield segment if segment.control else Segment(clean(segment.text), segment.style)
+
+    return CleanConsole
 
 
 def plain_table(title: str = "", *, expand: bool = False) -> Table:
@@ -80,11 +192,14 @@ def progress_bar(usage: Usage | None = None) -> Iterator[Callable[[str, int, int
 
     `usage`: the meter whose tokens and cost are shown while they grow.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[rate]}", TimeRemainingColumn())
-    with Progress(*columns, "[cyan]{task.fields[cost]}", console=Console(stderr=True), transient=True) as bars:
+    def text(name: str, style: str = "none") -> TextColumn:
+        return TextColumn(f"{{task.{name}}}", style=style, markup=False)
+
+    columns = (text("description"), BarColumn(), MofNCompleteColumn(), text("fields[rate]"), TimeRemainingColumn())
+    output = console(stderr=True)
+    with Progress(*columns, text("fields[cost]", "cyan"), console=output, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def show(name: str, done: int, total: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import AsJson, IndexFolder, ModelOptions, expanded
-from graphwright.cli.terminal import counted, note, print_json, progress_bar
+from graphwright.cli.terminal import counted, note, print_json, progress_bar, say
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
@@ -196,9 +196,9 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
         print_json({**summary, **{name: str(v) if isinstance(v, Path) else v for name, v in trained.items()}})
         return
     for name, value in summary.items():
-        print(f"{name}: {value:,.2f}" if isinstance(value, float) else f"{name}: {value:,}")
+        say(f"{name}: {value:,.2f}" if isinstance(value, float) else f"{name}: {value:,}")
     for name, value in trained.get("about", {}).items():
         if isinstance(value, list):
-            print(f"{name}: {max(value):.3f}")
+            say(f"{name}: {max(value):.3f}")
     if trained:
-        print(f"retriever: {trained['retriever']}")
+        say(f"retriever: {trained['retriever']}")

@@ -319,7 +319,7 @@ class Results:
             row = json.loads(line)
             key = row["method"], row["question"]
             complete = key in self._order and all(name in row for name in _REQUIRED)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             complete = False
         if not complete or key in self:
             problem = "repeats a result" if complete else "is not a result of this run"

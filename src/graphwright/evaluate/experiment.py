@@ -233,7 +233,7 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
     path = existing(path)
     try:
         plan = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is not a TOML file: {error}.") from None
     known = [field.name for field in fields(Experiment)]
     unknown = sorted(plan.keys() - set(known))

@@ -114,7 +114,7 @@ def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder:
 
 def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
     if not index.is_current:
-        raise StoreError(f"{index.path} is not finished; add its documents to it again.")
+        raise StoreError(f"{index.path} is not finished; run the interrupted command again.")
     if subject.over == "index":
         _check_gold(index, subject)
         return

@@ -316,7 +316,7 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
         if not whole_lines(out / "results.jsonl"):
             identity["methods"] = {}
         difference = _difference(identity, _identity(manifest))
-    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
     if difference:
         name, there, here = difference

@@ -269,11 +269,12 @@ def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) ->
     numbers = passages_in(prompt) or range(1, passages + 1)
     texts = {number: state.graph.passage(ids[number - 1]) for number in numbers if 0 < number <= len(ids)}
     places, markers = _verified(reply.citations, texts, run)
+    dropped = tuple(item.quote for item, marker in zip(reply.citations, markers, strict=True) if marker is None)
     citations = tuple(citation(state, ids[place.passage - 1], place.start, place.end) for place in places)
     if not citations:
         run.note("no citation could be verified")
     marked, unsupported = supported(reply.text, markers)
-    return Answer(marked, tuple(reply.answers), citations, unsupported=unsupported)
+    return Answer(marked, tuple(reply.answers), citations, unsupported=unsupported, dropped=dropped)
 
 
 def _unverified(reply: str, run: Run) -> Answer | None:

@@ -267,7 +267,10 @@ def citation(state: State, node: int, start: int, end: int) -> Citation:
     path = path_to(state, node)
     if passage is None:
         return Citation("", graph.names[node], start, end, text, path)
-    return Citation(passage.document, passage.id, passage.start + start, passage.start + end, text, path)
+    first, last = passage.start + start, passage.start + end
+    places = graph.passages.places_of(graph.passages.row(node)) if graph.passages is not None else None
+    location = "" if places is None else places.of(first, last)
+    return Citation(passage.document, passage.id, first, last, text, path, location)
 
 
 def path_to(state: State, node: int) -> tuple[str, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import DataError
 from graphwright.kernels import strings as kernels
+from graphwright.text.places import Places, decoded_places
 
 __all__ = ["Listed", "Location", "Passage", "Passages", "TextColumn", "terminate"]
 
@@ -61,8 +61,11 @@ class TextColumn(Sequence[str]):
         column = cls.terminated(_joined(listed))  # one string is encoded much faster than many
         if len(column) == len(listed):
             return column
-        # A string contains a NUL.
-        encoded = [s.encode("utf-8", "surrogatepass") for s in listed]
+        return cls.of_bytes([s.encode("utf-8", "surrogatepass") for s in listed])  # a string contains a NUL
+
+    @classmethod
+    def of_bytes(cls, encoded: Sequence[bytes]) -> TextColumn:
+        """Make a column of any bytes; those that are not UTF-8 can only be read by `raw`."""
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(b) for b in encoded], out=offsets[1:])
         data = np.frombuffer(b"".join(encoded), np.uint8)
@@ -121,13 +124,22 @@ class TextColumn(Sequence[str]):
     def __getitem__(self, at: slice) -> list[str]: ...
     def __getitem__(self, at: int | slice) -> str | list[str]:
         if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
+            return self._decoded(*at.indices(len(self)))
         if not -len(self) <= at < len(self):
             raise IndexError(f"position {at} in a column of {len(self)}")
         at = int(at) % len(self)
-        return self._bytes(at).decode("utf-8", "surrogatepass")
+        return self.raw(at).decode("utf-8", "surrogatepass")
 
-    def _bytes(self, at: int) -> bytes:
+    def _decoded(self, first: int, last: int, step: int) -> list[str]:
+        """Return a slice; strings that lie together are read at once."""
+        if step != 1 or first >= last:
+            return [self[i] for i in range(first, last, step)]
+        borders = self.offsets[first : last + 1]
+        block, ends = self.data[borders[0] : borders[-1]].tobytes(), (borders - borders[0]).tolist()
+        return [block[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
+
+    def raw(self, at: int) -> bytes:
+        """Return the bytes of one string."""
         return self.data[self.offsets[at] : self.offsets[at + 1]].tobytes()
 
     def take(self, ids: Iterable[int]) -> list[str]:
@@ -151,10 +163,10 @@ class TextColumn(Sequence[str]):
         """
         return kernels.ranking(self.data, self.offsets)
 
-    def ends(self, text: str, order: NDArray[np.int64], *, prefix: bool = False) -> tuple[int, int]:
+    def ends(self, text: str, order: NDArray[np.int64] | None = None, *, prefix: bool = False) -> tuple[int, int]:
         """Return the part of `order` (first, last + 1) that equals `text`, or begins with it.
 
-        Costs a few dozen string comparisons at any size.
+        Without an order, the column must be sorted. Costs a few dozen string comparisons at any size.
 
         >>> column = TextColumn.of(["b", "a", "b", "bc"])
         >>> order = column.order()
@@ -192,12 +204,12 @@ class TextColumn(Sequence[str]):
             texts += self.take(order[first : min(last, first + max_texts)])
         return sorted(dict.fromkeys(texts), key=lambda other: other.casefold() != text.casefold())[:max_texts]
 
-    def first(self, text: str, order: NDArray[np.int64], low: int = 0) -> int:
+    def first(self, text: str, order: NDArray[np.int64] | None = None, low: int = 0) -> int:
         """Return the position in `order`, from `low` on, of `text` or where it would be inserted."""
         return self._bisect(order, text.encode("utf-8", "surrogatepass"), low)
 
-    def _bisect(self, order: NDArray[np.int64], key: bytes, low: int) -> int:
-        return bisect_left(order, key, low, key=lambda at: self._bytes(int(at)))
+    def _bisect(self, order: NDArray[np.int64] | None, key: bytes, low: int) -> int:
+        return kernels.position(self.data, self.offsets, key, order, low)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TextColumn):
@@ -256,17 +268,20 @@ class Passage:
 class Passages:
     """The chunks of a snapshot, one row each.
 
-    `nodes: int64[p]` are their nodes, ascending; `document: int32[p]` numbers into `documents` (ids) and
-    `titles`; `start` and `end: int64[p]` are characters in the document.
+    `nodes: int64[p]` are their nodes, ascending; `document: int32[p]` numbers into `documents` (ids) and `places` (see
+    `decoded_places`); `title: int32[p]` numbers into `titles`: those of the documents, in their order, then those of
+    sections; `start` and `end: int64[p]` are characters in the document.
     """
 
     nodes: NDArray[np.int64]
     document: NDArray[np.int32]
+    title: NDArray[np.int32]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     names: TextColumn
     documents: TextColumn
     titles: TextColumn
+    places: TextColumn
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -285,22 +300,27 @@ class Passages:
         return Location(
             self.names[row],
             self.documents[document],
-            self.titles[document],
+            self.titles[int(self.title[row])],
             int(self.start[row]),
             int(self.end[row]),
         )
 
     def title_of(self, node: int) -> str:
-        """Return the title of a chunk node's document, "" for any other node."""
+        """Return the title of a chunk node: its document's with the headings above it; "" for any other node."""
         row = self.row(node)
-        return self.titles[int(self.document[row])] if row >= 0 else ""
+        return self.titles[int(self.title[row])] if row >= 0 else ""
+
+    def places_of(self, row: int) -> Places | None:
+        """Return the pages or cells of the document that a row belongs to, None for a document without any."""
+        return decoded_places(self.places.raw(int(self.document[row])))
 
     def listed(self) -> list[Listed]:
         """Return all documents, by id."""
         ends = np.zeros(len(self.documents), np.int64)
         np.maximum.at(ends, self.document, self.end)
         chunks = np.bincount(self.document, minlength=len(self.documents))
-        every = zip(self.documents, self.titles, ends.tolist(), chunks.tolist(), strict=True)
+        titles = self.titles[: len(self.documents)]
+        every = zip(self.documents, titles, ends.tolist(), chunks.tolist(), strict=True)
         return sorted(Listed(*row) for row in every if row[-1])
 
     def text(self, document: str, texts: Sequence[str]) -> str:

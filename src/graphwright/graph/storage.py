@@ -5,26 +5,32 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphwright.errors import StoreError
+from graphwright.errors import StoreError, cause_of, explained
 from graphwright.files import flush
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import Columns, Graph
+from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, outside
 from graphwright.kernels.csr import Csr
 
-__all__ = ["load_array", "load_graph", "save_array", "save_graph"]
+__all__ = ["IN_BLOCKS", "block_file", "check_limits", "load_array", "load_graph", "save_array", "save_graph"]
 
-FORMAT = 1
+FORMAT = 2
+IN_BLOCKS = 64 * 2**20
+"""Bytes of a file: those of larger ones are verified in blocks, each before it is first read."""
 # Derived arrays are stored, because they take long to compute on large graphs.
 _DERIVED = ("adjacency", "out", "into", "name_order")
-_HEADER = 128  # bytes of a file that holds an empty array
+_AGAIN = "Build the index again."
+_MAPPED = 2**20  # smaller files are read into memory: a mapping holds a file descriptor
 _ARRAY, _NONE = "array", "None"
+Array: TypeAlias = NDArray[Any]
 # The kinds of columns that consist of several, and the kind of each part.
 _COMPOSED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
     "TextColumn": (TextColumn, dict.fromkeys(("data", "offsets"), _ARRAY)),
@@ -58,7 +64,7 @@ def load_graph(folder: Path) -> Graph:
     try:
         manifest = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StoreError(f"{folder} holds no readable graph ({error}).") from error
+        raise StoreError(f"{folder} holds no readable graph: {explained(error, _AGAIN)}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         written = manifest.get("format") if isinstance(manifest, dict) else None
         raise StoreError(
@@ -72,6 +78,8 @@ def load_graph(folder: Path) -> Graph:
         vars(columns).update(derived, checksum=manifest["checksum"])
         if damaged := _wrong_length(columns):
             raise StoreError(f"{folder}: {damaged} of the graph is cut short; build the index again.")
+        for name, array, limits in _limited(columns):
+            check_limits(array, limits, folder / name)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise StoreError(f"{folder} holds an incomplete graph ({error!r}); build the index again.") from error
     return Graph(columns)
@@ -87,7 +95,7 @@ def _wrong_length(columns: Columns) -> str:
             length, complete = len(value.indptr) - 1, value.indptr[-1] == len(value.values)
         elif isinstance(value, TextColumn):
             length, complete = len(value), value.offsets[-1] == len(value.data)
-        elif isinstance(value, np.ndarray):
+        elif isinstance(value, np.ndarray | MappedArray):
             length, complete = len(value), True
         else:
             continue
@@ -96,30 +104,108 @@ def _wrong_length(columns: Columns) -> str:
     return ""
 
 
-def save_array(array: np.ndarray[Any, Any], path: Path) -> None:
-    """Write one array and wait until it is on disk."""
+def _limited(columns: Columns) -> Iterator[tuple[str, Array, Limits]]:
+    """Return the arrays that other arrays are indexed with, and the limits of their values."""
+    n, m = len(columns.kinds), len(columns.heads)
+    nodes, edges = Limits(0, n - 1), Limits(0, m - 1)
+    named = {"heads": nodes, "tails": nodes, "relation": Limits(0, len(columns.relations) - 1)}
+    named |= {"name_order": nodes, "alias_node": nodes, "edge_text": Limits(-1, len(columns.sentences or ()) - 1)}
+    named |= {"adjacency": nodes, "out": edges, "into": edges, "node_chunks": nodes, "edge_chunks": nodes}
+    parts = {**vars(columns), **({} if columns.passages is None else vars(columns.passages))}
+    if columns.passages is not None:
+        named |= {"nodes": nodes, "document": Limits(0, len(columns.passages.documents) - 1)}
+        named["title"] = Limits(0, len(columns.passages.titles) - 1)
+    for name, value in parts.items():
+        if isinstance(value, Csr):
+            yield f"{name}.indptr", value.indptr, Limits(0, len(value.values), ascending=True)
+            yield f"{name}.values", value.values, named[name]
+        elif isinstance(value, TextColumn):
+            yield f"{name}.offsets", value.offsets, Limits(0, len(value.data), ascending=True)
+        elif name in named and value is not None:
+            yield name, value, named[name]
+
+
+def check_limits(array: Array, limits: Limits, path: Path) -> None:
+    """Check that an array's values are within limits; one that is verified in blocks is checked with them.
+
+    Raises StoreError for a value outside: kernels would read with it beyond the end of another array.
+    """
+    if isinstance(array, MappedArray):
+        array.limit(limits)
+    elif outside(array, limits):
+        raise StoreError(f"{path} leads outside another array; build the index again.")
+
+
+def save_array(array: Array, path: Path) -> None:
+    """Write one array and wait until it is on disk; beside a large one, checksums of its blocks."""
+    _write(array, path)
+    if path.stat().st_size > IN_BLOCKS:
+        _write(block_sums(np.memmap(path, np.uint8, "r")), block_file(path))
+
+
+def _write(array: Array, path: Path) -> None:
     with path.open("wb") as file:
-        np.save(file, np.ascontiguousarray(array))
+        try:
+            np.save(file, np.ascontiguousarray(array))
+        except OSError as error:
+            if error.errno is None:  # numpy does not say why it wrote less than all; a further byte is refused with it
+                file.write(b"\0")
+                file.flush()
+            raise
         file.flush()
         os.fsync(file.fileno())
 
 
-def load_array(path: Path) -> np.ndarray[Any, Any]:
-    """Open one array, memory-mapped and read-only."""
+def block_file(path: Path) -> Path:
+    """Return the file with the checksums of a large array's blocks."""
+    return path.with_suffix(".blocks.npy")
+
+
+def load_array(path: Path) -> Array:
+    """Open one array, memory-mapped and read-only; if it was written with checksums of its blocks, a MappedArray."""
     try:
-        # A plain view of the mapping: kernels are compiled for plain arrays only. An empty array cannot be mapped.
-        return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > _HEADER else None))
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = "missing" if isinstance(error, FileNotFoundError) else "cut short or damaged"
+        if block_file(path).exists():
+            mapped: Array = _mapped(path)
+            return mapped
+        array = np.load(path, mmap_mode="r" if path.stat().st_size > _MAPPED else None)
+        array.flags.writeable = False
+        return np.asarray(array)  # a plain view of the mapping: kernels are compiled for plain arrays only
+    except StoreError:
+        raise
+    except Exception as error:  # numpy parses a header as Python: a damaged one ends in errors of many kinds
+        if cause_of(error):
+            raise StoreError(f"{path} cannot be read: {explained(error, _AGAIN)}") from error
+        reason = "missing" if isinstance(error, FileNotFoundError) else f"cut short or damaged ({error})"
         raise StoreError(f"{path} is {reason}; build the index again.") from error
+
+
+def _mapped(path: Path) -> Any:
+    """Open a large array; only its first block, which has the header, is verified now."""
+    sums, raw = np.load(block_file(path)), np.memmap(path, np.uint8, "r").view(np.ndarray)
+    if sums.dtype != np.uint64 or sums.shape != (-(-raw.size // BLOCK),):
+        raise ValueError(f"it has {raw.size} bytes")
+    if block_sums(raw[:BLOCK])[0] != sums[0]:
+        raise _damaged(path, 0)
+    header = BytesIO(raw[:BLOCK].tobytes())
+    np.lib.format.read_magic(header)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(header)
+    values = raw[header.tell() :].view(dtype).reshape(shape)
+    return MappedArray(raw, values, sums, lambda block: _damaged(path, block))
+
+
+def _damaged(path: Path, block: int) -> StoreError:
+    return StoreError(
+        f"{path} is damaged within {BLOCK:,} bytes of byte {block * BLOCK:,}: it is not as it was written. Rebuild it "
+        f"with graphwright verify --repair, or build the index again."
+    )
 
 
 def _save(value: Any, folder: Path, name: str) -> str:
     """Write a column, each array of it to a file; return its kind."""
     if value is None:
         return _NONE
-    if isinstance(value, np.ndarray):
-        save_array(value, folder / f"{name}.npy")
+    if isinstance(value, np.ndarray | MappedArray):
+        save_array(np.asarray(value), folder / f"{name}.npy")
         return _ARRAY
     kind = type(value).__name__
     for part in _COMPOSED[kind][1]:

@@ -232,7 +232,7 @@ def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
     known = {}
     if passages is not None and columns.texts is not None:
         p = np.arange(len(passages))
-        texts = texts_with_titles(passages.titles, passages.document, columns.texts.gather(p))
+        texts = texts_with_titles(passages.titles, passages.title, columns.texts.gather(p))
         known["passages"] = texts, snapshot.passages.vectors
         if snapshot.names is not None:
             known["names"] = columns.names.gather(np.arange(len(p), len(columns.names))), snapshot.names.vectors

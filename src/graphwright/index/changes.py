@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,8 +134,10 @@ def content_hash(document: Document) -> bytes:
     """Return sixteen bytes that change with any content of the document."""
     digest = hashlib.blake2b(digest_size=16)
     metadata, links = json.dumps(dict(document.metadata), sort_keys=True), json.dumps(sorted(set(document.links)))
-    for part in (document.title, document.text, metadata, str(document.whole), links):
-        data = part.encode("utf-8", "surrogatepass")
+    parts = [document.title, document.text, metadata, str(document.whole), links]
+    parts += [json.dumps(document.headings)] * bool(document.headings)
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    for data in encoded if document.places is None else (*encoded, document.places.encoded()):
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.digest()
 
@@ -145,9 +147,9 @@ def possibly_present(
 ) -> tuple[list[str], list[str]]:
     """Return those of the missing documents that unreadable files of a folder may contain, and these files.
 
-    An unreadable file may contain the document of its name. A file of rows may contain any document that is not a whole
-    file (`files`); so may a folder, and documents whose ids lie in it. The same holds for paths that cannot be examined
-    because their folder cannot be entered.
+    An unreadable file may contain the document of its name, and its parts. A file of rows may contain any document that
+    is not a whole file (`files`); so may a folder, and documents whose ids lie in it. The same holds for paths that
+    cannot be examined because their folder cannot be entered.
     """
     documents = set(missing)
     rows, present, unreadable = documents.difference(files), set[str](), list[str]()
@@ -161,9 +163,10 @@ def possibly_present(
                     return sorted(documents), [skip.path]
                 name = clean(path.relative_to(folder).as_posix())  # as in ids: a file name need not be UTF-8
                 # Path.is_dir would raise for a folder that cannot be entered.
-                if os.path.isdir(path) or not exists or has_rows(path):
+                inside = any(map(os.path.isfile, path.parents))  # a part of a file, such as a file in an archive
+                if os.path.isdir(path) or not (exists or inside) or has_rows(path):
                     candidates |= rows
-                candidates |= {i for i in documents if i == name or i.startswith(f"{name}/")}
+                candidates |= {i for i in documents if i == name or i.startswith((f"{name}/", f"{name}#"))}
             present |= candidates
             unreadable += [skip.path] * bool(candidates)
     return sorted(present), unreadable
@@ -234,7 +237,7 @@ def _storable(document: Document) -> Document:
     metadata = {_valid(str(name)): _valid(metadata_text(value)) for name, value in document.metadata.items()}
     name, text, title = map(_valid, parts.values())
     links = tuple(sorted(set(map(_valid, document.links)) - {name, ""}))
-    return Document(name, text, title, metadata, document.whole, links, document.file)
+    return replace(document, id=name, text=text, title=title, metadata=metadata, links=links)
 
 
 def _valid(text: str) -> str:

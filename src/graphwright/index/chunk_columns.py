@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.data.document import passage_title
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM
@@ -49,7 +50,8 @@ class ChunkRecord(NamedTuple):
     each, separated by commas, or empty if no relation has any; they are appended to the text too.
     `has_topic`: whether the first form is the topic; `aliases`: its shorter forms; `topic_phrases`: those of the
     topic's form and its aliases that other chunks are searched for.
-    `name_words`: the words of the text as names are compared; `tokens`: title, title and text as BM25 reads them.
+    `name_words`: the words of the text as names are compared; `tokens`: title, title and text as BM25 reads them, the
+    title with the headings above the chunk.
     """
 
     forms: bytes
@@ -71,7 +73,7 @@ class ChunkRecord(NamedTuple):
     tokens: bytes
 
     @classmethod
-    def of(cls, title: str, text: str, extraction: Extraction) -> ChunkRecord:
+    def of(cls, title: str, text: str, extraction: Extraction, heading: str = "") -> ChunkRecord:
         """Make the record of a chunk; mentions without a name and relations of an entity with itself are dropped.
 
         >>> extraction = Extraction((Mention("Graz"), Mention("?")), (Relation("Graz", "in", "graz", "t"),))
@@ -99,6 +101,7 @@ class ChunkRecord(NamedTuple):
         aliases = [form for form in shorter if _is_name(form)]
         phrases = [form for form in (*forms[: int(has_topic)], *aliases) if " " in form and words(form)]
         described = any(m.type or m.description for m in mentions)
+        full = passage_title(title, heading)
         return cls(
             terminate(forms),
             terminate(names.surfaces),
@@ -116,7 +119,7 @@ class ChunkRecord(NamedTuple):
             terminate(aliases),
             terminate(phrases),
             terminate([" ".join(name_words(text))]),
-            terminate([" ".join(words(f"{title}\n{title}\n{text}" if title else text))]),
+            terminate([" ".join(words(f"{full}\n{full}\n{text}" if full else text))]),
         )
 
     def extraction(self) -> Extraction:
@@ -250,9 +253,10 @@ class PerChunk(NamedTuple, Generic[Values]):
 class ChunkColumns:
     """The chunks of some documents, ordered by document id, then by position in the document.
 
-    `document: int32[p]` numbers into `documents`; `ordinal`, `start`, `end: int64[p]`; `blobs` has for each field of
-    ChunkRecord one value per chunk. `links`: the ids that documents refer to, each ended by a NUL, by position in
-    `documents`; documents that refer to none are left out.
+    `document: int32[p]` numbers into `documents`; `ordinal`, `start`, `end: int64[p]`; `headings`: those above each
+    chunk; `blobs` has for each field of ChunkRecord one value per chunk. `links`: the ids that documents refer to, each
+    ended by a NUL, by position in `documents`; `places`: those of their files (see Places), alike; documents that have
+    none are left out.
     """
 
     documents: Sequence[StoredDocument]
@@ -261,8 +265,10 @@ class ChunkColumns:
     start: Ints
     end: Ints
     text: TextColumn
+    headings: Sequence[str]
     blobs: dict[str, tuple[bytes, ...]]
     links: Mapping[int, bytes] = field(default_factory=dict)
+    places: Mapping[int, bytes] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.document)
@@ -308,21 +314,34 @@ class ChunkColumns:
 
     @cached_property
     def texts_with_titles(self) -> TextColumn:
-        """Each chunk as models read it (`Graph.reading`): after its document's title."""
-        return texts_with_titles([document.title for document in self.documents], self.document, self.text)
+        """Each chunk as models read it (`Graph.reading`): after its title."""
+        titles, number = self.titles
+        return texts_with_titles(titles, number, self.text)
+
+    @cached_property
+    def titles(self) -> tuple[TextColumn, NDArray[np.int32]]:
+        """Titles, those of the documents first, then those with headings; and int32[p], the title of each chunk."""
+        own, number = [document.title for document in self.documents], self.document.copy()
+        below: dict[str, int] = {}
+        for chunk, heading in enumerate(self.headings):
+            if heading:
+                title = passage_title(own[self.document[chunk]], heading)
+                number[chunk] = below.setdefault(title, len(own) + len(below))
+        return TextColumn.of([*own, *below]), number
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
-        """Read rows in order: a document's number, id, title, links; a chunk's ordinal, start, end, text, record.
+        """Read rows: a document (number, id, title, links, places) and a chunk (ordinal, span, text, heading, record).
 
-        Only the first row of a document has its links. A document without chunks has one row, with None for a chunk.
+        Only the first row of a document has its links and places. A document without chunks has one row, with None for
+        a chunk.
         """
         documents = {row[0]: StoredDocument(*row[:3]) for row in rows}
         position = {number: at for at, number in enumerate(documents)}
-        chunks = [row for row in rows if row[4] is not None]
-        columns = list(zip(*chunks, strict=True)) if chunks else [()] * (8 + len(ChunkRecord._fields))
-        texts = columns[7]
-        ordinal, start, end = (np.array(column, np.int64) for column in columns[4:7])
+        chunks = [row for row in rows if row[5] is not None]
+        columns = list(zip(*chunks, strict=True)) if chunks else [()] * (10 + len(ChunkRecord._fields))
+        texts = columns[8]
+        ordinal, start, end = (np.array(column, np.int64) for column in columns[5:8])
         return cls(
             list(documents.values()),
             np.array([position[number] for number in columns[0]], np.int32),
@@ -330,15 +349,17 @@ class ChunkColumns:
             start,
             end,
             TextColumn(np.frombuffer(b"".join(texts), np.uint8), _offsets(texts)),
-            dict(zip(ChunkRecord._fields, columns[8:], strict=True)),
+            columns[9],
+            dict(zip(ChunkRecord._fields, columns[10:], strict=True)),
             {position[row[0]]: row[3] for row in rows if row[3]},
+            {position[row[0]]: row[4] for row in rows if row[4]},
         )
 
 
-def texts_with_titles(titles: Iterable[str], document: NDArray[np.int32], texts: TextColumn) -> TextColumn:
-    """Return chunks after their titles; `document` numbers into `titles`."""
+def texts_with_titles(titles: Iterable[str], number: NDArray[np.int32], texts: TextColumn) -> TextColumn:
+    """Return chunks after their titles; `number` is the position of each one's in `titles`."""
     lines = TextColumn.of(f"{title}\n" if title else "" for title in titles)
-    return TextColumn.paired(lines.gather(document.astype(np.int64)), texts)
+    return TextColumn.paired(lines.gather(number.astype(np.int64)), texts)
 
 
 def _offsets(blobs: Sequence[bytes]) -> Ints:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from graphwright.data.document import passage_title
+
 __all__ = [
     "DeferredExtractor",
     "Excerpt",
@@ -24,11 +26,18 @@ __all__ = [
 
 
 class Excerpt(NamedTuple):
-    """A chunk as an extractor reads it: the id and title of its document, and its text."""
+    """A chunk as an extractor reads it: the id and title of its document, its text, and the headings above it."""
 
     document: str
     title: str
     text: str
+    heading: str = ""
+
+    @property
+    def reading(self) -> str:
+        """The text as encoders read it: after the title of the passage."""
+        title = passage_title(self.title, self.heading)
+        return f"{title}\n{self.text}" if title else self.text
 
 
 class Mention(NamedTuple):

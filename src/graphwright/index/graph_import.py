@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from graphwright.data.decoding import mixes_line_ends
+from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.knowledge_graphs import BAD, LABEL, TRIPLE, Dump, GraphML, NTriples, iri_name, unescaped
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
@@ -78,7 +80,7 @@ def import_graph(
         "temp_directory": str(folder / "spilled"),
     }
     try:
-        with duckdb.connect(str(folder / "dump.db"), config=limits) as db:
+        with duckdb_session(folder / "dump.db", limits) as db:
             reader = _Reader(db, files, names, folder, max_malformed, progress or (lambda work, done, total: None))
             for salt in range(_SALTS):
                 imported = reader.read(salt)
@@ -89,6 +91,12 @@ def import_graph(
             f"{folder}: memory or disk space is exhausted ({_first_line(error)}). Free some and try again."
         ) from error
     except duckdb.Error as error:
+        mixed = next((file.path for file in (*files, *names) if mixes_line_ends(file.path)), None)
+        if mixed is not None:
+            raise DataError(
+                f"{mixed}: its lines have different ends (\\n, \\r\\n or \\r); nothing was imported. Give all "
+                f"lines the same end, for example with dos2unix."
+            ) from error
         raise DataError(f"{', '.join(str(f.path) for f in files)}: cannot be read ({_first_line(error)}).") from error
     raise DataError(f"names have the same hash with {_SALTS} different salts; please report this.")
 

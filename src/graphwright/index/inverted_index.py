@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import OptionError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph, Kind
-from graphwright.graph.storage import load_array, save_array
+from graphwright.graph.storage import check_limits, load_array, save_array
 from graphwright.index.vector_index import ChecksummedIndex, EncodingRun
+from graphwright.kernels.blocks import Limits
 from graphwright.kernels.csr import group
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
@@ -87,15 +87,11 @@ class WordIndex(ChecksummedIndex):
 
     def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
         """Return the rows with a word (in the form of `words`), and its part of the BM25 score of each."""
-        at = self.vocabulary.first(word, self._order)
+        at = self.vocabulary.first(word)
         if at == len(self.vocabulary) or self.vocabulary[at] != word:
             return np.empty(0, np.int32), np.empty(0, np.float32)
         part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
         return self.rows[part], self.weights[part]
-
-    @cached_property
-    def _order(self) -> NDArray[np.int64]:
-        return np.arange(len(self.vocabulary))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,8 +111,12 @@ class WordIndex(ChecksummedIndex):
     @classmethod
     def load(cls, folder: Path) -> WordIndex:
         """Open an index that `save` wrote, memory-mapped. Raises StoreError if a file is missing or truncated."""
-        data, offsets, *rest = (load_array(folder / f"{name}.npy") for name in _FILES)
-        return cls(TextColumn(data, offsets), *rest)
+        arrays = {name: load_array(folder / f"{name}.npy") for name in _FILES}
+        data, borders, indptr, rows, weights, nodes = arrays.values()
+        limits = {"borders": Limits(0, len(data), True), "indptr": Limits(0, len(rows), True)}
+        for name, limit in (limits | {"rows": Limits(0, len(nodes) - 1)}).items():
+            check_limits(arrays[name], limit, folder / f"{name}.npy")
+        return cls(TextColumn(data, borders), indptr, rows, weights, nodes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,22 +6,30 @@ platform.
 
 from __future__ import annotations
 
-import glob
 import os
+import re
 import shutil
 import sqlite3
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
-from graphwright.errors import StoreError
+from graphwright.errors import StoreError, explained
 from graphwright.files import flush, flush_folder
+from graphwright.index.locks import PROBE, check_locks, hold, is_held
 
 __all__ = ["IndexLayout", "Lease", "is_free", "is_written", "writer_lock"]
 
 _READERS = "readers.lock"
+_WRITER = "writer.lock"
+_DRAFT = ".draft.new"  # of an index in a folder that exists
+_STORE = "index.sqlite"
+_TRIALS = 5  # to own a draft
+_HIDDEN = (".snapshot-*.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")  # left by dead processes
+_OWN = (f"{_STORE}*", "CURRENT", "snapshot-[0-9]*", _DRAFT, _WRITER, "vectors.sqlite*", "replies.sqlite*", *_HIDDEN)
+_CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
 _REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
 
@@ -38,7 +46,7 @@ class IndexLayout:
     @property
     def store(self) -> Path:
         """Documents, chunks and extractions."""
-        return self.path / "index.sqlite"
+        return self.path / _STORE
 
     @property
     def vectors(self) -> Path:
@@ -53,7 +61,7 @@ class IndexLayout:
     @staticmethod
     def delete_cache(file: Path) -> None:
         """Delete a cache with the files that SQLite keeps beside it."""
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in ("", "-journal", "-wal", "-shm"):
             file.with_name(file.name + suffix).unlink(missing_ok=True)
 
     def current(self) -> str:
@@ -62,10 +70,36 @@ class IndexLayout:
         try:
             name = (self.path / "CURRENT").read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise StoreError(f"{self.path} has no current snapshot ({error}). {remedy}") from error
-        if not name.startswith("snapshot-") or "/" in name or "\\" in name:
+            raise StoreError(f"{self.path / 'CURRENT'} cannot be read: {explained(error, remedy)}") from error
+        if not re.fullmatch(r"snapshot-\d+a*", name):
             raise StoreError(f"{self.path / 'CURRENT'} names no snapshot ({name[:40]!r}). {remedy}")
         return name
+
+    @property
+    def published(self) -> int:
+        """The revision of the current snapshot. Raises StoreError if there is none."""
+        return int(self.current().removeprefix("snapshot-").rstrip("a"))
+
+    @contextmanager
+    def changing(self, revision: int) -> Iterator[None]:
+        """Hold the lock of a change that leads to this revision, from its commit to the publication of its snapshot."""
+        path = self._change_lock(revision)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(hold(path))
+            except sqlite3.Error as error:
+                raise StoreError(
+                    f"{path} cannot be written: {explained(error, _CHECK)} Nothing was changed."
+                ) from error
+            stack.callback(path.unlink, missing_ok=True)
+            yield
+
+    def is_changing(self, revision: int) -> bool:
+        """Return whether the process that made the change to this revision is still at work on it."""
+        return is_held(self._change_lock(revision))
+
+    def _change_lock(self, revision: int) -> Path:
+        return self.path / f".change-{revision}.lock"
 
     def publish(self, revision: int, write: Callable[[Path], None]) -> None:
         """Write a snapshot, make it current atomically, and delete those without readers."""
@@ -89,8 +123,8 @@ class IndexLayout:
         except (OSError, sqlite3.Error) as error:
             shutil.rmtree(draft, ignore_errors=True)
             raise StoreError(
-                f"{self.path} could not be written ({error}); queries still use the previous snapshot. Free some space "
-                f"or correct the permissions, then run the same command again: stored documents are not lost."
+                f"{self.path} could not be written: {explained(error, _CHECK)} Queries still use the previous "
+                f"snapshot, and stored changes are not lost."
             ) from error
         self.clean()
 
@@ -101,8 +135,10 @@ class IndexLayout:
         """
         current = self.current()
         old = [s for s in self.path.glob("snapshot-*") if s.name != current and s.is_dir() and not _is_read(s)]
-        for folder in [*old, *self.path.glob(".snapshot-*.draft")]:
+        for folder in old:
             shutil.rmtree(folder, ignore_errors=True)
+        for pattern in _HIDDEN:
+            _delete(self.path.glob(pattern))
 
     def bytes(self) -> int:
         """Return the size of the folder in bytes."""
@@ -114,76 +150,160 @@ class IndexLayout:
 
     @classmethod
     def create(cls, folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLayout:
-        """Create an index folder atomically; `fill` writes into a draft, which is then renamed."""
-        if folder.exists() and not (folder.is_dir() and is_free(folder)):
-            problem = "is a file" if folder.is_file() else "is not empty"
-            if (folder / "index.sqlite").exists():
-                problem = "is an index already; open it with Index.open or graphwright ask --index"
-            raise StoreError(f"{folder} {problem}. A new index needs a new or empty folder.")
-        draft: Path | None = None
+        """Create an index folder atomically; `fill` writes into a draft, which then takes its place.
+
+        The draft is beside a new folder and is renamed as a whole. It is inside a folder that exists, and its parts are
+        moved, last the one that makes the folder an index. A draft is locked by the process that writes it; the draft
+        of a dead process is taken over. Raises StoreError if the folder is not free, or another process creates it.
+        """
+        _check_free(folder)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            for old in folder.parent.glob(f".{glob.escape(folder.name)}-????????.new"):  # of killed processes
-                shutil.rmtree(old, ignore_errors=True)
-            draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", suffix=".new", dir=folder.parent))
-            fill(cls(draft))
-            draft.chmod(0o755)
-            _rename(draft, folder)
+            inside = folder.is_dir()
+            draft = folder / _DRAFT if inside else _draft_beside(folder)
+            with _owned(draft, folder):
+                _check_free(folder)  # another process may have created it meanwhile
+                if inside:
+                    _delete(part for part in folder.iterdir() if _is_own(part) and part != draft)
+                fill(cls(draft))
+                _move(draft, folder)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"{folder} cannot be written ({error}). Free some space, or choose a folder that can be written."
-            ) from error
-        finally:
-            if draft is not None:
-                shutil.rmtree(draft, ignore_errors=True)
+            raise StoreError(f"{folder} cannot be written: {explained(error, _CHECK)}") from error
         return cls(folder)
+
+    def clean_creation(self) -> None:
+        """Delete what a process left that died just after it had created the index."""
+        draft = self.path / _DRAFT
+        if draft.exists() and not is_held(draft / _WRITER):
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def delete(self, keep_folder: bool) -> None:
+        """Delete the index; an interrupted deletion leaves a folder in which an index can be created."""
+        if keep_folder:
+            (self.path / _DRAFT).mkdir(exist_ok=True)
+            self.store.unlink()  # first, so that the rest is no index
+            flush_folder(self.path)
+            _delete(part for part in self.path.iterdir() if _is_own(part) and part.name != _DRAFT)
+            shutil.rmtree(self.path / _DRAFT, ignore_errors=True)
+        else:
+            draft = _draft_beside(self.path)
+            os.replace(self.path, draft)
+            flush_folder(draft.parent)
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def is_free(folder: Path) -> bool:
-    """Return whether a folder is empty, but for the settings that its user wrote."""
-    return all(part.name == "settings.toml" for part in folder.iterdir())
+    """Return whether a folder is empty, but for its user's settings and what a dead process left of a new index."""
+    parts = {part.name: part for part in folder.iterdir() if part.name != "settings.toml"}
+    return not parts or (_DRAFT in parts and _STORE not in parts and all(map(_is_own, parts.values())))
 
 
-def _rename(draft: Path, folder: Path) -> None:
-    """Rename the draft; if the folder itself must stay, move its parts, first the one that makes it an index."""
-    try:
+def _is_own(part: Path) -> bool:
+    """Return whether a part of a folder belongs to an index, going by its name."""
+    return any(fnmatch(part.name, pattern) for pattern in _OWN)
+
+
+def _check_free(folder: Path) -> None:
+    if folder.exists() and not (folder.is_dir() and is_free(folder)):
+        problem = "is a file" if folder.is_file() else "is not empty"
+        if (folder / _STORE).exists():
+            problem = "is an index already; open it with Index.open or graphwright ask --index"
+        raise StoreError(f"{folder} {problem}. A new index needs a new or empty folder.")
+
+
+def _draft_beside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}-draft.new")
+
+
+@contextmanager
+def _owned(draft: Path, folder: Path) -> Iterator[None]:
+    """Own the draft of an index in the block: an empty folder with a lock. What is left of it then is deleted.
+
+    Raises StoreError if another process owns it.
+    """
+    lock = draft / _WRITER
+    for _ in range(_TRIALS):
+        draft.mkdir(exist_ok=True)
+        check_locks(draft)
+        with ExitStack() as stack:
+            try:
+                lock.touch()
+                number = lock.stat().st_ino
+                stack.enter_context(hold(lock))
+            except (FileNotFoundError, sqlite3.OperationalError) as error:
+                if not lock.exists():
+                    continue  # its owner has just finished
+                raise StoreError(
+                    f"{folder} is being created by another process ({error}). Wait for it to finish, or choose another "
+                    f"folder; nothing was changed."
+                ) from error
+            if _inode(lock) != number:
+                continue
+            try:
+                _delete(part for part in draft.iterdir() if part != lock)
+                yield
+            finally:
+                if _inode(lock) == number:  # the draft did not become the folder
+                    shutil.rmtree(draft, ignore_errors=True)
+            return
+    raise StoreError(f"{folder} is being created by other processes. Choose another folder; nothing was changed.")
+
+
+def _inode(path: Path) -> int | None:
+    """Return the number of a file, None if there is none."""
+    return path.stat().st_ino if path.exists() else None
+
+
+def _delete(parts: Iterable[Path]) -> None:
+    """Delete files and folders."""
+    for part in list(parts):
+        shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+
+
+def _move(draft: Path, folder: Path) -> None:
+    """Put a complete draft in the place of its folder; all of it is on disk when this returns."""
+    flush_folder(draft)
+    if draft.parent == folder:
+        parts = sorted(draft.iterdir(), key=lambda part: part.name == _STORE)
+        for part in parts:
+            if part.name == _STORE:
+                flush_folder(folder)  # all else is there when the folder becomes an index
+            if part.name != _WRITER:
+                os.replace(part, folder / part.name)
+        flush_folder(folder)
+    else:
         os.replace(draft, folder)
-    except OSError:
-        if not folder.is_dir() or not is_free(folder):
-            raise
-        for part in sorted(draft.iterdir(), key=lambda part: part.name != "index.sqlite"):
-            shutil.move(part, folder / part.name)
+        flush_folder(folder.parent)
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
     """Hold the write lock of an index folder. Raises StoreError at once if another process holds it."""
-    path = folder / "writer.lock"
+    path = folder / _WRITER
+    check_locks(folder)
     try:
         db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
     except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be opened for writing ({error}). Is the folder read-only?") from error
+        raise StoreError(f"{path} cannot be opened for writing: {explained(error, _CHECK)}") from error
     with closing(db):
         try:
+            db.execute("PRAGMA journal_mode = OFF")  # nothing is written
             db.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
-            raise StoreError(
-                f"{folder} cannot be written now ({error}): another process is indexing into it, or the folder is "
-                f"read-only. Wait for the other to finish, or check the folder's permissions."
-            ) from error
+            raise StoreError(f"{folder} cannot be written now: {explained(error, _CHECK)}") from error
         try:
             yield
         except sqlite3.DatabaseError as error:
+            remedy = "Restore index.sqlite from a copy, or index the documents again into a new folder."
             raise StoreError(
-                f"{folder / 'index.sqlite'} cannot be read or written ({error}). Restore index.sqlite from a copy, or "
-                f"index the documents again into a new folder; queries still use the last snapshot."
+                f"{folder / 'index.sqlite'} cannot be read or written: {explained(error, remedy)} Queries still use "
+                f"the last snapshot."
             ) from error
 
 
 def is_written(folder: Path) -> bool:
     """Return whether some process holds the write lock."""
-    error = _lock_error(folder / "writer.lock", "SELECT count(*) FROM sqlite_master")
-    return "locked" in str(error)
+    return is_held(folder / _WRITER)
 
 
 class Lease:

@@ -73,8 +73,8 @@ class MentionExtractor:
 
     def extract_encoded(self, excerpts: Sequence[Excerpt], usage: Usage) -> tuple[list[Extraction], Floats]:
         """Return one extraction per excerpt, and the vectors of the excerpts, each read after its title."""
-        titles = [len(excerpt.title) + 1 if excerpt.title else 0 for excerpt in excerpts]
-        texts = [f"{excerpt.title}\n{excerpt.text}" if excerpt.title else excerpt.text for excerpt in excerpts]
+        texts = [excerpt.reading for excerpt in excerpts]
+        titles = [len(text) - len(excerpt.text) for text, excerpt in zip(texts, excerpts, strict=True)]
         readings = read_mentions(texts, titles, usage)
         extractions = []
         for excerpt, title, reading in zip(excerpts, titles, readings, strict=True):
@@ -133,11 +133,13 @@ def _united(title: str, text: str, found: Iterable[Found]) -> list[Found]:
     for start, end, kind in dates_and_quotes(text):
         if kind != "work" or _is_title(text[start:end]):
             candidates.append(Found(start, end, kind))
-    taken: list[Found] = []
+    taken: list[Found] = []  # by start
     for name in sorted(candidates, key=lambda n: (n.start - n.end, n.start)):
-        if all(name.end <= other.start or other.end <= name.start for other in taken):
-            taken.append(name)
-    return sorted(taken)
+        at = bisect_left(taken, name)
+        before, after = taken[at - 1 : at] if at else [], taken[at : at + 1]
+        if all(name.end <= other.start or other.end <= name.start for other in (*before, *after)):
+            taken.insert(at, name)
+    return taken
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,28 +35,27 @@ class NameIndex:
     order: Ints | None = None
     normalised: bool = True
 
-    @cached_property
-    def _order(self) -> Ints:
-        return np.arange(len(self.forms)) if self.order is None else self.order
-
     def form(self, text: str) -> str:
         """Return the form under which a text is looked up."""
         return normal_form(text) if self.normalised else text
 
+    def _form(self, at: int) -> str:
+        return self.forms[at if self.order is None else int(self.order[at])]
+
     def find(self, form: str) -> Ints:
         """Return the nodes of a form, ascending."""
-        first, last = self.forms.ends(form, self._order)
+        first, last = self.forms.ends(form, self.order)
         return np.unique(self.nodes[first:last])
 
-    def longest(self, forms: Sequence[str], graph: Graph) -> tuple[int, Ints]:
+    def longest(self, forms: Iterable[str], graph: Graph) -> tuple[int, Ints]:
         """Return the position of the last of `forms` that names nodes of the graph, and these nodes; -1 if none does.
 
         Each form must continue the one before it, so that the search can end where no known form begins with one.
         """
         position, nodes, low = -1, np.empty(0, np.int64), 0
         for at, form in enumerate(forms):
-            low = self.forms.first(form, self._order, low)
-            known = "" if low == len(self.forms) else self.forms[int(self._order[low])]
+            low = self.forms.first(form, self.order, low)
+            known = "" if low == len(self.forms) else self._form(low)
             if not known.startswith(form) or not form:
                 break
             if known == form:
@@ -73,8 +71,9 @@ class NameIndex:
         """
         from rapidfuzz import fuzz, process
 
-        first, last = self.forms.ends(form[:2], self._order, prefix=True)
-        block = self.forms.take(self._order[first : min(last, first + _MAX_FUZZY)])
+        first, last = self.forms.ends(form[:2], self.order, prefix=True)
+        part = slice(first, min(last, first + _MAX_FUZZY))
+        block = self.forms[part] if self.order is None else self.forms.take(self.order[part])
         best = process.extractOne(form, block, scorer=fuzz.ratio, score_cutoff=100 * threshold)
         return (self.find(best[0]), best[1] / 100) if best else (np.empty(0, np.int64), 0.0)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -15,20 +13,21 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from graphwright.errors import StoreError
+from graphwright.errors import StoreError, cause_of, explained
 from graphwright.files import flush
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.storage import load_array, load_graph, save_array, save_graph
+from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.layout import Lease
 from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.blocks import Limits
 from graphwright.models.protocols import Encoder
 
-__all__ = ["Snapshot", "SnapshotCache", "damaged_files", "open_snapshot", "write_snapshot"]
+__all__ = ["Snapshot", "SnapshotCache", "damaged_files", "open_snapshot", "refused", "write_snapshot"]
 
 FORMAT = 2
-_MAX_CHECKED = 64 * 2**20  # bytes of a file whose checksum is verified when a snapshot is opened
-_NOT_CHECKED = -1  # instead of the checksum of a larger file
+_BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
+_PART = 2**24  # bytes that are read at a time
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 Value = TypeVar("Value")
 
@@ -130,32 +129,62 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     flush(folder / "about.json")
 
 
-def damaged_files(folder: Path, *, vectors: bool = False, max_bytes: float = math.inf) -> list[str]:
+def damaged_files(folder: Path, *, vectors: bool = False, blocks: bool = True) -> list[str]:
     """Return the names of a snapshot's files that have changed since it was written.
 
-    `vectors`: check files of vectors only; `max_bytes`: larger files are not checked. An unreadable file counts as
-    changed; so does about.json, which has the checksums.
+    `vectors`: check files of vectors only; `blocks`: also those that are verified in blocks when they are read. A
+    missing file counts as changed; so does about.json, which has the checksums. Raises StoreError where the system
+    refuses to open a file.
     """
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         files = about["files"]
         if about.pop("sum") != _checksum(about):
             return ["about.json"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if cause_of(error):
+            raise StoreError(f"{folder / 'about.json'} cannot be read: {explained(error, _REMEDY)}") from error
         return ["about.json"]
-    expected = {name: checksum for name, checksum in files.items() if not vectors or "/" not in name}
-    actual = _file_checksums(folder, expected, max_bytes)
-    return [name for name, checksum in expected.items() if actual.get(name) not in (checksum, _NOT_CHECKED)]
+    names = [name for name in files if not vectors or "/" not in name]
+    return [name for name in names if _is_damaged(folder / name, files[name], blocks)]
 
 
-def _file_checksums(folder: Path, names: Iterable[str], max_bytes: float = math.inf) -> dict[str, int]:
-    """Return a checksum of each file: fast, and enough to find accidental damage."""
-    checksums = {}
-    for name in names:
-        with suppress(OSError):
-            path = folder / name
-            checksums[name] = zlib.crc32(path.read_bytes()) if path.stat().st_size <= max_bytes else _NOT_CHECKED
-    return checksums
+def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
+    """Return whether a file is missing or has changed."""
+    try:
+        if checksum != _BY_BLOCKS:
+            return _file_checksum(path) != checksum
+        if blocks:
+            np.asarray(load_array(path))
+        return not path.exists()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {explained(error, _REMEDY)}") from error
+    except StoreError as error:
+        if refused(error):
+            raise
+        return True
+
+
+def refused(error: StoreError) -> bool:
+    """Return whether an error says that the system refused a file, which need not be damaged."""
+    return error.__cause__ is not None and cause_of(error.__cause__) != 0
+
+
+def _file_checksum(path: Path) -> int:
+    """Return a checksum of a file: fast, and enough to find accidental damage."""
+    total = 0
+    with path.open("rb") as file:
+        while part := file.read(_PART):
+            total = zlib.crc32(part, total)
+    return total
+
+
+def _file_checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:
+    """Return the checksum of each file, -1 for one that has checksums of its blocks."""
+    paths = {name: folder / name for name in names}
+    return {name: _BY_BLOCKS if block_file(p).exists() else _file_checksum(p) for name, p in paths.items()}
 
 
 def _checksum(about: Mapping[str, Any]) -> int:
@@ -165,25 +194,26 @@ def _checksum(about: Mapping[str, Any]) -> int:
 def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one that it was written with.
 
-    Raises StoreError for one that is missing, truncated, damaged, or of another format. The checksums of files above
-    64 MB are not verified here; `verify` does that.
+    Raises StoreError for one that is missing, truncated, damaged, or of another format. Files above 64 MB are verified
+    in blocks, each before it is first read, which raises StoreError too.
     """
     lease = Lease(folder)
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         version = about.get("format")
     except (OSError, ValueError, AttributeError) as error:
-        raise StoreError(f"{folder} is not a readable snapshot ({error}). {_REMEDY}") from error
+        raise StoreError(f"{folder} is not a readable snapshot: {explained(error, _REMEDY)}") from error
     if version != FORMAT:
         raise StoreError(f"{folder} has format {version}; this version reads {FORMAT}. {_REMEDY}")
-    if damaged := damaged_files(folder, max_bytes=_MAX_CHECKED):
+    if damaged := damaged_files(folder, blocks=False):
         raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
     graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
     for name, checksum in about["spaces"].items():
         space = VectorIndex(load_array(folder / f"{name}.npy"), load_array(folder / f"{name}.rows.npy"), encoder)
         ids = graph.edges if name == "triples" else graph
-        if (len(space.vectors), len(np.asarray(space.row_of))) != (about["texts"].get(name), len(ids)):
+        if space.row_of is None or (len(space.vectors), len(space.row_of)) != (about["texts"].get(name), len(ids)):
             raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
+        check_limits(space.row_of, Limits(-1, len(space.vectors) - 1), folder / f"{name}.rows.npy")
         vars(space)["checksum"] = checksum  # known since it was written, so that a repr does not read all vectors
         spaces[name] = space
     vars(words)["checksum"] = about["words"]

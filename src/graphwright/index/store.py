@@ -6,6 +6,7 @@ be made again.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import sqlite3
@@ -15,26 +16,29 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphwright.data.document import Chunk, Document
-from graphwright.errors import StoreError
+from graphwright.errors import StoreError, cause_of, explained
 from graphwright.graph.columns import terminate
 from graphwright.index.changes import Settings, content_hash
 from graphwright.index.chunk_columns import RECORD_VERSION, ChunkColumns, ChunkRecord
-from graphwright.index.extraction import Extraction
+from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.layout import is_free
+from graphwright.index.locks import check_locks
 
-__all__ = ["SCHEMA", "ExtractedChunk", "Store", "StoredChunk"]
+__all__ = ["SCHEMA", "ExtractedChunk", "Store", "StoredChunk", "id_digest"]
 
-SCHEMA = 6
+SCHEMA = 7
+_CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
+_RESTORE = "Restore it from a copy, or index the documents again into a new folder."
 
 _TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, hash BLOB NOT NULL,
-    metadata TEXT NOT NULL, links BLOB NOT NULL, is_file INTEGER NOT NULL, folder TEXT NOT NULL
+    metadata TEXT NOT NULL, links BLOB NOT NULL, places BLOB NOT NULL, is_file INTEGER NOT NULL, folder TEXT NOT NULL
 );
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
-    start INTEGER NOT NULL, "end" INTEGER NOT NULL, text BLOB NOT NULL,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL, text BLOB NOT NULL, heading TEXT NOT NULL,
     extractor TEXT NOT NULL, pending TEXT, digest BLOB NOT NULL, {record}, PRIMARY KEY (document, ordinal)
 ) WITHOUT ROWID;
 CREATE TABLE derived (key BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -42,7 +46,7 @@ CREATE INDEX pending ON chunks (pending) WHERE pending IS NOT NULL;
 """
 _FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
 _RECORD = ", ".join(_FIELDS)
-_CHUNK = f'c.ordinal, c.start, c."end", c.text, {", ".join(f"c.{name}" for name in _FIELDS)}'
+_CHUNK = f'c.ordinal, c.start, c."end", c.text, c.heading, {", ".join(f"c.{name}" for name in _FIELDS)}'
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
 
@@ -56,15 +60,21 @@ class ExtractedChunk(NamedTuple):
 
 
 class StoredChunk(NamedTuple):
-    """A chunk of a stored document: its place in the store, and the input of an extractor."""
+    """A chunk of a stored document: its place in the store, its text, and its extractor."""
 
     number: int
     ordinal: int
     document: str
     title: str
     text: str
+    heading: str
     extractor: str
     pending: str | None
+
+    @property
+    def excerpt(self) -> Excerpt:
+        """The input of an extractor."""
+        return Excerpt(self.document, self.title, self.text, self.heading)
 
 
 class Store:
@@ -84,13 +94,11 @@ class Store:
             schema = self._schema()
             version = self.setting("record version") if schema == SCHEMA else None
         except sqlite3.OperationalError as error:
-            raise StoreError(
-                f"{path} cannot be opened now ({error}). Is the disk full, or the folder read-only? Then try again."
-            ) from error
+            check_locks(path.parent)
+            raise StoreError(f"{path} cannot be opened now: {explained(error, _CHECK)}") from error
         except (sqlite3.DatabaseError, StoreError) as error:
-            raise StoreError(
-                f"{path} cannot be read as an index ({error}). Restore it from a copy, or index the documents again."
-            ) from error
+            cause = error.__cause__ if isinstance(error, StoreError) and error.__cause__ else error
+            raise StoreError(f"{path} cannot be read as an index: {explained(cause, _RESTORE)}") from cause
         if schema != SCHEMA or version != str(RECORD_VERSION):
             self._db.close()
             records = f" and record version {version}" if version else ""
@@ -121,9 +129,7 @@ class Store:
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            raise StoreError(
-                f"{self.path} cannot be written ({error}). Is another process indexing into it?"
-            ) from error
+            raise StoreError(f"{self.path} cannot be written: {explained(error, _CHECK)}") from error
         try:
             if (schema := self._schema()) != SCHEMA:  # changed by a later version since it was opened
                 raise StoreError(
@@ -136,8 +142,7 @@ class Store:
             self._db.rollback()
             if isinstance(error, sqlite3.Error):
                 raise StoreError(
-                    f"{self.path} could not be written ({error}); nothing was changed. Is the disk full, or the folder "
-                    f"read-only?"
+                    f"{self.path} could not be written: {explained(error, _RESTORE)} Nothing was changed."
                 ) from error
             raise
 
@@ -154,8 +159,8 @@ class Store:
             if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
                 raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
             raise StoreError(
-                f"{self.path} cannot be read ({error}). Restore it from a copy, or index the documents again in a new "
-                f"folder; questions are answered from the last snapshot."
+                f"{self.path} cannot be read: {explained(error, _RESTORE)} Questions are answered from the last "
+                f"snapshot."
             ) from error
 
     def setting(self, name: str) -> str | None:
@@ -171,6 +176,20 @@ class Store:
     def revision(self) -> int:
         """The number of changes to the graph that the store describes."""
         return int(self.setting("revision") or 0)
+
+    def withdrawn(self) -> dict[str, int]:
+        """Return the documents that were removed or replaced last: by their digest the revision that did it.
+
+        A snapshot of an older revision shows them as they are no more. Digests are those of `id_digest`: what was
+        removed is not stored any more.
+        """
+        return dict(json.loads(self.setting("withdrawn") or "{}"))
+
+    def withdraw(self, ids: Iterable[str], revision: int, published: int) -> None:
+        """Note that documents were removed or replaced by a revision; forget those of the `published` ones."""
+        entries = {digest: by for digest, by in self.withdrawn().items() if by > published}
+        entries |= {id_digest(document): revision for document in ids}
+        self.set("withdrawn", json.dumps(entries))
 
     @property
     def build_settings(self) -> Settings:
@@ -213,19 +232,21 @@ class Store:
     def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
         """Add a document, or replace the one with its id; `folder` is the one that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
+        places = b"" if document.places is None else document.places.encoded()
         self._db.execute(
-            "INSERT INTO documents (id, title, hash, metadata, links, is_file, folder) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO documents (id, title, hash, metadata, links, places, is_file, folder) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET title = excluded.title, hash = excluded.hash, links = excluded.links, "
-            "metadata = excluded.metadata, is_file = excluded.is_file, "
+            "metadata = excluded.metadata, places = excluded.places, is_file = excluded.is_file, "
             "folder = coalesce(nullif(excluded.folder, ''), folder)",
-            (document.id, document.title, content_hash(document), metadata, links, document.file, folder),
+            (document.id, document.title, content_hash(document), metadata, links, places, document.file, folder),
         )
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
-        marks = ", ".join("?" * (8 + len(_FIELDS)))
+        marks = ", ".join("?" * (9 + len(_FIELDS)))
         for chunk, extraction, extractor, pending in chunks:
-            text, record = _encoded(chunk.text, document.title, extraction)
-            place = (number, chunk.ordinal, chunk.start, chunk.end, text, extractor, pending)
+            text, record = _encoded(Excerpt(document.id, document.title, chunk.text, chunk.heading), extraction)
+            place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
             self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, _digest(text, record), *record))
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
@@ -244,7 +265,7 @@ class Store:
 
     def set_extraction(self, chunk: StoredChunk, extraction: Extraction, extractor: str) -> None:
         """Replace the extraction of a chunk, which is not pending any more."""
-        text, record = _encoded(chunk.text, chunk.title, extraction)
+        text, record = _encoded(chunk.excerpt, extraction)
         columns = ", ".join(f"{name} = ?" for name in _FIELDS)
         self._db.execute(
             f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
@@ -261,7 +282,7 @@ class Store:
         """Return the chunks of all documents or of those in `ids`, or only the pending ones, in order."""
         conditions = ["true", *["c.pending IS NOT NULL"] * pending, *[f"d.id {_LISTED}"] * (ids is not None)]
         rows = self._read(
-            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.extractor, c.pending FROM chunks c "
+            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.heading, c.extractor, c.pending FROM chunks c "
             f"JOIN documents d ON d.number = c.document WHERE {' AND '.join(conditions)} ORDER BY d.id, c.ordinal",
             () if ids is None else (json.dumps(list(ids)),),
         )
@@ -285,17 +306,19 @@ class Store:
         They are read in one statement, and so are consistent despite concurrent writes.
         """
         rows = self._read(
-            # The links of a document are read once, not with each of its chunks.
-            f"SELECT d.number, d.id, d.title, CASE WHEN c.ordinal > 0 THEN x'' ELSE d.links END, {_CHUNK} "
+            # The links and places of a document are read once, not with each of its chunks.
+            "SELECT d.number, d.id, d.title, iif(c.ordinal > 0, x'', d.links), iif(c.ordinal > 0, x'', d.places), "
+            f"{_CHUNK} "
             "FROM documents d LEFT JOIN chunks c ON c.document = d.number "
             f"{'' if ids is None else f'WHERE d.id {_LISTED} '}ORDER BY d.id, c.ordinal",
             () if ids is None else (json.dumps(list(ids)),),
         )
         return ChunkColumns.of(rows)
 
-    def metadata(self) -> dict[str, dict[str, str]]:
-        """Return the metadata of every document by id."""
-        rows = self._read("SELECT id, metadata FROM documents ORDER BY id")
+    def metadata(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
+        """Return the metadata of every document, or of those in `ids`, by id."""
+        query = f"SELECT id, metadata FROM documents {'' if ids is None else f'WHERE id {_LISTED} '}ORDER BY id"
+        rows = self._read(query, () if ids is None else (json.dumps(list(ids)),))
         return {document: json.loads(metadata) for document, metadata in rows}
 
     def counts(self) -> tuple[int, int]:
@@ -348,9 +371,15 @@ class Store:
         self._db.close()
 
 
-def _encoded(text: str, title: str, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
+def id_digest(document: str) -> str:
+    """Return a digest of the id of a document, from which the id cannot be read."""
+    return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _encoded(chunk: Excerpt, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
     """Return the text of a chunk and its record, as they are stored."""
-    return text.encode("utf-8", "surrogatepass"), ChunkRecord.of(title, text, extraction)
+    record = ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading)
+    return chunk.text.encode("utf-8", "surrogatepass"), record
 
 
 def _digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
@@ -375,7 +404,9 @@ def _opened(path: Path) -> sqlite3.Connection:
         db = _connect(str(path))
         db.execute("SELECT count(*) FROM sqlite_master")
         return db
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
+        if cause_of(error) in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EBUSY):
+            raise
         log = path.with_name(f"{path.name}-wal")
         if log.exists() and log.stat().st_size:
             raise

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
+from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
 
 __all__ = ["ChecksummedIndex", "EncodingRun", "Joined", "VectorIndex", "joined", "normalised"]
 
 
 class EncodingRun(Protocol):
-    """The methods of a pipeline's run that indexes use: encoding with its usage counted, and vectors cached."""
+    """What indexes use of a pipeline's run: encoding with its usage counted, vectors cached, and values kept."""
+
+    scratch: dict[Any, Any]
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
@@ -40,7 +43,7 @@ class ChecksummedIndex:
     def arrays(self) -> list[NDArray[Any]]:
         """Return the arrays that the index consists of; by default those of its fields."""
         values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
-        return [value for value in values if isinstance(value, np.ndarray)]
+        return [np.asarray(value) for value in values if isinstance(value, np.ndarray | MappedArray)]
 
     @cached_property
     def checksum(self) -> str:
@@ -119,18 +122,27 @@ class VectorIndex(ChecksummedIndex):
             )
         return vectors
 
-    def scores(self, query: Floats) -> Floats:
-        """Return the dot product of every row with `query`: float32[rows]."""
-        scores: Floats = self.vectors @ query
-        return scores
+    def scores(self, query: Floats, run: EncodingRun | None = None) -> Floats:
+        """Return the dot product of every row with `query`: float32[rows]; computed once in a run."""
+        if run is None:
+            scores: Floats = self.vectors @ query
+            return scores
+        key = "scores", id(self), query.tobytes()
+        if key not in run.scratch:
+            run.scratch[key] = self.scores(query)
+            run.scratch[key].flags.writeable = False
+        kept: Floats = run.scratch[key]
+        return kept
 
-    def scores_of(self, ids: NDArray[np.int64], query: Floats) -> tuple[NDArray[np.int64], Floats]:
+    def scores_of(
+        self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
+    ) -> tuple[NDArray[np.int64], Floats]:
         """Return those of `ids` that have a vector, and its dot product with `query`."""
         known, rows = self.rows_of(ids)
         if len(rows) * 2 < len(self.vectors):
             some: Floats = self.vectors[rows] @ query
             return known, some
-        return known, self.scores(query)[rows]
+        return known, self.scores(query, run)[rows]
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
         """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
@@ -199,12 +211,14 @@ class Joined(VectorIndex):
         """The two indexes."""
         return self.first, self.second
 
-    def scores_of(self, ids: NDArray[np.int64], query: Floats) -> tuple[NDArray[np.int64], Floats]:
+    def scores_of(
+        self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
+    ) -> tuple[NDArray[np.int64], Floats]:
         """Return those of `ids` that have a vector in either, and its dot product with `query`."""
         known, own = ids[self.has(ids)], self.first.has(ids[self.has(ids)])
         scores = np.empty(len(known), np.float32)
-        scores[own] = self.first.scores_of(known[own], query)[1]
-        scores[~own] = self.second.scores_of(known[~own], query)[1]
+        scores[own] = self.first.scores_of(known[own], query, run)[1]
+        scores[~own] = self.second.scores_of(known[~own], query, run)[1]
         return known, scores
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:

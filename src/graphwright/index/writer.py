@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,29 +9,24 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from graphwright.data.document import Chunk, Document, split
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.graph.columns import Passages
 from graphwright.index.build import build_from_chunks
-from graphwright.index.changes import Changes, Problem, Progress, Source, is_new, possibly_present, read_sources
+from graphwright.index.changes import Changes, Progress, Source, is_new, possibly_present, read_sources
 from graphwright.index.derived import Derived, Refiner, Task
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
-from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot, write_snapshot
-from graphwright.index.store import ExtractedChunk, Store, StoredChunk
+from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot, refused, write_snapshot
+from graphwright.index.store import ExtractedChunk, Store, StoredChunk, id_digest
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder
 
 __all__ = ["Writer"]
 
 _DOCUMENTS = 500  # held in memory at once
+_QUICK = 500  # texts that are encoded in some seconds
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
-_RESTORE = "Restore index.sqlite from a copy, or index the documents again into a new folder."
-_IMPORT = "Import the graph again, into a new folder."
-_REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify --repair."
 
 
 @dataclass
@@ -41,7 +35,9 @@ class Writer:
 
     Each operation changes the store in one transaction, all or nothing, and then publishes the new snapshot; queries
     do not wait for it. If the process is killed between the two, the store is ahead of the snapshot, and the next
-    operation completes the work.
+    operation completes the work. Until then the store names the documents that were withdrawn (removed or replaced), so
+    that readers hide them, and the same operation can be called again. `reported`: the revision up to which the caller
+    has seen operations succeed; a removal by a later one may have been interrupted, and is repeated without an error.
     """
 
     layout: IndexLayout
@@ -50,6 +46,7 @@ class Writer:
     extractor: Extractor
     progress: Progress | None = None
     changes: Changes = field(default_factory=Changes)
+    reported: int = -1
     _derived: Derived | None = field(default=None, init=False)  # of the last build
 
     def add(self, sources: Iterable[Source] | Source) -> Changes:
@@ -78,12 +75,35 @@ class Writer:
         return self._finish(self._pending_chunks())
 
     def remove(self, ids: Iterable[str]) -> Changes:
-        """Remove documents. Raises DataError for an unknown id."""
-        self.changes.removed = list(dict.fromkeys(ids))
-        self._check_known(self.changes.removed, "removed")
-        with self._transaction():
-            self.store.remove(self.changes.removed)
+        """Remove documents, also those that an interrupted call has removed. Raises DataError for an unknown id."""
+        requested = list(dict.fromkeys(ids))
+        before = {digest for digest, revision in self.store.withdrawn().items() if revision > self.reported}
+        stored = self._check_known([i for i in requested if id_digest(i) not in before], "removed")
+        stored |= self.store.hashes(requested)
+        with self._transaction() as withdrawn:
+            if stored:
+                self.store.remove(stored)
+                withdrawn += requested
+        self.changes.removed = requested
+        self.changes.resumed |= len(stored) < len(requested)
         return self._finish([])
+
+    def resume(self) -> bool:
+        """Publish what an interrupted change has stored, if that is quick; return whether it was published.
+
+        It is not with a damaged snapshot or many new texts; the next operation does it then.
+        """
+        current = self._current()
+        if current is None or current.graph.passages is None:
+            return False
+        withdrawn, documents = self.store.withdrawn(), current.graph.passages.listed()
+        unchanged = sum(document.chunks for document in documents if id_digest(document.id) not in withdrawn)
+        del current
+        if self.store.counts()[1] - unchanged > _QUICK:
+            return False
+        self._refresh()
+        self._delete_replies()
+        return True
 
     def reextract(self, ids: Sequence[str] | None) -> Changes:
         """Read the chunks of documents with this extractor, where another one read them."""
@@ -97,45 +117,6 @@ class Writer:
         """Build the snapshot again from the store alone."""
         self._publish(self._build(None))
 
-    def verify(self) -> list[Problem]:
-        """Return the problems of the index folder, none if it is sound.
-
-        Checks that the store's file and chunks can be read; that no file of the snapshot has changed since it was
-        written; and that the snapshot has the store's revision, and equals, array by array, one that is built anew from
-        the store. Of an imported graph only the files are checked.
-        """
-        if problems := self.store.problems():
-            return [Problem(f"{self.store.path}: {problem}.", _RESTORE) for problem in problems]
-        imported = self.store.setting("graph") is not None  # then the snapshot cannot be rebuilt
-        remedy = _IMPORT if imported else _REBUILD
-        try:
-            current = self.layout.path / self.layout.current()
-            if files := damaged_files(current):
-                more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-                return [Problem(f"{current / files[0]}{more}: missing or damaged.", remedy, not imported)]
-            snapshot = open_snapshot(current, self.encoder)
-        except StoreError as error:
-            return [Problem(str(error), remedy, not imported)]
-        if imported:
-            return []
-        if snapshot.about.get("revision") != self.store.revision:
-            remedy = "Run the interrupted command again, or graphwright verify --repair."
-            return [Problem(f"{self.layout.path}: the snapshot is older than the stored documents.", remedy, True)]
-        try:
-            # Vectors are taken from the snapshot, whose files have not changed; only merged names are encoded.
-            derived = Derived(self.store.derived())
-            settings = self.store.build_settings
-            rebuilt = build_from_chunks(self.store.columns(), settings, self.encoder, known=snapshot, derived=derived)
-        except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
-            return [Problem(f"{self.store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
-        columns, expected = snapshot.graph.columns, rebuilt.graph.columns
-        fields = [name for name in vars(columns) if name != "checksum"]
-        parts = [name for name in fields if not _equal(getattr(columns, name), getattr(expected, name))]
-        parts += ["words"] * (snapshot.words != rebuilt.words)
-        parts += ["vectors"] * (snapshot.about["texts"] != rebuilt.about["texts"])
-        problem = "{}: {} of the snapshot and of the stored chunks differ."
-        return [Problem(problem.format(current, part), _REBUILD, True) for part in parts]
-
     def outdated(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of these documents, or of all, that this extractor has not read."""
         self._check_known(ids or (), "extracted")
@@ -148,13 +129,13 @@ class Writer:
         while batch := list(islice(documents, _DOCUMENTS)):
             known = self.store.hashes(document.id for document in batch)
             new = [document for document in batch if is_new(document, known, seen, self.changes)]
-            excerpts += [Excerpt(d.id, d.title, c.text) for d, chunks in self._split(new) for c in chunks]
+            excerpts += [Excerpt(d.id, d.title, c.text, c.heading) for d, chunks in self._split(new) for c in chunks]
         replaced = set(self.changes.replaced)
         pending = [c for c in self.store.chunks(pending=True) if c.document not in replaced]
-        return excerpts + [Excerpt(c.document, c.title, c.text) for c in pending]
+        return excerpts + [chunk.excerpt for chunk in pending]
 
-    def _check_known(self, ids: Iterable[str], verb: str) -> None:
-        """Raise DataError for a document that is not stored."""
+    def _check_known(self, ids: Iterable[str], verb: str) -> dict[str, bytes]:
+        """Return the hashes of documents by id. Raises DataError for one that is not stored."""
         requested = list(ids)
         known = self.store.hashes(requested)
         unknown = [i for i in requested if i not in known]
@@ -162,6 +143,7 @@ class Writer:
             raise DataError(
                 f"{self.layout.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was {verb}."
             )
+        return known
 
     def _split(self, documents: Sequence[Document]) -> Iterator[tuple[Document, list[Chunk]]]:
         settings = self.store.build_settings
@@ -175,22 +157,31 @@ class Writer:
             self.progress(work, done, total)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Change the store in the block, all or nothing, and publish the result.
+    def _transaction(self) -> Iterator[list[str]]:
+        """Change the store in the block, all or nothing, and publish the result; yield a list for withdrawn documents.
 
         The revision is increased if documents change, so that the snapshot counts as outdated; a snapshot of another
         revision than the store's at the start was left by a killed writer. Cached replies that may quote removed text
         are marked, to be deleted at the end.
         """
-        before, changes = self.store.revision, self.changes
-        with self.store.writing():
-            yield
-            if changes.removed or changes.replaced:
-                self.store.set("delete replies", "1")
-            if changes.added or changes.removed or changes.replaced:
-                self.store.set("revision", str(before + 1))
-        shown = self._refresh()
-        changes.resumed = shown is not None and shown != before
+        before, changes, withdrawn = self.store.revision, self.changes, list[str]()
+        with self.layout.changing(before + 1):
+            with self.store.writing():
+                yield withdrawn
+                withdrawn += [*changes.removed, *changes.replaced]
+                if withdrawn:
+                    self.store.set("delete replies", "1")
+                if changes.added or withdrawn:
+                    self.store.withdraw(withdrawn, before + 1, self._published())
+                    self.store.set("revision", str(before + 1))
+            shown = self._refresh()
+        changes.resumed |= shown is not None and shown != before
+
+    def _published(self) -> int:
+        """Return the revision of the current snapshot, -1 if there is none."""
+        with suppress(StoreError):
+            return self.layout.published
+        return -1
 
     def _check_not_nested(self, source: str) -> None:
         for other in self.store.folders():
@@ -229,7 +220,7 @@ class Writer:
         deferred = isinstance(model, DeferredExtractor)
         extractor = model.provisional if isinstance(model, DeferredExtractor) else model
         parts = list(self._split(documents))
-        excerpts = [Excerpt(d.id, d.title, c.text) for d, chunks in parts for c in chunks]
+        excerpts = [Excerpt(d.id, d.title, c.text, c.heading) for d, chunks in parts for c in chunks]
         results = iter(self._extract(extractor, excerpts))
         for document, chunks in parts:
             known = self.store.extractions(document.id, document.title) if deferred else {}
@@ -256,8 +247,8 @@ class Writer:
         if (encoded := getattr(extractor, "extract_encoded", None)) is not None:
             results, vectors = encoded(excerpts, self.changes.usage)
             if extractor.encoder.id == self.encoder.id:  # type: ignore[attr-defined]
-                texts = [f"{excerpt.title}\n{excerpt.text}" if excerpt.title else excerpt.text for excerpt in excerpts]
-                CachedEncoder(self.encoder, self.layout.vectors).add(texts, vectors)
+                readings = [excerpt.reading for excerpt in excerpts]
+                CachedEncoder(self.encoder, self.layout.vectors).add(readings, vectors)
         elif (metered := getattr(extractor, "extract_metered", None)) is not None:
             results = metered(excerpts, self.changes.usage)
         else:
@@ -287,13 +278,17 @@ class Writer:
             self._extract_pending(chunks)
             self._refresh()
         self._refine()
+        self._delete_replies()
+        self.changes.pending = [(c.document, c.ordinal, c.pending or "") for c in self.store.chunks(pending=True)]
+        return self.changes
+
+    def _delete_replies(self) -> None:
+        """Delete the replies of language models if they may quote removed text."""
         if self.store.setting("delete replies") == "1":
             self.layout.delete_cache(self.layout.replies)
             with self.store.writing():
                 self.store.set("delete replies", "0")
         self.store.checkpoint()
-        self.changes.pending = [(c.document, c.ordinal, c.pending or "") for c in self.store.chunks(pending=True)]
-        return self.changes
 
     def _extract_pending(self, chunks: Sequence[StoredChunk]) -> None:
         """Read chunks with the extractor, failed ones last; each batch is stored as soon as it is read."""
@@ -301,7 +296,7 @@ class Writer:
         while done < len(chunks) and not final:  # after a final failure the rest stays pending
             self._report("extract", done, len(chunks))
             batch = chunks[done : done + _CHUNKS]
-            results = self._extract(self.extractor, [Excerpt(c.document, c.title, c.text) for c in batch])
+            results = self._extract(self.extractor, [chunk.excerpt for chunk in batch])
             failures = [result for result in results if isinstance(result, ExtractionFailure)]
             with self.store.writing():
                 for chunk, result in zip(batch, results, strict=True):
@@ -357,9 +352,12 @@ class Writer:
 
     def _current(self) -> Snapshot | None:
         """Return the current snapshot, None if it is damaged."""
-        with suppress(StoreError):
+        try:
             return open_snapshot(self.layout.path / self.layout.current(), self.encoder)
-        return None
+        except StoreError as error:
+            if refused(error):
+                raise
+            return None
 
     def _refresh(self) -> int | None:
         """Publish a snapshot of the store unless the current one is up to date.
@@ -418,13 +416,3 @@ class Writer:
         self.store.checkpoint()
         self.changes.seconds["write"] = time.perf_counter() - start
         self.changes.texts = dict(snapshot.about["texts"])
-
-
-def _equal(left: object, right: object) -> bool:
-    if isinstance(left, np.ndarray):
-        return np.array_equal(left, np.asarray(right))
-    if isinstance(left, Passages):
-        return all(map(_equal, vars(left).values(), vars(right).values()))
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(_equal, left, right))
-    return bool(left == right)

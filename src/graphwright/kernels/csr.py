@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from graphwright.kernels.blocks import MappedArray
+
 __all__ = [
     "Csr",
     "Floats",
@@ -52,9 +54,13 @@ def kernel(function: Compiled) -> Compiled:
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
     """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary.
 
+    A mapped array of that dtype, in which kernels verify each block that they reach, is returned as it is.
+
     >>> readonly([1, 2], np.int32).flags.writeable
     False
     """
+    if isinstance(array, MappedArray) and array.dtype == dtype:
+        return cast(NDArray[Any], array.verified)
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view

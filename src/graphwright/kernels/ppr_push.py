@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, induced, kernel, readonly
 from graphwright.kernels.hops import khop
+from graphwright.kernels.mapped_type import prefetch
 from graphwright.kernels.ranking import kth
 
 __all__ = ["Push", "Walk", "settled", "swept"]
@@ -155,24 +153,6 @@ _WIDE = 8  # a push that has touched one node in 8 is no longer local
 _LOCAL = 2  # sweeps' worth of edges that a local push may walk; other pushes a quarter
 _REFINED = 2  # one in 2 of the edges walked may be walked again to refine the scores
 _MIN_REFINED = 4096
-
-
-def _prefetch(context: Any, array: Any, index: Any) -> Any:
-    """Prefetch array[index] into the cache."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-        intrinsic_ = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
-        builder.call(intrinsic_, [place, number(0), number(3), number(1)])  # for reading, to all caches, data
-        return context.get_dummy_value()
-
-    return types.void(array, index), generate
-
-
-prefetch = cast(Callable[[NDArray[Any], Any], None], intrinsic(_prefetch))
 
 
 @kernel

@@ -13,10 +13,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, row_pointers
 from graphwright.kernels.ranking import sort_by
 
-__all__ = ["distinct", "gather", "phrases", "ranking", "tokens"]
+__all__ = ["distinct", "gather", "phrases", "position", "ranking", "tokens"]
 
 Bytes = NDArray[np.uint8]
 Hashes = NDArray[np.uint64]
@@ -348,6 +349,45 @@ def gather(data: ArrayLike, offsets: ArrayLike, ids: ArrayLike) -> tuple[Bytes, 
     return readonly(out, np.uint8), frozen
 
 
+_AS_STORED = readonly([], np.int64)
+
+
+@kernel
+def _is_less(data: Bytes, start: int, end: int, key: Bytes) -> bool:
+    """Return whether a string sorts before the key."""
+    for k in range(min(end - start, key.size)):
+        if data[start + k] != key[k]:
+            return bool(data[start + k] < key[k])
+    return end - start < key.size
+
+
+@kernel
+def _position(data: Bytes, offsets: Pointers, order: Pointers, key: Bytes, low: int) -> int:
+    high = offsets.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        at = order[middle] if order.size else middle
+        if _is_less(data, offsets[at], offsets[at + 1], key):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def position(data: ArrayLike, offsets: ArrayLike, key: bytes, order: ArrayLike | None = None, low: int = 0) -> int:
+    """Return the first position, from `low` on, of a string that does not sort before the key.
+
+    `order`, int64[n], sorts the strings; without it they are sorted as they are. The caller has checked the offsets.
+
+    >>> words, borders = np.frombuffer(b"baab", np.uint8), [0, 1, 2, 4]
+    >>> position(words, borders, b"ab", [1, 2, 0]), position(words, borders, b"b", [1, 2, 0])
+    (1, 2)
+    """
+    sorting = _AS_STORED if order is None else readonly(order, np.int64)
+    wanted = np.frombuffer(key, np.uint8)
+    return int(_position(readonly(data, np.uint8), readonly(offsets, np.int64), sorting, wanted, low))
+
+
 def ranking(data: ArrayLike, offsets: ArrayLike) -> Pointers:
     """Return the positions of a column's strings in the order of their bytes, equal strings by position: int64[n].
 
@@ -371,7 +411,10 @@ def ranking(data: ArrayLike, offsets: ArrayLike) -> Pointers:
 def _column(data: ArrayLike, offsets: ArrayLike, what: str) -> tuple[Bytes, Pointers]:
     """Check both arrays, because kernels do not check bounds, and return them as kernels take them."""
     block, borders = readonly(data, np.uint8), readonly(offsets, np.int64)
-    if not borders.size or borders[0] < 0 or borders[-1] > block.size or np.any(borders[1:] < borders[:-1]):
+    # The order of mapped offsets is verified with each block.
+    ordered = isinstance(borders, MappedArray) and borders.limits.ascending
+    descends = not ordered and np.any(borders[1:] < borders[:-1])
+    if not borders.size or borders[0] < 0 or borders[-1] > block.size or descends:
         raise ValueError(f"{what} does not cut {block.size} bytes of data. Pass ascending offsets within them.")
     if block.size < 8:  # eight bytes are read at a time
         block = readonly(np.append(block, np.zeros(8, np.uint8)), np.uint8)

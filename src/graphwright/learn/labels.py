@@ -278,7 +278,7 @@ def _parse(path: Path) -> tuple[dict[str, Any], list[Label]]:
                 "another path, or remove the file and make the labels again."
             )
         return about, [_label(json.loads(line)) for line in lines[1:]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(
             f"{path} is not a file of labels (format {FORMAT}). Write to another path, or remove it."
         ) from None

@@ -32,7 +32,7 @@ from graphwright.methods.papers.raptor import raptor
 from graphwright.methods.papers.reg import reg
 from graphwright.operators.operator import Keep, Operator, Then
 
-__all__ = ["METHODS", "Method", "default_method", "method_named", "pipeline", "retrieval_part"]
+__all__ = ["METHODS", "Method", "default_method", "method_named", "pipeline", "retrieval_part", "retrieval_steps"]
 
 _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
 """Types of numeric arguments by annotation, and their names in messages."""
@@ -164,6 +164,20 @@ def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
 
 def retrieval_part(operator: Operator) -> Operator:
     """Return a pipeline without the steps that write a prompt or an answer."""
-    steps = operator.steps if isinstance(operator, Then) else (operator,)
-    retrieval = tuple(step for step in steps if not {"prompt", "answer"} & set(step.gives))
+    retrieval = tuple(step for step in _steps(operator) if not _writes(step))
     return Then(retrieval) if retrieval else Keep()
+
+
+def retrieval_steps(operator: Operator) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
+    """Return the steps of a pipeline up to the last one that retrieves, and those that write a prompt or an answer."""
+    steps = _steps(operator)
+    count = max((number for number, step in enumerate(steps, 1) if not _writes(step)), default=0)
+    return steps[:count], steps[count:]
+
+
+def _steps(operator: Operator) -> tuple[Operator, ...]:
+    return operator.steps if isinstance(operator, Then) else (operator,)
+
+
+def _writes(step: Operator) -> bool:
+    return bool({"prompt", "answer"} & set(step.gives))

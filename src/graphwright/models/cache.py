@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import ModelError, StoreError
+from graphwright.errors import ModelError, StoreError, explained
 from graphwright.models.protocols import (
     LLM,
     Cancel,
@@ -64,7 +64,9 @@ class _Database:
                 db.execute(f"PRAGMA synchronous = {self.synchronous}")
                 yield db
         except sqlite3.Error as error:
-            raise StoreError(f"The cache of {self.table} {path} cannot be used: {error}. {self.remedy}") from error
+            raise StoreError(
+                f"The cache of {self.table} {path} cannot be used: {explained(error, self.remedy)}"
+            ) from error
 
     def _create(self, db: sqlite3.Connection, path: Path) -> None:
         if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != ?", (self.table,)).fetchone():

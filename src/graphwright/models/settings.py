@@ -158,7 +158,7 @@ def read_settings(path: str | Path) -> LLMSettings | None:
         raise DataError(f"{file} is a file, not a folder; an index is a folder. Name another one.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error}); check its permissions.") from error
-    except ValueError as error:  # not TOML, or not UTF-8
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
         raise OptionError(f"{path} is not TOML ({error}); correct it, or delete it to do without one.") from error
     try:
         _check_names(tables, ["llm"], "section [{}]")

@@ -78,6 +78,7 @@ from .search.feedback import FollowUp as FollowUp
 from .search.feedback import HasThoughts as HasThoughts
 from .search.feedback import HypotheticalPassage as HypotheticalPassage
 from .search.feedback import Think as Think
+from .search.function_search import FunctionSearch as FunctionSearch
 from .search.hipporag import PhraseSeeds as PhraseSeeds
 from .search.hipporag import SharedWords as SharedWords
 from .search.hipporag import SpecificSeeds as SpecificSeeds

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
+from graphwright.constraints import Has
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
-from graphwright.operators.operator import Composite, Operator, top_of
+from graphwright.operators.operator import IS_OPERATOR, Composite, Operator, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -81,8 +82,8 @@ class Repeat(Composite):
     Every `|` inside the step is limited to the condition's cap (FastInsight, Algorithm 1, caps before it reranks).
     """
 
-    step: Operator
-    until: Predicate
+    step: Annotated[Operator, IS_OPERATOR]
+    until: Annotated[Predicate, Has("a function of a state", "__call__")]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the loop, then keep the k best."""
@@ -114,9 +115,9 @@ class If(Composite):
     ['Graz on the Mur']
     """
 
-    predicate: Predicate
-    then: Operator
-    otherwise: Operator
+    predicate: Annotated[Predicate, Has("a function of a state", "__call__")]
+    then: Annotated[Operator, IS_OPERATOR]
+    otherwise: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the branch that the state selects, and keep the k best."""
@@ -130,8 +131,8 @@ class OnGraph(Composite):
     Views: `PassageGraph`, `EntityGraph`, `StatementGraph`, `MentionGraph` in `operators.subgraph.views`.
     """
 
-    view: View
-    step: Operator
+    view: Annotated[View, Has("a function of a graph", "__call__")]
+    step: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step on the view, and keep the k best."""
@@ -154,7 +155,7 @@ class Scaled(Composite):
     [1.0, 0.25, 0.0]
     """
 
-    step: Operator
+    step: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step, scale the scores of all its items, and keep the k best."""

@@ -17,8 +17,8 @@ from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, ClassVar
 
-from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import NeedsError
+from graphwright.constraints import AtLeast, Checked, Constraint
+from graphwright.errors import NeedsError, OptionError
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, Step
 
@@ -32,6 +32,10 @@ _REMEDY = {
     "prompt": "Put an operator that writes a prompt before it",
     "answer": "Put an operator that answers before it",
 }
+
+
+IS_OPERATOR = Constraint("an operator, such as Keep()", lambda value: isinstance(value, Operator))
+"""The condition of a field that holds an operator."""
 
 
 class Operator(Checked, ABC):
@@ -51,9 +55,15 @@ class Operator(Checked, ABC):
 
     def __call__(self, state: State, run: Run | None = None) -> State:
         """Run on a state, in a new run unless given. Raises NeedsError, before any step runs, for an unmet need."""
+        if not isinstance(state, State):
+            raise OptionError(f"{state!r} is not a state. Make one: start(question, graph).")
+        self.check(state)
+        return self.execute(state, Run() if run is None else run)
+
+    def check(self, state: State) -> None:
+        """Raise NeedsError for a need that neither the state nor an earlier step meets."""
         for number, count, step, clause in self.unmet(state.fields()):
             raise NeedsError(_complaint(number, count, step, clause))
-        return self.execute(state, Run() if run is None else run)
 
     def execute(self, state: State, run: Run, k: int | None = None) -> State:
         """Run without checking needs, keeping the k best of the result. A state with an answer passes through."""
@@ -78,6 +88,8 @@ class Operator(Checked, ABC):
         seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
         step = Step(label, seconds, child.usage, after.sizes(), tuple(child.notes), after)
+        if run.on_step is not None:
+            run.on_step(step)
         return after.with_(trace=(*after.trace, step))
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
@@ -99,13 +111,13 @@ class Operator(Checked, ABC):
         return self
 
     def __rshift__(self, other: Operator) -> Operator:
-        return Then((*_steps(self), *_steps(other))) if isinstance(other, Operator) else NotImplemented
+        return Then((*_steps(self), *_steps(_operator(other, ">>"))))
 
     def __mod__(self, k: int) -> Operator:
         return Cut(self, k)
 
     def __or__(self, other: Operator) -> Operator:
-        return Both(self, other) if isinstance(other, Operator) else NotImplemented
+        return Both(self, _operator(other, "|"))
 
     def __repr__(self) -> str:
         """Return the expression that makes this operator, defaults left out."""
@@ -220,7 +232,7 @@ class Then(Composite):
 class Cut(Composite):
     """The k best items of an operator: `a % k`."""
 
-    step: Operator
+    step: Annotated[Operator, IS_OPERATOR]
     k: Annotated[int, AtLeast(1)]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
@@ -267,6 +279,12 @@ class Both(Composite):
     def __repr__(self) -> str:
         second = f"({self.second!r})" if isinstance(self.second, Both) else repr(self.second)
         return f"{self.first!r} | {second}"
+
+
+def _operator(value: object, sign: str) -> Operator:
+    if not isinstance(value, Operator):
+        raise OptionError(f"{value!r} stands after {sign} and is not an operator. Put one there, such as Keep().")
+    return value
 
 
 def _steps(operator: Operator) -> tuple[Operator, ...]:

@@ -109,15 +109,16 @@ class Run:
     `memory`: cache of vectors and latents, by default for this run alone. `charged`: keys of the model outputs that the
     pipeline has paid for; if given, an output from another pipeline is charged with its cost there, so that a
     comparison is fair (cost attribution). `shared`: steps computed once for several pipelines. `on_text`: called with
-    each piece of a streamed answer. `cancel`: stops model calls. `scratch`: values that operators keep for later steps
-    of the same run. `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is
-    given.
+    each piece of a streamed answer; `on_step`: with each step as it ends. `cancel`: stops model calls. `scratch`:
+    values that operators keep for later steps of the same run. `outputs`, `paid`: cost of the model outputs that were
+    used and charged, by key, if `charged` is given.
     """
 
     memory: ModelMemory = field(default_factory=ModelMemory)
     charged: set[Hashable] | None = None
     shared: SharedSteps | None = None
     on_text: Callable[[str], None] | None = None
+    on_step: Callable[[Step], None] | None = None
     cancel: Cancellation | None = None
     scratch: dict[Any, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)

@@ -14,7 +14,10 @@ from graphwright.graph.evidence import Evidence, Ints, Ranking, html_table
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Usage
 
-__all__ = ["Anchor", "Answer", "Citation", "Question", "State", "Step", "start"]
+__all__ = ["MAX_QUESTION", "Anchor", "Answer", "Citation", "Question", "State", "Step", "start"]
+
+MAX_QUESTION = 10_000
+"""Maximum characters of a question."""
 
 _ITEMS = 20  # items of evidence in `State.to_dict`
 
@@ -75,8 +78,8 @@ class Anchor(Checked):
 class Citation:
     """Verified source of a statement: characters `start` to `end` of a document, in one of its chunks.
 
-    `text` is copied from there; `path` is the walk in the graph that led to the chunk, as names and
-    relations in turn.
+    `text` is copied from there; `path` is the walk in the graph that led to the chunk, as names and relations in turn.
+    `location`: the page, slide, cell or lines in the file of the document, "" where it has none.
     """
 
     document: str
@@ -85,10 +88,12 @@ class Citation:
     end: int
     text: str
     path: tuple[str, ...] = ()
+    location: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON can hold them."""
-        return {**vars(self), "path": list(self.path)}
+        """Return the fields as JSON can hold them, without an empty location."""
+        fields = {**vars(self), "path": list(self.path)}
+        return fields if self.location else {name: fields[name] for name in fields if name != "location"}
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,9 @@ class Answer:
     """An answer and its citations.
 
     `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers, for metrics
-    and programs. `found` is False where the documents do not answer the question. `unsupported`: quotes of a language
-    model that are in no passage; a sentence of the text that rests on one ends in [unsupported].
+    and programs. `found` is False where the documents do not answer the question. `dropped`: quotes of a language model
+    that are in no passage; `unsupported`: the sentences of the text that rest on no verified quote, which end in
+    [unsupported].
     """
 
     text: str
@@ -105,10 +111,11 @@ class Answer:
     citations: tuple[Citation, ...] = ()
     found: bool = True
     unsupported: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def verified(self) -> bool:
-        """Whether the answer rests on citations, and on no quote that is in no passage."""
+        """Whether the answer rests on citations, and each of its sentences with markers on a verified quote."""
         return self.found and bool(self.citations) and not self.unsupported
 
     def __repr__(self) -> str:
@@ -223,6 +230,7 @@ class State:
             "short": [] if answer is None else list(answer.short),
             "verified": None if answer is None else answer.verified,
             "unsupported": [] if answer is None else list(answer.unsupported),
+            "dropped": [] if answer is None else list(answer.dropped),
             "citations": [] if answer is None else [cited.to_dict() for cited in answer.citations],
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
@@ -269,7 +277,12 @@ def start(
     if not isinstance(query.text, str):
         raise OptionError(f"{query.text!r} is not a question; give a text, or a Question with one.")
     if not query.text.strip():
-        raise OptionError(f"The question is empty ({query.text!r}); give a question.")
+        raise OptionError(f"The question is empty ({query.text[:40]!r}); give a question.")
+    if len(query.text) > MAX_QUESTION:
+        raise OptionError(
+            f"The question has {len(query.text):,} characters; at most {MAX_QUESTION:,} are read. Shorten it, and "
+            f"index long texts as documents."
+        )
     names = (entities,) if isinstance(entities, str) else tuple(entities)
     if not all(isinstance(name, str) for name in names):
         raise OptionError(f"entities are names of nodes, not {names!r}. To start from node ids, give anchors.")

@@ -278,6 +278,12 @@ class ThoughtReply(BaseModel):
     thought: Sentence
 
 
+class CondenseReply(BaseModel):
+    """The last question of a conversation, as it can be asked alone (`condense`)."""
+
+    question: Paragraph
+
+
 class AgentReply(BaseModel):
     """The passages that an agent keeps, and its next call, or that it has enough (`agent`)."""
 
@@ -301,6 +307,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "choose_again": ChoiceReply,
     "cluster": SummaryReply,
     "community": SummaryReply,
+    "condense": CondenseReply,
     "describe": DescriptionReply,
     "extract": ExtractionReply,
     "extract_triples": TriplesReply,

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.openai.rate import Clock, RateLimiter
+from graphwright.models.openai.secret import Secret
 from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import checked_address
 
@@ -56,11 +57,11 @@ _MAX_BACKOFF = 60.0
 _CONNECT_TIMEOUT = 10.0
 _GRACE = 1.0  # seconds to wait after a cancellation for a response, which is paid for
 _END = 0.05  # seconds in which a response that was read to its last word also ends
-_MIN_KEY = 4  # characters; a shorter key is not hidden, since it may occur in any text
 _NO_KEY = "none"  # the client requires a key, which a local server ignores
 _MAX_ERROR = 65_536  # bytes read of the body of an error
 _MAX_SEARCHED = 8_192  # characters of it that are searched for a message
 _MAX_SHOWN = 300  # characters of a body or a message in an error
+_MAX_TOKENS = 1_000_000_000  # in the usage of one response
 _DOWN = "Check that the server runs and that base_url is right."
 
 
@@ -158,7 +159,7 @@ class HTTPConnection:
         """Take the limits of a model; nothing is opened before the first request."""
         self.url = url
         self.place = url or "https://api.openai.com/v1"
-        self._key = key
+        self.secret = Secret(key)
         self._model = model.model
         self._timeout = model.timeout
         self._retries = model.retries
@@ -238,7 +239,7 @@ class HTTPConnection:
         import openai
 
         return openai.OpenAI(
-            api_key=self._key or _NO_KEY,
+            api_key=self.secret.key or _NO_KEY,
             base_url=self.url,
             timeout=openai.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_TIMEOUT)),
             max_retries=0,
@@ -279,7 +280,7 @@ class HTTPConnection:
                     return
                 if isinstance(part, BaseException):
                     error = self._error_of(part)
-                    raise error from (part if isinstance(error, IncompleteResponse | NotSent) else None)
+                    raise error from None  # the cause would hold what the server sent, and that the key
                 yield part
         finally:
             stopped.set()
@@ -315,7 +316,7 @@ class HTTPConnection:
                 return self.status_error(*each.args)
         # By name, as the client may be built on one of two libraries, which are not imported for this.
         names = {kind.__name__ for kind in (*type(error).__mro__, *type(cause).__mro__)}
-        reason = f"{type(cause).__name__}: {self._without_key(str(cause))}."
+        reason = f"{type(cause).__name__}: {_shortened(self.secret.hidden(str(cause)))}."
         if "ConnectTimeout" in names:
             seconds = min(self._timeout, _CONNECT_TIMEOUT)
             return self.incomplete(f"no connection within {seconds:g} seconds. {_DOWN}", NotSent)
@@ -327,9 +328,10 @@ class HTTPConnection:
 
     def status_error(self, status: int, body: str, headers: Mapping[str, str] | None = None) -> HTTPStatusError:
         """Return the error for a response with an error status."""
-        body = self._without_key(body)
+        body = self.secret.hidden(body)
         meaning, remedy = _advice(status, body.lower(), self._model)
-        error = HTTPStatusError(f"{self.place} {meaning} ({status}: {_message(body[:_MAX_SEARCHED])}). {remedy}")
+        message = self.secret.hidden(_message(body[:_MAX_SEARCHED]))
+        error = HTTPStatusError(f"{self.place} {meaning} ({status}: {message}). {remedy}")
         error.status, error.body = status, body
         error.after = _retry_after((headers or {}).get("retry-after", ""), self._clock.date())
         return error
@@ -349,7 +351,8 @@ class HTTPConnection:
         LLMResponseError where it is not a JSON object.
         """
         try:
-            value = json.loads(body.decode("utf-8-sig", "replace"))
+            text = self.secret.hidden(body.decode("utf-8-sig", "replace"), reply=True)
+            value = json.loads(text, parse_int=_whole)
         except (ValueError, RecursionError):
             if body.lstrip().startswith(b"{"):
                 raise self.incomplete(f"JSON that is cut off or damaged: {self.beginning(body)}.") from None
@@ -366,12 +369,8 @@ class HTTPConnection:
 
     def beginning(self, body: bytes) -> str:
         """Return the beginning of a body, quoted, for an error."""
-        text = self._without_key(body[: 8 * _MAX_SHOWN].decode("utf-8", "replace"))
-        return repr(_shortened(text))
-
-    def _without_key(self, text: str) -> str:
-        """Return a text of the server without the key, which some servers repeat."""
-        return text.replace(self._key, "***") if self._key and len(self._key) >= _MIN_KEY else text
+        text = self.secret.hidden(body[:_MAX_SEARCHED].decode("utf-8", "replace"))
+        return repr(_shortened(text[: 8 * _MAX_SHOWN]))
 
 
 class _Channel:
@@ -519,7 +518,15 @@ def sendable(text: str) -> str:
 
 
 def token_count(data: dict[str, Any], name: str) -> int:
-    """Return a count from the usage of a response; 0 where the server does not count."""
+    """Return a count from the usage of a response; 0 where the server does not count, or beyond all reason."""
     usage = data.get("usage")
     count = usage.get(name) if isinstance(usage, dict) else None
-    return count if type(count) is int and count > 0 else 0
+    return count if type(count) is int and 0 < count <= _MAX_TOKENS else 0
+
+
+def _whole(digits: str) -> int | float:
+    """Return a whole number of JSON; one of more than 18 digits as a float, which may be infinite.
+
+    Python refuses to convert thousands of digits, and no number of this interface needs more.
+    """
+    return int(digits) if len(digits) <= 18 else float(digits)

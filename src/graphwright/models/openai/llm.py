@@ -30,6 +30,7 @@ __all__ = ["OpenAILLM"]
 _SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
+_MAX_FINISH = 40  # characters of the reason why a reply ended
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
 # Parameters that some servers refuse, and the words by which their errors name them.
 _LIMITS = ("maxlength", "maxitems", "minitems", "'maximum'", "'minimum'")  # of JSON schemas, in lower case
@@ -260,6 +261,7 @@ class _Reply:
         self._connection = connection
         self._on_text = on_text
         self._body = bytearray()  # all but the events of a stream
+        self._held = ""  # text that is not passed on yet
         self.text = ""
         self.finish = ""
         self.prompt_tokens = 0
@@ -284,6 +286,7 @@ class _Reply:
                 self._read_body()
             else:
                 self._read_stream(chunks)
+            self._add("", last=True)
         except (IncompleteResponse, HTTPStatusError) as error:
             if not self.text:
                 raise
@@ -320,6 +323,17 @@ class _Reply:
         elif not self.finish:
             raise self._connection.incomplete("the stream ended early.")
 
+    def _add(self, text: str, *, last: bool = False) -> None:
+        """Add text without the key; its end is held back while it may begin the key, unless it is the last."""
+        secret = self._connection.secret
+        text = secret.hidden(self._held + text, reply=True)
+        size = len(text) - (0 if last else secret.begun(text))
+        text, self._held = text[:size], text[size:]
+        if text:
+            self.text += text
+            if self._on_text is not None:
+                self._on_text(text)
+
     def _take(self, data: bytes, part: str) -> bool:
         """Add a body or an event; return whether it holds a choice."""
         value = self._connection.parsed(data)
@@ -329,11 +343,9 @@ class _Reply:
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
             return False
-        self.finish = str(choice.get("finish_reason") or self.finish)
+        self.finish = str(choice.get("finish_reason") or self.finish)[:_MAX_FINISH]
         if text := _text(choice.get(part)):
-            self.text += text
-            if self._on_text is not None:
-                self._on_text(text)
+            self._add(text)
         return True
 
 
@@ -344,8 +356,8 @@ def _text(message: Any) -> str:
     content = message.get("content") or message.get("refusal")
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+        content = "".join(text for text in texts if isinstance(text, str))
+    return sendable(content) if isinstance(content, str) else ""  # halves of characters cannot be stored either
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:

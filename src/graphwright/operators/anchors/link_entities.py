@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -84,18 +85,25 @@ class LinkEntities(Operator):
     def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[Mention]) -> Iterator[Mention]:
         """Yield the mentions that match a name by spelling or by vector."""
         used = {position for first, last, _ in exact for position in range(first, last + 1)}
+        linked: dict[str, tuple[Ints, float]] = {}  # a phrase may be repeated
         for first, last, text in _joined(state.question.text, list(_candidates(state.question.text, used))):
             if used.intersection(range(first, last + 1)):
                 continue
-            form = index.form(text)
-            by_spelling = len(form) > 3 and self.fuzzy < 1
-            nodes, confidence = index.near(form, self.fuzzy) if by_spelling else (_NONE, 0.0)
-            if not len(nodes) and self.names is not None:
-                nodes, confidence = self._by_vector(text, run)
-            nodes = nodes[state.graph.holds(nodes)]
+            if text not in linked:
+                linked[text] = self._nearest(text, state, run, index)
+            nodes, confidence = linked[text]
             if len(nodes):
                 used.update(range(first, last + 1))
                 yield first, last, Anchor(text, nodes, weight=confidence)
+
+    def _nearest(self, text: str, state: State, run: Run, index: NameIndex) -> tuple[Ints, float]:
+        """Return the nodes that a phrase may mean by spelling, else by vector, and the confidence."""
+        form = index.form(text)
+        by_spelling = len(form) > 3 and self.fuzzy < 1
+        nodes, confidence = index.near(form, self.fuzzy) if by_spelling else (_NONE, 0.0)
+        if not len(nodes) and self.names is not None:
+            nodes, confidence = self._by_vector(text, run)
+        return nodes[state.graph.holds(nodes)], confidence
 
     def _by_vector(self, text: str, run: Run) -> tuple[Ints, float]:
         """Return the node whose name has the nearest vector, if it is near enough, and the cosine."""
@@ -119,8 +127,8 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
     while position < len(offsets):
         texts = [question[offsets[position][0] : end] for _, end in offsets[position : position + _NAME_WORDS]]
         # Names are indexed without their article, so the search starts at the word after it.
-        forms = [] if index.normalised and texts[0].lower() in ARTICLES else [index.form(text) for text in texts]
-        extra, nodes = index.longest(forms, state.graph)
+        is_article = index.normalised and texts[0].lower() in ARTICLES
+        extra, nodes = index.longest(() if is_article else map(index.form, texts), state.graph)
         # Stop words are not names, and a single word is one only if it is written as one.
         if len(nodes) and words(texts[extra]) and (extra or written_as_name(texts[0])):
             yield position, position + extra, Anchor(texts[extra].rstrip("."), nodes)
@@ -153,7 +161,8 @@ def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]
     offsets = [match.span() for match in _WORD.finditer(question)]
     used = set(used)
     for quoted in _QUOTED.finditer(question):
-        inside = [i for i, (start, end) in enumerate(offsets) if quoted.start() < start and end < quoted.end()]
+        first, last = (bisect_left(offsets, (at, 0)) for at in quoted.span())
+        inside = [i for i in range(first, last) if offsets[i][1] < quoted.end()]
         if inside and not used.intersection(inside):
             yield inside[0], inside[-1], question[offsets[inside[0]][0] : offsets[inside[-1]][1]]
             used.update(inside)

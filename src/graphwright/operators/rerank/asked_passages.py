@@ -41,7 +41,7 @@ class Question:
         self.df = [frequency(graph, seeds) for seeds in self.seeds]
         self.vector = passages.encode(text, run)
         self.cosine = np.zeros(len(self.nodes), np.float32)  # in an imported graph nodes may have no vector
-        self.cosine[passages.has(self.nodes)] = passages.scores_of(self.nodes, self.vector)[1]
+        self.cosine[passages.has(self.nodes)] = passages.scores_of(self.nodes, self.vector, run)[1]
         best = max(float(self.cosine.max(initial=0.0)), 1e-9)
         self.near = np.maximum(self.cosine / best, -1) if best > 1e-9 else np.zeros_like(self.cosine)
         counts = Counter(words(text))  # a word counts as often as the question has it

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +77,9 @@ class PassageScorer:
 
     def __call__(self, features: PassageFeatures) -> tuple[Scores, Scores]:
         """Return the score of each passage alone: float64[p], and what each pair adds, if above 0: float64[c]."""
-        alone = features.alone.astype(np.float64) @ np.array([self.alone[name] for name in ALONE])
-        fixed = self.bias + features.pair.astype(np.float64) @ np.array([self.pair[name] for name in PAIR])
+        of_alone, of_pair, _ = self._weights
+        alone = features.alone.astype(np.float64) @ of_alone
+        fixed = self.bias + features.pair.astype(np.float64) @ of_pair
         fixed += self.pair["target_score"] * alone[features.target]
         several, scores, pairs = self.needs_several(features), alone, fixed
         for _ in range(_ROUNDS):
@@ -90,10 +91,16 @@ class PassageScorer:
         """Return the positions of the k passages that greedy coverage chooses, and their scores."""
         return self.cover(features, *self(features), self.needs_several(features), k)
 
+    @cached_property
+    def _weights(self) -> tuple[Scores, Scores, Scores]:
+        """The weights of the features alone, of pairs, and of the question's vector, as arrays."""
+        alone, pair = [self.alone[name] for name in ALONE], [self.pair[name] for name in PAIR]
+        return np.array(alone), np.array(pair), np.array(self.several[:-2])
+
     def needs_several(self, features: PassageFeatures) -> float:
         """Return the probability that the question needs several passages."""
-        *weights, topic, constant = self.several
-        logit = float(features.question @ np.array(weights)) + topic * features.names_topic + constant
+        topic, constant = self.several[-2:]
+        logit = float(features.question @ self._weights[2]) + topic * features.names_topic + constant
         return 1 / (1 + math.exp(-logit))
 
 

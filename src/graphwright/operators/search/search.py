@@ -42,7 +42,7 @@ class VectorSearch(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the nodes of the graph that have a vector."""
-        return state.with_(evidence=nearest(self.index, self.index.encode(state.question.text, run), state, k))
+        return state.with_(evidence=nearest(self.index, self.index.encode(state.question.text, run), state, k, run))
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +58,7 @@ class EdgeSearch(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the edges of the graph that have a vector."""
         query = self.index.encode(state.question.text, run)
-        ids, scores = _scored(self.index, query, state.graph.edges, state.graph.whole)
+        ids, scores = _scored(self.index, query, state.graph.edges, state.graph.whole, run)
         return state.with_(evidence=Evidence.of_edges(*_best(ids, scores, k)))
 
 
@@ -78,19 +78,21 @@ class WordSearch(Ranker):
         return state.with_(evidence=Evidence.of_nodes(*_best(self.index.nodes[matching], scores[matching], k)))
 
 
-def nearest(index: VectorIndex, query: Floats, state: State, k: int | None = None) -> Evidence:
+def nearest(index: VectorIndex, query: Floats, state: State, k: int | None = None, run: Run | None = None) -> Evidence:
     """Return the nodes of the state's graph by the dot product of their vector with `query`, the k best (all, if None).
 
     `query: float32[dimension]`. A node without a vector is left out.
     """
-    ids, scores = _scored(index, query, state.graph.nodes, state.graph.whole)
+    ids, scores = _scored(index, query, state.graph.nodes, state.graph.whole, run)
     return Evidence.of_nodes(*_best(ids, scores, k))
 
 
-def _scored(index: VectorIndex, query: Floats, ids: NDArray[np.int64], whole: bool) -> tuple[NDArray[np.int64], Floats]:
+def _scored(
+    index: VectorIndex, query: Floats, ids: NDArray[np.int64], whole: bool, run: Run | None
+) -> tuple[NDArray[np.int64], Floats]:
     if whole and index.row_of is None:
-        return ids[: len(index.vectors)], index.scores(query)[: len(ids)]
-    return index.scores_of(index.ids if whole else ids, query)
+        return ids[: len(index.vectors)], index.scores(query, run)[: len(ids)]
+    return index.scores_of(index.ids if whole else ids, query, run)
 
 
 def _best(ids: NDArray[np.int64], scores: Floats, k: int | None) -> tuple[NDArray[np.int64], Floats]:

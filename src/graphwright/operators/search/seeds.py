@@ -22,7 +22,7 @@ __all__ = ["BridgeSeeds", "PathSeeds", "scaled_passages", "united_seeds"]
 
 def scaled_passages(passages: VectorIndex, state: State, run: Run) -> tuple[Ints, Scores]:
     """Return the passages, and the cosine of each with the question: 0 for the least, 1 for the largest."""
-    every = nearest(passages, passages.encode(state.question.text, run), state)
+    every = nearest(passages, passages.encode(state.question.text, run), state, run=run)
     scores = np.empty(0) if every.scores is None else every.scores - every.scores[-1:]
     return every.nodes, scores / max(scores.max(initial=0.0), 1e-12)
 

@@ -1,0 +1,76 @@
+"""Verification of an index folder: its store, the files of its snapshot, and both against each other."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+
+from graphwright.errors import StoreError
+from graphwright.graph.columns import Passages
+from graphwright.index.build import build_from_chunks
+from graphwright.index.changes import Problem
+from graphwright.index.derived import Derived
+from graphwright.index.layout import IndexLayout
+from graphwright.index.snapshot import damaged_files, open_snapshot, refused
+from graphwright.index.store import Store
+from graphwright.kernels.blocks import MappedArray
+from graphwright.models.protocols import NamedEncoder
+
+__all__ = ["problems_of"]
+
+_RESTORE = "Restore index.sqlite from a copy, or index the documents again into a new folder."
+_IMPORT = "Import the graph again, into a new folder."
+_REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify --repair."
+
+
+def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
+    """Return the problems of the index folder, none if it is sound.
+
+    Checks that the store's file and chunks can be read; that no file of the snapshot has changed since it was
+    written; and that the snapshot has the store's revision, and equals, array by array, one that is built anew from
+    the store. Of an imported graph only the files are checked.
+    """
+    if problems := store.problems():
+        return [Problem(f"{store.path}: {problem}.", _RESTORE) for problem in problems]
+    imported = store.setting("graph") is not None  # then the snapshot cannot be rebuilt
+    remedy = _IMPORT if imported else _REBUILD
+    try:
+        current = layout.path / layout.current()
+        if files := damaged_files(current):
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            return [Problem(f"{current / files[0]}{more}: missing or damaged.", remedy, not imported)]
+        snapshot = open_snapshot(current, encoder)
+    except StoreError as error:
+        if refused(error):
+            raise
+        return [Problem(str(error), remedy, not imported)]
+    if imported:
+        return []
+    if snapshot.about.get("revision") != store.revision:
+        remedy = "Run the interrupted command again, or graphwright verify --repair."
+        return [Problem(f"{layout.path}: the snapshot is older than the stored documents.", remedy, True)]
+    try:
+        # Vectors are taken from the snapshot, whose files have not changed; only merged names are encoded.
+        derived = Derived(store.derived())
+        settings = store.build_settings
+        rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, derived=derived)
+    except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
+        return [Problem(f"{store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
+    columns, expected = snapshot.graph.columns, rebuilt.graph.columns
+    fields = [name for name in vars(columns) if name != "checksum"]
+    parts = [name for name in fields if not _equal(getattr(columns, name), getattr(expected, name))]
+    parts += ["words"] * (snapshot.words != rebuilt.words)
+    parts += ["vectors"] * (snapshot.about["texts"] != rebuilt.about["texts"])
+    problem = "{}: {} of the snapshot and of the stored chunks differ."
+    return [Problem(problem.format(current, part), _REBUILD, True) for part in parts]
+
+
+def _equal(left: object, right: object) -> bool:
+    if isinstance(left, np.ndarray | MappedArray):
+        return np.array_equal(np.asarray(left), np.asarray(right))
+    if isinstance(left, Passages):
+        return all(map(_equal, vars(left).values(), vars(right).values()))
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    return bool(left == right)

@@ -1,0 +1,52 @@
+"""Removal of a key from what a server sends, in plain text and in escapes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+__all__ = ["Secret"]
+
+_MASK = "***"
+_MIN_IN_ERRORS = 4  # characters; a shorter key is not hidden, since it may occur in any text
+_MIN_IN_REPLIES = 8  # characters; shorter ones, such as "none" and "ollama", are words that a reply may hold
+_ESCAPES = ("\\u", "%", "&#")
+
+
+@dataclass(frozen=True)
+class Secret:
+    r"""A key that a server may repeat.
+
+    >>> Secret("sk-12345").hidden(r'{"a": "sk-12345", "b": "\\u0073k-%312345"}')
+    '{"a": "***", "b": "***"}'
+    """
+
+    key: str | None = field(repr=False)
+
+    def hidden(self, text: str, *, reply: bool = False) -> str:
+        """Return a text without the key, also where its characters are escaped as in JSON, URLs or HTML.
+
+        `reply`: the text is the answer of a model rather than an error, so that a short key is left in it.
+        """
+        key = self.key
+        if key is None or len(key) < (_MIN_IN_REPLIES if reply else _MIN_IN_ERRORS):
+            return text
+        text = text.replace(key, _MASK)
+        return _pattern(key).sub(_MASK, text) if any(escape in text for escape in _ESCAPES) else text
+
+    def begun(self, text: str) -> int:
+        """Return the number of characters at the end of a text that may be the beginning of the key."""
+        key = self.key or ""
+        if len(key) < _MIN_IN_REPLIES:
+            return 0
+        return next((size for size in range(min(len(key) - 1, len(text)), 0, -1) if key.startswith(text[-size:])), 0)
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    def character(sign: str) -> str:
+        code = ord(sign)
+        # Any number of backslashes: JSON may stand in a string of JSON. They are matched from the first one on.
+        escaped = rf"(?<!\\)\\++u00{code:02x}|%{code:02x}|&\#0*{code};|&\#x0*{code:x};"
+        return rf"(?:{re.escape(sign)}|(?i:{escaped}))"
+
+    return re.compile("".join(map(character, key)))

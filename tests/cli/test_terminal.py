@@ -1,0 +1,144 @@
+"""Terminal output: what is cleaned, and where; output that cannot be written."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.text import Text
+from tests.cli.command import PROGRAM, graphwright
+from tests.models.llm_server import LLMServer, error
+
+from graphwright import cli
+from graphwright.cli.terminal import clean, console, note, plain_table, print_json, progress_bar, say
+from graphwright.data.duckdb_session import duckdb_session
+
+EVIL = "a\x1b[31mb\x9b2Jc\x1b]0;d\x07e\x1bf\u202eg\u2066h\u200bi\U000e0041j\u200dk\x8el"
+CLEAN = "abc]0;defghijkl"
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is of Linux")
+
+
+def test_controls_directions_and_invisible_characters_are_removed() -> None:
+    assert clean(EVIL) == CLEAN
+
+
+@pytest.mark.parametrize("text", ["naïve\tcafé\n", "می‌خواهم", "क्‍ष", "👩‍❤️‍👨", "日本語", "שלום", "\U0001f44d\U0001f3fd"])
+def test_ordinary_text_of_any_script_stays(text: str) -> None:
+    assert clean(text) == text
+
+
+@given(st.text(st.sampled_from("ab\x1b\x9b[]0;m\x07\x9c\\\x90\u200d\ufe0f\u202e\u200b😀")))
+def test_cleaned_text_has_no_control_or_invisible_character(text: str) -> None:
+    cleaned = clean(text)
+    assert not set(cleaned) & set("\x1b\x9b\x07\x9c\x90\u202e\u200b")
+
+
+def test_hostile_text_is_cleaned_in_linear_time() -> None:
+    for part in ("\x90", "\x1b]", "\x1b[0", "\x1b", "\u200d"):
+        clean(part * 200_000)
+
+
+def test_every_way_to_print_cleans(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    say(EVIL)
+    note(EVIL)
+    table = plain_table(EVIL)
+    table.add_column(EVIL)
+    table.add_row(EVIL, Text(EVIL))
+    console().print(EVIL, Text(EVIL), table)
+    with progress_bar() as show:
+        show(EVIL, 1, 2)
+    out, err = capsys.readouterr()
+    assert out.count(CLEAN) == 7 and err.count(CLEAN) >= 1
+    assert not set(out + err) & set("\x1b\x9b\x07\x8e\u202e\u2066\u200b\U000e0041\u200d")
+
+
+def test_text_in_brackets_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    console().print("[red]a[/red] [link=http://x]b[/link]")
+    assert capsys.readouterr().out == "[red]a[/red] [link=http://x]b[/link]\n"
+
+
+def test_json_is_exact_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({EVIL: [EVIL, "é日"]})
+    line = capsys.readouterr().out
+    assert json.loads(line) == {EVIL: [EVIL, "é日"]} and "é日" in line
+    assert clean(line) == line
+
+
+def test_commands_print_by_these_functions_only() -> None:
+    for path in Path(cli.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and path.name != "terminal.py":
+                assert ast.unparse(node.func) not in ("print", "Console", "sys.stdout.write", "sys.stderr.write"), path
+
+
+def test_names_of_files_and_wrong_usage_are_cleaned(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Graz lies on the Mur.")
+    (tmp_path / "docs" / "b\x1b[31m\u202e.bin").write_bytes(bytes(range(256)) * 20)
+    done = graphwright("index", tmp_path / "docs", "--into", tmp_path / "index")
+    assert done.returncode == 0 and "b.bin: binary" in done.stderr
+    missing = graphwright("index", tmp_path / "c\x1b[31m", "--into", tmp_path / "index")
+    wrong = graphwright("ask", "--evil\x1b[31m\u202e")
+    assert (missing.returncode, wrong.returncode) == (1, 2) and "No such option: --evil" in wrong.stderr
+    assert not set(done.stderr + missing.stderr + wrong.stderr) & set("\x1b\u202e")
+
+
+def test_the_error_of_a_server_is_cleaned(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Graz lies on the Mur.")
+    graphwright("index", tmp_path / "a.txt", "--into", tmp_path / "index")
+    with LLMServer([error(400, EVIL)]) as server:
+        done = graphwright(
+            "ask", "Which river?", "--index", tmp_path / "index", "--llm", "m", "--base-url", server.url, "--explain"
+        )
+    assert CLEAN in done.stdout + done.stderr
+    assert not set(done.stdout + done.stderr) & set("\x1b\x9b\u202e\u2066\u200b")
+
+
+@needs_full
+@pytest.mark.parametrize("arguments", [["methods", "--json"], ["methods"], ["--version"], ["--help"]])
+def test_a_full_disk_is_one_line_of_error(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("graphwright: ") and "No space left on device" in done.stderr
+
+
+def test_closed_streams_lose_nothing_silently() -> None:
+    command = f"{sys.executable} -c 'from graphwright.cli.app import main; main()'"
+    closed = subprocess.run([f"{command} methods --json >&-"], shell=True, capture_output=True, text=True, timeout=60)
+    assert closed.returncode == 1 and "stdout is closed" in closed.stderr
+    silent = subprocess.run([f"{command} info --json 2>&-"], shell=True, capture_output=True, text=True, timeout=60)
+    assert silent.returncode == 2 and json.loads(silent.stdout)["error"] == "OptionError"
+
+
+def test_a_broken_pipe_stays_quiet() -> None:
+    command = f"{sys.executable} -c 'from graphwright.cli.app import main; main()'"
+    done = subprocess.run([f"{command} methods | head -1"], shell=True, capture_output=True, text=True, timeout=60)
+    assert done.stderr == "" and len(done.stdout.splitlines()) == 1
+
+
+def test_ctrl_c_stops_duckdb() -> None:
+    def interrupt() -> None:
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread = threading.Thread(target=interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), duckdb_session() as db:
+            thread.start()
+            db.execute("SELECT count(*) FROM range(30_000_000_000)")
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,150 @@
+"""Mapped arrays: checksums of blocks, verified before they are read, by numpy and by kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+from numpy.typing import NDArray
+
+from graphwright.errors import StoreError
+from graphwright.graph import storage
+from graphwright.graph.storage import load_array, save_array
+from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums
+from graphwright.kernels.csr import Csr, undirected
+from graphwright.kernels.hops import khop, products
+from graphwright.kernels.ppr import push_ppr
+from graphwright.kernels.strings import gather, position
+
+N = 12_000
+
+
+def mapped(array: NDArray[Any], path: Path, monkeypatch: pytest.MonkeyPatch, flip: int | None = None) -> Any:
+    """Write an array with checksums of its blocks, perhaps flip a bit of a byte, and open it."""
+    monkeypatch.setattr(storage, "IN_BLOCKS", 0)
+    save_array(array, path)
+    if flip is not None:
+        data = bytearray(path.read_bytes())
+        data[flip] ^= 4
+        path.write_bytes(data)
+    opened = load_array(path)
+    assert isinstance(opened, MappedArray)
+    return opened
+
+
+def ring() -> Csr:
+    """A ring of nodes, each also joined with the one after its next."""
+    nodes = np.arange(N)
+    return undirected(N, np.concatenate((nodes, nodes)), np.concatenate(((nodes + 1) % N, (nodes + 2) % N)))
+
+
+def mapped_ring(folder: Path, monkeypatch: pytest.MonkeyPatch, flip: int | None = None) -> Csr:
+    graph = ring()
+    pointers = mapped(graph.indptr, folder / "indptr.npy", monkeypatch)
+    return Csr(pointers, mapped(graph.values, folder / "values.npy", monkeypatch, flip))
+
+
+def test_sums_are_xxh64() -> None:
+    # Computed with the reference implementation.
+    data = (np.arange(40_000) % 251).astype(np.uint8)
+    expected = [0x5773FB9AE5FE381, 0x1A577AD2AF57E537, 0xA154B9A95E6E2478]
+    assert block_sums(data).tolist() == expected
+    assert block_sums(np.zeros(BLOCK, np.uint8)).tolist() == [0x594EDC66332C45EC]
+
+
+INDEXES: list[Any] = [
+    5, -1, np.int64(7), slice(3, 9), slice(None, None, 2), slice(9, 3, -2), slice(-5, None), slice(4, 4),
+    np.array([N - 1, 0, -3]), np.array([], np.int64), [1, 2], np.arange(N) % 3 == 0, (slice(2, 4),), ...,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=str)
+@pytest.mark.parametrize("shape", [(N,), (N, 3)])
+def test_indexing_equals_that_of_the_plain_array(
+    shape: tuple[int, ...], index: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    array = mapped(plain, tmp_path / "a.npy", monkeypatch)
+    assert np.array_equal(array[index], plain[index]) and type(array[index]) is type(plain[index])
+
+
+def test_it_behaves_like_an_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = np.arange(N, dtype=np.float32).reshape(-1, 4)
+
+    def new() -> Any:
+        return mapped(plain, tmp_path / "a.npy", monkeypatch)
+
+    query = np.ones(4, np.float32)
+    assert np.array_equal(new() @ query, plain @ query) and np.array_equal(query @ new().T, query @ plain.T)
+    assert np.array_equal(new() + new(), plain + plain) and np.array_equal(np.diff(new()), np.diff(plain))
+    assert new().sum() == plain.sum() and new().astype(int).dtype == int and len(list(new())) == len(plain)
+    assert (len(new()), new().shape, new().dtype, new().ndim, new().size) == (N // 4, (N // 4, 4), np.float32, 2, N)
+    with pytest.raises(IndexError):
+        new()[N]
+    with pytest.raises(IndexError):
+        new()[np.array([N])]
+
+
+def test_only_the_blocks_that_are_read_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = mapped(np.arange(100_000), tmp_path / "a.npy", monkeypatch, flip=BLOCK * 3 + 10)
+    assert array[100] == 100 and array[90_000] == 90_000 and array.state.sum() == 2
+    with pytest.raises(StoreError, match=r"a\.npy is damaged within 16,384 bytes of byte 49,152"):
+        array[np.array([6_200])]
+    for use in (np.sum, np.asarray, lambda a: a[a[:] > 3], list, lambda a: a.max(), lambda a: a @ a):
+        with pytest.raises(StoreError, match="is damaged"):
+            use(array)
+
+
+def test_every_flip_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size, rng = 128 + 4 * N, np.random.default_rng(1)
+    for flip in [0, 6, 60, 127, 128, BLOCK - 1, BLOCK, size - 1, *rng.integers(0, size, 40).tolist()]:
+        with pytest.raises(StoreError, match="damaged"):
+            np.asarray(mapped(np.arange(N, dtype=np.int32), tmp_path / "a.npy", monkeypatch, flip))
+
+
+def test_values_outside_their_limits_count_as_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.arange(N)
+    for limits, wrong in [(Limits(0, N - 2), N - 1), (Limits(1, N), 0), (Limits(0, N, ascending=True), None)]:
+        array = mapped(values if wrong is not None else values[::-1], tmp_path / "a.npy", monkeypatch)
+        array.limit(limits)
+        with pytest.raises(StoreError, match="is damaged"):
+            array[:]
+    array.limit(Limits(0, N - 1))
+    assert array[0] == N - 1
+
+
+def test_kernels_give_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = ring()
+    some = mapped_ring(tmp_path, monkeypatch)
+    for kernel in (lambda g: khop(*g, [7], 9), lambda g: push_ppr(*g, [7], k=5)):
+        assert [part.tolist() for part in kernel(some)] == [part.tolist() for part in kernel(plain)]
+    assert isinstance(some.values, MappedArray) and 0 < some.values.state.sum() < some.values.state.size
+    table = np.arange(N * 3, dtype=np.float32).reshape(-1, 3)
+    rows = mapped(table, tmp_path / "table.npy", monkeypatch)
+    assert np.array_equal(products(rows, [5, 9], [1, 1, 1]), products(table, [5, 9], [1, 1, 1]))
+    data, offsets = np.frombuffer(b"abc" * N, np.uint8), np.arange(0, 3 * N + 1, 3)
+    column = mapped(data, tmp_path / "d.npy", monkeypatch), mapped(offsets, tmp_path / "o.npy", monkeypatch)
+    assert gather(*column, [9, 1])[0].tobytes() == b"abcabc"
+    assert position(*column, b"abd") == N and position(*column, b"abc", np.arange(N), 5) == 5
+
+
+def test_kernels_know_sizes_and_shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @njit
+    def facts(flat: Any, table: Any) -> Any:
+        return flat.size, flat.shape[0], table.size, table.shape[0], table.shape[1], table[5].size, table[3, 1], flat[7]
+
+    flat, table = np.arange(N), np.arange(N, dtype=np.float32).reshape(-1, 3)
+    mapped_ones = [mapped(array, tmp_path / f"{array.ndim}.npy", monkeypatch) for array in (flat, table)]
+    assert facts(*mapped_ones) == facts(flat, table)
+
+
+def test_a_kernel_stops_at_a_damaged_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = mapped_ring(tmp_path, monkeypatch, flip=128 + 4 * (N // 2) * 4 + 3)  # a node far above n
+    assert khop(*graph, [7], 9)[0].tolist() == khop(*ring(), [7], 9)[0].tolist()
+    for call in (lambda: khop(*graph, [N // 2], 3), lambda: push_ppr(*graph, [N // 2], k=5)):
+        with pytest.raises(StoreError, match="damaged"):
+            call()
+    assert khop(*graph, [7], 9)[0].tolist() == khop(*ring(), [7], 9)[0].tolist()  # its scratch was renewed
