@@ -31,6 +31,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
     "everyday": [[], ["graphs"]],
     "kernels": [[]],
     "latency": [[]],
+    "serve": [[]],
     "faults": [[]],
     "models": [[]],
     "blend": [[]],

@@ -182,6 +182,18 @@ def _sync(folder: Path, report: Callable[..., None], what: str) -> None:
         report("done", index.documents)
 
 
+def _remove(folder: Path, report: Callable[..., None], what: str) -> None:
+    """Remove the documents whose ids are in `what`, and report them."""
+    with Index.open(folder, encoder=ENCODER) as index:
+        report("removed", *index.remove(what.split()).removed)
+
+
+def _import(folder: Path, report: Callable[..., None], what: str) -> None:
+    """Import a file of triples."""
+    with Index.from_graph(folder, what, encoder=ENCODER) as index:
+        report("imported", len(index.graph.edges))
+
+
 def _ask(folder: Path, report: Callable[..., None], what: str) -> None:
     """Ask an index by each of the methods in `what`, and report the results."""
     with Index.open(folder, encoder=ENCODER) as index:
@@ -227,6 +239,8 @@ JOBS = {
     "read": _read,
     "read slowly": _read_slowly,
     "sync": _sync,
+    "remove": _remove,
+    "import": _import,
     "ask": _ask,
     "verify": _verify,
     "examine": _examine,
@@ -248,6 +262,8 @@ def _work(order: dict[str, Any], reports: int) -> int:
     if order["largest"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["largest"], order["largest"]))
+    if order["files"] is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (order["files"], order["files"]))
     if order["user"] is not None:
         os.setuid(order["user"])
     try:
@@ -352,17 +368,19 @@ class ForkServer:
         stop: tuple[str, int] | None = None,
         points: bool = False,
         largest: int | None = None,
+        files: int | None = None,
         user: int | None = None,
     ) -> Job:
         """Start a job in a child.
 
         `stop`: a point and how many times it is passed before the child is killed there; `points`: report all of them;
-        `largest`: maximum size of a file in bytes; `user`: id of the user that the child runs as.
+        `largest`: maximum size of a file in bytes; `files`: maximum number of open files; `user`: id of the user that
+        the child runs as.
         """
         reports = Path(self._scratch.name) / f"{self._orders}.jsonl"
         self._orders += 1
         order = {"job": job, "folder": str(folder), "what": str(what), "reports": str(reports)}
-        more = {"stop": stop, "points": points, "largest": largest, "user": user}
+        more = {"stop": stop, "points": points, "largest": largest, "files": files, "user": user}
         return Job(self, self.send({**order, **more}), reports)
 
     def run(self, job: str, folder: Path, what: str | Path = "", **more: Any) -> Outcome:

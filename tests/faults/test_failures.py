@@ -79,11 +79,11 @@ def snapshot_of(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "stop, largest, message",
     [
-        (None, 20_000, r"cannot be written \(.*\)\. Free some space"),
-        (None, 240_000, r"index\.sqlite could not be written .*nothing was changed\. Is the disk full"),
-        (("after commit index.sqlite", 1), 20_000, r"index\.sqlite cannot be opened now .*Is the disk full"),
+        (None, 20_000, r"cannot be written: .*(the file is larger|reading or writing failed)"),
+        (None, 240_000, r"index\.sqlite could not be written: .*free space.*Nothing was changed"),
+        (("after commit index.sqlite", 1), 20_000, r"index\.sqlite cannot be opened now: .*free space"),
         (("after commit index.sqlite", 1), 40_000, r"The cache of vectors .*vectors\.sqlite cannot be used"),
-        (("before write heads.npy", 1), 40_000, r"queries still use the previous snapshot\. Free some space"),
+        (("before write heads.npy", 1), 40_000, r"the file is larger.*Queries still use the previous snapshot"),
     ],
     ids=["creating", "storing", "opening", "encoding", "writing the snapshot"],
 )
@@ -131,10 +131,10 @@ def test_a_read_only_index_answers_and_refuses_documents(small: Path, server: Fo
     finally:
         for path, mode in before.items():
             path.chmod(mode)
-    assert [answered for _, answered in asked.reports_of("answered")] == [True] * 4
+    assert [answered for _, answered in asked.reports_of("answered")] == [True] * 4, asked
     assert verified.code == 0 and not verified.reports
     assert added.error and added.error[0] == "StoreError" and "read-only" in added.error[1], added
-    assert created.error[0] == "StoreError" and "choose a folder that can be written" in created.error[1]
+    assert created.error[0] == "StoreError" and "can be written" in created.error[1]
 
 
 def test_a_second_writer_is_refused_while_the_first_finishes_and_readers_get_answers(

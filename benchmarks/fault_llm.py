@@ -1,0 +1,301 @@
+"""Ask language models and encoders behind hostile servers, over HTTP and TLS.
+
+Each attack is a server that misbehaves in one way: redirects, bytes that come slowly, faults of TLS, values of wrong
+types, extremes of Retry-After, and streams cut anywhere. A call ends within its timeouts in a reply or in an error of
+graphwright; usage stays finite; the key is in no error and reaches no other server.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harness import Record
+from pydantic import BaseModel
+
+from graphwright.errors import GraphwrightError
+from graphwright.models.budget import Prices
+from graphwright.models.openai.encoder import OpenAIEncoder
+from graphwright.models.openai.llm import OpenAILLM
+from graphwright.models.openai.rate import Clock
+from graphwright.models.protocols import Usage
+
+__all__ = ["ATTACKS", "attack", "run"]
+
+KEY = "sk-proj-0123456789abc"
+TIMEOUT = 0.6  # seconds for one reply
+MAX_SECONDS = 20.0  # for a call with a retry, on a busy machine
+RETRY_AFTER = (
+    *("0", "-5", "1e999", "nan", "9" * 5000, "601", "1.5.5", "", "soon", "\u0663", "0x10"),
+    *("Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 99 Foo 10000 00:00:00 GMT"),
+)
+WRONG: tuple[Any, ...] = (
+    *(None, True, -1, 0, 1.5, 10**400, "text", "", [], {}, [None], [[]]),
+    *({"text": 5}, [{"text": "x"}], "\ud800", "\x1b[2J"),
+)
+REPLY: dict[str, Any] = {
+    "id": "a",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Graz."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+}
+VECTORS: dict[str, Any] = {"data": [{"index": 0, "embedding": [0.5, 0.5]}], "usage": {"prompt_tokens": 7}}
+
+
+class Place(BaseModel):
+    """A schema of replies."""
+
+    name: str
+
+
+@dataclass
+class Server:
+    """A server of raw bytes: `answer` gets each connection after its request was read."""
+
+    answer: Callable[[socket.socket], None]
+    context: ssl.SSLContext | None = None
+    requests: list[bytes] = field(default_factory=list)
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def serving(self) -> Iterator[int]:
+        """Serve on a free port while the block runs."""
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listening.settimeout(0.05)
+            thread = threading.Thread(target=self._serve, args=(listening,))
+            thread.start()
+            try:
+                yield listening.getsockname()[1]
+            finally:
+                self.closing.set()
+                thread.join()
+
+    def _serve(self, listening: socket.socket) -> None:
+        threads = []
+        while not self.closing.is_set():
+            with suppress(TimeoutError):
+                connection, _ = listening.accept()
+                threads.append(threading.Thread(target=self._handle, args=(connection,)))
+                threads[-1].start()
+        for thread in threads:
+            thread.join()
+
+    def _handle(self, connection: socket.socket) -> None:
+        with suppress(OSError, ssl.SSLError), connection:
+            connection.settimeout(3)
+            wrapped = connection if self.context is None else self.context.wrap_socket(connection, server_side=True)
+            with wrapped:
+                self.requests.append(_request(wrapped))
+                self.answer(wrapped)
+
+    def slowly(self, connection: socket.socket, data: bytes, seconds: float = 0.05) -> None:
+        """Send data a byte at a time, again and again, until nobody listens."""
+        while not self.closing.wait(seconds):
+            for at in range(len(data)):
+                connection.sendall(data[at : at + 1])
+                if self.closing.wait(seconds):
+                    return
+
+
+def _request(connection: socket.socket) -> bytes:
+    """Return the request with its body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        part = connection.recv(65_536)
+        if not part:
+            return data
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
+    while len(body) < length and (part := connection.recv(65_536)):
+        body += part
+    return head + b"\r\n\r\n" + body
+
+
+def response(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    """Return the bytes of a response that closes the connection."""
+    lines = [
+        f"HTTP/1.1 {status}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+    ]
+    return "\r\n".join([*lines, *headers, "", ""]).encode("utf-8") + body
+
+
+def _replaced(value: Any, rng: random.Random) -> Any:
+    """Return a JSON value in which one part has a wrong type or is missing."""
+    if isinstance(value, dict) and value and rng.random() < 0.8:
+        name = rng.choice(list(value))
+        if rng.random() < 0.1:
+            return {key: part for key, part in value.items() if key != name}
+        return {**value, name: _replaced(value[name], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.8:
+        return [_replaced(value[0], rng), *value[1:]]
+    return rng.choice(WRONG)
+
+
+def wrong_types(server: Server, connection: socket.socket, rng: random.Random) -> None:
+    """Send a reply with a value of another type."""
+    whole = VECTORS if b"/embeddings" in server.requests[-1].split(b"\r\n", 1)[0] else REPLY
+    text = json.dumps(_replaced(whole, rng))
+    connection.sendall(response(text.replace(str(10**400), "9" * 5000).encode()))
+
+
+def retry_after(server: Server, connection: socket.socket, rng: random.Random) -> None:
+    """Refuse with an extreme Retry-After."""
+    status = rng.choice(("429 Too Many Requests", "503 Unavailable", "200 OK"))
+    connection.sendall(response(b'{"error": {"message": "busy"}}', status, f"Retry-After: {rng.choice(RETRY_AFTER)}"))
+
+
+def redirects(server: Server, connection: socket.socket, rng: random.Random) -> None:
+    """Redirect to itself, to another host, or to a file."""
+    place = rng.choice(
+        ("/v1/chat/completions", "http://127.0.0.1:1/v1", "//evil.example/", "file:///etc/passwd", "", "\x00")
+    )
+    status = rng.choice(("301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent", "300 Many"))
+    connection.sendall(response(b"", status, f"Location: {place}"))
+
+
+def slow(server: Server, connection: socket.socket, rng: random.Random) -> None:
+    """Send headers, a body or events a byte at a time, or nothing."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+    begin, part = rng.choice(
+        (
+            (b"", b"HTTP/1.1 200 OK\r\nX-Slow: a\r\n"),
+            (head, b"data: {"),
+            (head, b": comment\n\n"),
+            (head, b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" "),
+            (b"HTTP/1.1 500 Error\r\n\r\n", b"x"),
+            (b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"),
+            (b"", b""),
+        )
+    )
+    connection.sendall(begin)
+    server.slowly(connection, part, rng.choice((0.0, 0.01, 0.05)))
+
+
+def broken_http(server: Server, connection: socket.socket, rng: random.Random) -> None:
+    """Break the protocol, or the connection."""
+    whole = response(json.dumps(REPLY).encode())
+    stream = "".join(
+        f"data: {json.dumps({'choices': [{'delta': {'content': word}}]})}\n\n" for word in ("Graz", " lies")
+    )
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n"
+    choices = (
+        whole[: rng.randrange(len(whole))],
+        whole.replace(b"Content-Length: ", b"Content-Length: -"),
+        whole.replace(b"Content-Length: ", b"Content-Length: 9" + b"9" * 30),
+        whole.replace(b"HTTP/1.1 200", b"HTTP/9.9 200"),
+        whole.replace(b"HTTP/1.1 200", b"HTTP/1.1 \xb2\xb2\xb2"),
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nAuthorization: Bearer " + KEY.encode() + b"\r\nbad header " + KEY.encode() + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + rng.randbytes(100),
+        chunked + b"zz\r\n" + stream.encode(),
+        chunked + f"{len(stream.encode()):x}\r\n{stream}\r\n".encode(),
+        b"SSH-2.0-OpenSSH\r\n",
+        rng.randbytes(rng.randrange(200)),
+        response(b"[" * 100_000),
+        response(KEY.encode() * 10),
+        response(json.dumps({**REPLY, "key": KEY}).encode().replace(b"k", b"\\u006b")),
+    )
+    connection.sendall(rng.choice(choices))
+    if rng.random() < 0.3:  # a reset instead of an end
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def fine(server: Server, connection: socket.socket, rng: random.Random) -> None:
+    """Answer as asked; reached only over TLS that is not valid."""
+    connection.sendall(response(json.dumps(REPLY).encode()))
+
+
+ATTACKS: dict[str, Callable[[Server, socket.socket, random.Random], None]] = {
+    "wrong types": wrong_types,
+    "retry-after": retry_after,
+    "redirects": redirects,
+    "slow": slow,
+    "broken HTTP": broken_http,
+    "TLS": fine,
+}
+
+
+def certificate(folder: Path) -> ssl.SSLContext:
+    """Return the context of a server with a certificate that nobody has signed."""
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    options = "-x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=localhost".split()
+    command = ["openssl", "req", *options, "-keyout", str(key), "-out", str(cert)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context
+
+
+def attack(name: str, rng: random.Random, context: ssl.SSLContext | None = None) -> tuple[str, list[str]]:
+    """Call a hostile server once; return the outcome and the broken promises."""
+    server = Server(lambda connection: ATTACKS[name](server, connection, rng), context)
+    waited: list[float] = []
+    clock = Clock(sleep=lambda cancel, seconds: waited.append(seconds))
+    options: dict[str, Any] = {"timeout": TIMEOUT, "retries": 1, "clock": clock, "prices": Prices(1.0, 1.0)}
+    kind, usage, parts = rng.choice(("whole", "stream", "schema", "encoder")), Usage(), list[str]()
+    before = threading.active_count()
+    with server.serving() as port:
+        url = f"{'http' if context is None else 'https'}://localhost:{port}/v1"
+        begun, outcome, problems = time.monotonic(), "a reply", list[str]()
+        try:
+            if kind == "encoder":
+                OpenAIEncoder("m", url, KEY, **options).encode_metered(["Graz"], usage)
+            else:
+                schema, on_text = (Place if kind == "schema" else None), (parts.append if kind == "stream" else None)
+                llm = OpenAILLM("m", url, KEY, max_tokens=100, **options)
+                llm.complete_metered("", "Where?", usage, schema=schema, on_text=on_text)
+        except GraphwrightError as error:
+            outcome = type(error).__name__
+            shown = f"{error!r} {vars(error)} {error.__cause__!r} {error.__cause__ and vars(error.__cause__)}"
+            problems += ["the key is in the error"] * (KEY in shown)
+        except BaseException as error:
+            problems.append(f"{type(error).__name__}: {str(error)[:200]}")
+        seconds = time.monotonic() - begun
+    problems += [f"it took {seconds:.1f} s"] * (seconds > MAX_SECONDS)
+    problems += [f"it waited {wait:.0f} s" for wait in waited if not 0 <= wait <= 600]
+    problems += ["the key is in the text"] * (KEY in "".join(parts))
+    problems += [f"usage {usage}"] * (not 0 <= usage.prompt_tokens + usage.completion_tokens + usage.tokens < 10**10)
+    problems += ["the request was sent without a valid certificate"] * (name == "TLS" and any(server.requests))
+    problems += ["it was answered without a valid certificate"] * (name == "TLS" and outcome == "a reply")
+    problems += [f"{threading.active_count() - before} threads are left"] * _threads_left(before)
+    return f"{name}: {outcome}", [f"{name}, {kind}: {problem}" for problem in problems]
+
+
+def _threads_left(before: int) -> bool:
+    """Return whether more threads run than before, also after a moment."""
+    end = time.monotonic() + 3.0
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.02)
+    return threading.active_count() > before
+
+
+def run(options: Namespace) -> Record:
+    """Attack until the time is over; return the outcomes and the failures."""
+    rng, outcomes, failures = random.Random(options.seed), Counter[str](), list[str]()
+    end = time.monotonic() + 60 * options.minutes
+    with TemporaryDirectory() as folder:
+        context = certificate(Path(folder))
+        while time.monotonic() < end and len(failures) < 20:
+            for name in ATTACKS:
+                outcome, problems = attack(name, rng, context if name == "TLS" else None)
+                outcomes[outcome] += 1
+                failures += problems
+    return {"outcomes": dict(sorted(outcomes.items())), "failures": failures}

@@ -1,0 +1,25 @@
+"""A short form of the exploration of crashes (`benchmarks/fault_crash.py`): some calls of each operation."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fault_crash import OPERATIONS, explore, scratch_folder
+
+FAST = ("remove", "import into a prepared folder", "delete and create", "train")
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_some_crashes_of_an_operation_lose_nothing(name: str) -> None:
+    with scratch_folder() as scratch:
+        explored = explore(name, scratch, random.Random(2), draws=1, share=0.02)
+    assert explored.failures == [] and explored.states >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_more_crashes_of_each_operation_lose_nothing(name: str) -> None:
+    with scratch_folder() as scratch:
+        explored = explore(name, scratch, random.Random(3), draws=1, share=0.04)
+    assert explored.failures == [] and explored.states >= 3

@@ -1,0 +1,77 @@
+"""The short form of benchmarks/fault_fuzz.py: a hundred edited inputs for each target."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+pytestmark = pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks are not here")
+QUICK = (
+    "txt",
+    "md",
+    "html",
+    "jsonl",
+    "csv",
+    "ipynb",
+    "eml",
+    "docx",
+    "questions",
+    "openie",
+    "settings",
+    "plan",
+    "labels",
+)
+QUICK += ("structured", "reply", "stream", "expression", "terminal")
+SLOW = ("json", "tsv", "rst", "adoc", "py", "pdf", "odt", "epub", "zip", "import-tsv", "import-csv", "import-nt")
+SLOW += ("import-graphml", "graph-questions", "triples", "question", "command")
+
+
+def fuzzed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    import fault_fuzz
+    from fuzz_targets import TARGETS
+
+    assert {*QUICK, *SLOW} == set(TARGETS)
+    tried, failures = fault_fuzz.fuzz(TARGETS[name], folder, seconds, seed=7)
+    assert not failures and tried >= 50 and list(folder.glob("*.input"))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_edited_input_ends_in_a_result_or_a_named_error(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuzzed(name, tmp_path, monkeypatch, 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", (*QUICK, *SLOW))
+def test_much_edited_input_does_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fuzzed(name, tmp_path, monkeypatch, 3.0)
+
+
+def test_a_failure_is_reported_shortened_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+    import fault_fuzz
+    from fuzz_targets import Target
+
+    def broken(data: bytes) -> str:
+        if b"!" in data:
+            raise KeyError("broken")
+        return ""
+
+    _, failures = fault_fuzz.fuzz(Target("broken", broken, (b"abc" * 20,), (b"!", b"?")), tmp_path, 1.0, seed=1)
+    assert failures and "KeyError: 'broken'" in failures[0] and len(list(tmp_path.glob("*.failed"))) == 1
+
+
+def test_the_options_of_all_parts_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+    monkeypatch.setattr(sys, "argv", ["faults.py", "--help"])
+    import faults
+
+    with pytest.raises(SystemExit) as end:
+        faults.main()
+    assert end.value.code == 0 and "fuzz" in faults.PARTS

@@ -1,0 +1,94 @@
+"""Time is linear in input that anybody may send: hostile text is doubled, and the times are compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.toys import corpus_index
+
+from graphwright.data.decoding import clean
+from graphwright.data.document import Document, split
+from graphwright.data.markup import html_text, markdown_text
+from graphwright.errors import OptionError
+from graphwright.index import LexicalExtractor
+from graphwright.index.extraction import Excerpt
+from graphwright.index.mentions import _united
+from graphwright.models.structured import parse_reply
+from graphwright.operators.anchors.link_entities import _candidates, _joined
+from graphwright.operators.state import MAX_QUESTION
+from graphwright.text import names, sentences, words
+from graphwright.text.question_form import question_form, tokens
+
+
+def _link(question: str) -> None:
+    list(_joined(question, list(_candidates(question, set()))))
+
+
+def _form(question: str) -> None:
+    question_form([token.word for token in tokens(question)])
+
+
+CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
+    "html": (html_text, ("<div>", "<div></b>", "<b><div></b>", "<p><b>", "<div '>", "<a href=x><div>", "<svg><g>")),
+    "markdown": (markdown_text, ("[", "![", "*a", "`", "<!--", "> ", "\\")),
+    "link": (_link, ('"Ab" ', '{"a":', "“a” ", "Ab of ", '"')),
+    "form": (_form, ("a ", "the ", "’s", "which ")),
+    "normal form": (names.normal_form, ("the ", "a ", "A.", "'s")),
+    "aliases": (names.aliases_of, ("(a)", "( ", "(\n", "a, ", "A. ")),
+    "dates": (lambda text: list(names.dates_and_quotes(text)), ("1,", "1.", '"', "May ", "“")),
+    "statement": (lambda text: sentences.is_statement(f"{text}a"), (".", ". ", "!(")),
+    "sentences": (sentences.sentence_spans, (".", "a", "\n", ". ", ".)")),
+    "words": (lambda text: (words.frequent_terms(text), words.repeated_phrases(text)), ("東", "ab ", "a")),
+    "clean": (clean, ("\r", "\x00", "\x0b")),
+    "split": (lambda text: split(Document("d", text)), ("a", "a ", ".", "\n")),
+}
+
+
+def seconds(work: Callable[[str], object], text: str) -> float:
+    """Return the processor time of the fastest of three calls."""
+    times = []
+    for _ in range(3):
+        begun = time.thread_time()
+        work(text)
+        times.append(time.thread_time() - begun)
+    return min(times)
+
+
+@pytest.mark.parametrize(("name", "part"), [(name, part) for name, (_, parts) in CASES.items() for part in parts])
+def test_four_times_the_input_takes_no_sixteen_times_the_time(name: str, part: str) -> None:
+    work, _ = CASES[name]
+    short = part * (10_000 // len(part))
+    once, fourfold = seconds(work, short), seconds(work, short * 4)
+    assert fourfold < 10 * once + 0.05  # 16 where time is quadratic
+
+
+def test_titles_and_names_that_overlap_everywhere_are_found_in_linear_time() -> None:
+    title = "(" + " " * 20_000
+    assert names.aliases_of(title) == ()
+    _united("a a", "a a " * 20_000, [])
+    LexicalExtractor().extract([Excerpt("d", " " * 20_000 + "(", "Graz lies on the Mur. " * 10)])
+
+
+def test_broken_json_is_searched_in_linear_time() -> None:
+    from pydantic import BaseModel
+
+    class Place(BaseModel):
+        name: str
+
+    for part in ('{"a":', "{", '"', "{}", '{"', "<think>"):
+        parse_reply(Place, part * (100_000 // len(part)))
+
+
+def test_deep_pages_keep_their_text() -> None:
+    inside = "Graz <b>lies</b> <a href=x>on the Mur.</a>"
+    page = html_text("<div>" * 2_000 + inside + "</div>" * 2_000 + "End")
+    assert page.text == "Graz lies on the Mur.\n\nEnd" and list(page.links) == ["x"]
+
+
+def test_a_question_has_a_limit_that_is_named() -> None:
+    index = corpus_index()
+    assert index.retrieve("Who? " * (MAX_QUESTION // 5)).passages is not None
+    with pytest.raises(OptionError, match="10,001 characters; at most 10,000"):
+        index.ask("?" * (MAX_QUESTION + 1))
