@@ -43,5 +43,6 @@ from .operators.subgraph.walk import STeX as STeX
 from .operators.trees.bubble import Bubble as Bubble
 from .operators.trees.bubble import Coverage as Coverage
 from .operators.trees.bubble import Unite as Unite
+from .streaming import Event as Event
 
 __version__: str

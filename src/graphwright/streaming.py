@@ -1,0 +1,163 @@
+"""Events of an answer that is being made: steps, evidence, text, citations."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import Any, Literal, TypeVar
+
+from graphwright.methods.registry import retrieval_steps
+from graphwright.models.protocols import Cancel, Cancellation
+from graphwright.operators.operator import Operator, Then
+from graphwright.operators.run import Run
+from graphwright.operators.state import State, Step
+
+__all__ = ["Event", "Events", "OnEvent", "Work", "cancellable", "stream", "stream_async"]
+
+Result = TypeVar("Result")
+Kind = Literal["trace", "evidence", "token", "citation", "dropped", "usage", "done"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of an answer that is being made; `data` as JSON can hold it.
+
+    In this order: `trace`: a step that has ended. `evidence`: passages, evidence and anchors, once, when the search
+    has ended and nothing is written yet. `token`: a piece of the answer's text, provisional. `trace`: the steps that
+    wrote the answer. `citation`: a verified citation and its number. `dropped`: a quote that is in no passage.
+    `usage`: of all models. `done`: the complete answer, as State.to_dict returns it.
+    """
+
+    kind: Kind
+    data: Mapping[str, Any]
+
+
+OnEvent = Callable[[Event], None]
+Work = Callable[[OnEvent, Run], object]
+"""A call that reports the events of a run."""
+
+
+class Events:
+    """Run a pipeline, and report its events.
+
+    `method`, `top_k`: as State.to_dict takes them. `cancel`: ends the run after the step in which it is set; not that
+    of the run, which may be a deadline of the language model alone.
+    """
+
+    def __init__(
+        self, on_event: OnEvent, *, method: str | None = None, top_k: int | None = None, cancel: Cancel = None
+    ) -> None:
+        """Report to `on_event`, which is called in the thread of the run."""
+        self._send = on_event
+        self._method, self._top_k, self._cancel = method, top_k, cancel
+        self._latest: State | None = None
+        self._evidence_sent = False
+
+    def answer(self, operator: Operator, state: State, run: Run) -> State:
+        """Return the state after the pipeline. A cancelled run ends after the step that it is in."""
+        operator.check(state)
+        heard = run.on_text
+
+        def on_text(text: str) -> None:
+            self._send_evidence(self._latest or state)
+            self._send(Event("token", {"text": text}))
+            if heard is not None:
+                heard(text)
+
+        def on_step(step: Step) -> None:
+            self._latest = step.after or self._latest
+            self._send(Event("trace", step.to_dict()))
+            if self._cancel is not None:
+                self._cancel.check()
+
+        run = replace(run, on_text=on_text, on_step=on_step)
+        retrieval, rest = retrieval_steps(operator)
+        for number, part in enumerate((retrieval, rest)):
+            state = Then(part).execute(state, run) if part else state
+            if number == 0:
+                self._send_evidence(state)
+        return self._end(state)
+
+    def _send_evidence(self, state: State) -> None:
+        """Report the evidence, the first time."""
+        if not self._evidence_sent:
+            self._evidence_sent = True
+            output = state.to_dict(method=self._method, top_k=self._top_k)
+            self._send(Event("evidence", {name: output[name] for name in ("passages", "evidence", "anchors")}))
+
+    def _end(self, state: State) -> State:
+        """Report what is verified, and the answer as a whole."""
+        output = state.to_dict(method=self._method, top_k=self._top_k)
+        for number, citation in enumerate(output["citations"], 1):
+            self._send(Event("citation", {"number": number, **citation}))
+        for quote in output["dropped"]:
+            self._send(Event("dropped", {"quote": quote}))
+        self._send(Event("usage", output["usage"]))
+        self._send(Event("done", output))
+        return state
+
+
+def stream(work: Work) -> Iterator[Event]:
+    """Yield the events of a call that runs in a thread of its own; closing the generator cancels it.
+
+    An exception of the call is raised here.
+    """
+    events: SimpleQueue[Event | BaseException | None] = SimpleQueue()
+    cancel = Cancellation()
+
+    def call() -> None:
+        try:
+            work(events.put, Run(cancel=cancel))
+        except BaseException as error:  # raised again by the generator
+            events.put(error)
+        else:
+            events.put(None)
+
+    thread = threading.Thread(target=call, name="graphwright-stream", daemon=True)
+    thread.start()
+    try:
+        while (event := events.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+    finally:
+        cancel.set()
+        thread.join()
+
+
+async def stream_async(work: Work) -> AsyncIterator[Event]:
+    """Yield the events of a call that runs in a thread, without blocking the event loop; otherwise as `stream`."""
+    loop, events = asyncio.get_running_loop(), asyncio.Queue[Event | None]()
+
+    def put(event: Event | None) -> None:
+        loop.call_soon_threadsafe(events.put_nowait, event)
+
+    def call(run: Run) -> None:
+        try:
+            work(put, run)
+        finally:
+            put(None)
+
+    task = asyncio.create_task(cancellable(call))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def cancellable(call: Callable[[Run], Result]) -> Result:
+    """Return the result of a call that runs in a thread. If the task is cancelled, so is the run, which is awaited."""
+    cancel = Cancellation()
+    thread = asyncio.create_task(asyncio.to_thread(call, Run(cancel=cancel)))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        cancel.set()
+        await asyncio.gather(thread, return_exceptions=True)
+        raise
