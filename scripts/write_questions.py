@@ -12,7 +12,8 @@ import argparse
 import shutil
 from pathlib import Path
 
-from graphwright.data.documents import links_file, read_documents
+from graphwright.data.documents import read_documents
+from graphwright.data.links import links_file
 from graphwright.data.questions import write_questions
 from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.models.settings import LLMSettings

@@ -6,25 +6,38 @@ what they need when they run, so that `--help` is fast.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sqlite3
 import sys
-from contextlib import suppress
-from io import TextIOWrapper
+from contextlib import redirect_stderr, suppress
+from io import StringIO, TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from graphwright import __version__
 from graphwright.cli.evaluate import evaluate
 from graphwright.cli.indexing import import_, index, reextract, remove, sync
+from graphwright.cli.keys import keys
+from graphwright.cli.mcp import mcp
 from graphwright.cli.options import AsJson, AskModelOptions, BaseUrl, IndexFolder, Method, QueryOptions, expanded
-from graphwright.cli.terminal import clean, counted, note, print_json, shortened
+from graphwright.cli.serve import serve
+from graphwright.cli.terminal import (
+    check_output,
+    console,
+    counted,
+    discard_output,
+    flush_output,
+    note,
+    print_json,
+    say,
+    shortened,
+)
 from graphwright.cli.training import train
-from graphwright.errors import GraphwrightError, OptionError
+from graphwright.errors import DataError, GraphwrightError, OptionError
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Evidence
@@ -48,7 +61,7 @@ app = typer.Typer(
 
 def _version(requested: bool) -> None:
     if requested:
-        print(f"graphwright {__version__}")
+        say(f"graphwright {__version__}")
         raise typer.Exit
 
 
@@ -103,7 +116,6 @@ def methods(
     as_json: AsJson = False,
 ) -> None:
     """List the retrieval methods and their arguments."""
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
@@ -123,12 +135,12 @@ def methods(
     if as_json:
         print_json([dict(zip(("name", "about", "arguments", "expression"), row, strict=True)) for row in rows])
         return
-    console = Console(highlight=False)
+    output = console()
     for name, about, arguments, expression in rows:
-        console.print(Text(name, "bold").append(f"  {about}", "not bold"))
-        console.print(Padding(Text(arguments, "dim"), (0, 0, 0, 4)))
+        output.print(Text(name, "bold").append(f"  {about}", "not bold"))
+        output.print(Padding(Text(arguments, "dim"), (0, 0, 0, 4)))
         if expression:
-            console.print(Padding(Text(expression, "green"), (0, 0, 0, 4)))
+            output.print(Padding(Text(expression, "green"), (0, 0, 0, 4)))
 
 
 @app.command()
@@ -151,7 +163,7 @@ def info(
         return
     for name, value in facts.items():
         if value != {}:
-            print(clean(f"{name:<10} {_plain(value)}"))
+            say(f"{name:<10} {_plain(value)}")
 
 
 def _plain(value: Any) -> str:
@@ -175,7 +187,7 @@ def verify(
     if as_json:
         print_json([vars(problem) for problem in problems])
     elif not problems:
-        print(f"{index}: no problems; the snapshot matches the stored documents.")
+        say(f"{index}: no problems; the snapshot matches the stored documents.")
     for problem in problems:
         note(f"{problem.problem}\n  {problem.remedy}")
     if problems:
@@ -203,7 +215,7 @@ def documents(
     for document in listed:
         title = f"  {document.title}" if document.title else ""
         size = f"{counted(document.characters, 'character')}, {counted(document.chunks, 'chunk')}"
-        print(clean(f"{document.id}{title}  ({size})"))
+        say(f"{document.id}{title}  ({size})")
 
 
 @app.command()
@@ -213,15 +225,28 @@ def show(
     index: IndexFolder,
     characters: Annotated[str | None, "Print only these characters, as in a citation: --characters 39-88"] = None,
 ) -> None:
-    """Print the text of a document.
+    """Print the text of a document, with page or cell numbers.
 
-    Citations count characters in this text.
+    Citations count characters in the text without these numbers; --characters prints the page to stderr.
     """
     from graphwright.cli.asking import open_index
 
-    start, end = (0, None) if characters is None else _span(characters)
     with open_index(index) as opened:
-        print(clean(opened.text(document)[start:end]))
+        text, places = opened.text(document), opened.places(document)
+    if characters is not None:
+        start, end = _span(characters)
+        say(text[start:end])
+        if places is not None and (location := places.of(start, end)):
+            note(location)
+        return
+    if places is None or places.kind == "line":
+        say(text)
+        return
+    for number, (start, end) in enumerate(pairwise((0, *places.starts, len(text))), start=-1):
+        if number >= 0:
+            say(f"[{places.name(number)}]")
+        if part := text[start:end].strip("\n"):
+            say(part)
 
 
 def _span(characters: str) -> tuple[int, int]:
@@ -311,6 +336,9 @@ def demo(
 
 
 app.command()(evaluate)
+app.command()(serve)
+app.command()(mcp)
+app.add_typer(keys, name="keys")
 app.add_typer(train, name="train")
 
 
@@ -323,25 +351,52 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None and sys.argv[1:2] in [[name] for name in _CHANGING]:
         with suppress(AttributeError, OSError):
             os.nice(10)  # questions go before indexing
+    as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
-        app(arguments, standalone_mode=True)
+        raise SystemExit(_run(arguments))
+    except BrokenPipeError:  # whoever read the output, such as head, has enough
+        discard_output()
+        raise SystemExit(1) from None
     except (GraphwrightError, OSError, sqlite3.Error) as error:
-        _fail(error, arguments)
-    except SystemExit as end:
-        if end.code == _INTERRUPTED:
-            print("graphwright: interrupted. Run the same command again to resume.", file=sys.stderr)
-        raise
+        _fail(error, as_json=as_json)
     except Exception as error:
         if os.environ.get("GRAPHWRIGHT_TRACEBACK"):
             raise
         fault = (
             f"{type(error).__name__}: {error}. This is a bug in graphwright, or a damaged index (graphwright verify)"
         )
-        _fail(GraphwrightError(f"{fault}; GRAPHWRIGHT_TRACEBACK=1 shows the traceback."), arguments)
+        _fail(GraphwrightError(f"{fault}; GRAPHWRIGHT_TRACEBACK=1 shows the traceback."), as_json=as_json)
 
 
-def _fail(error: Exception, arguments: list[str] | None) -> None:
-    if "--json" in (sys.argv[1:] if arguments is None else arguments):
-        print(json.dumps({"error": type(error).__name__, "message": str(error)}))
-    print(f"graphwright: {error}", file=sys.stderr)
+def _run(arguments: list[str] | None) -> int | str | None:
+    """Run a command and return its exit code."""
+    check_output()
+    try:
+        code: int | None = app(arguments, standalone_mode=False)
+    except typer.Abort:
+        code = _INTERRUPTED
+    except SystemExit as end:
+        flush_output()
+        return end.code
+    except Exception as error:
+        if not (hasattr(error, "show") and hasattr(error, "exit_code")):
+            raise
+        with redirect_stderr(StringIO()) as usage:  # wrong usage, which may repeat the name of a file
+            error.show()
+        note(usage.getvalue().rstrip("\n"))
+        return int(error.exit_code)
+    if code == _INTERRUPTED:
+        note("graphwright: interrupted. Run the same command again to resume.")
+    flush_output()
+    return code
+
+
+def _fail(error: Exception, *, as_json: bool) -> NoReturn:
+    try:
+        if as_json and sys.stdout is not None:
+            print_json({"error": type(error).__name__, "message": str(error)})
+            flush_output()
+    except (DataError, OSError):  # the message on stderr is left
+        discard_output()
+    note(f"graphwright: {error}")
     raise SystemExit(2 if isinstance(error, OptionError) else 1)

@@ -1,0 +1,346 @@
+"""Measure the server on loopback: its overhead, requests a second, the delay of events, idle clients, memory.
+
+    python benchmarks/serve.py --data DIR [--only overhead load events idle memory] [--passages 5000]
+
+The server is a process of its own over the first passages of HotpotQA; no question is asked twice. Writes `serve.json`
+and `memory-serve.png`.
+
+- overhead: each question to the library and to the server in turn: the medians of both, and of the difference.
+- load: 32 clients that ask without a pause, by the default method and by `bm25`: requests a second, latency, and the
+  processor time of the clients, which share the machine with the server.
+- events: the time between the end of the search, by the server's own clock, and the arrival of `evidence`.
+- idle: 1,000 clients that wait for a language model which never replies: memory, and the latency of a client beside
+  them.
+- memory: resident memory of the server over many requests, and the growth in the second half of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from harness import Record, arguments, elapsed, figure, parse, percentiles, read_results, write_results
+
+from graphwright.data.documents import read_documents
+from graphwright.data.questions import read_questions
+from graphwright.index_folder import Index
+
+COMMAND = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
+WARM_UP = 30  # requests before the first that is measured
+METHODS = (None, "bm25")
+
+
+def questions_of(options: Namespace) -> Iterator[str]:
+    """Yield endless different questions: those of the set, then each with the title of another passage."""
+    folder = options.data / "multihop" / "hotpotqa"
+    texts = [question.text for question in read_questions(folder / "questions.jsonl")]
+    yield from texts
+    titles = [document.title for document in read_documents([folder / "corpus.jsonl"], print)]
+    for title in titles:
+        for text in texts:
+            yield f"{text} ({title})"
+
+
+def index_of(options: Namespace) -> Path:
+    """Return the index of the first passages; it is built where missing."""
+    folder: Path = options.work / "indexes" / f"serve-{options.passages}"
+    if not (folder / "CURRENT").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        corpus = options.data / "multihop" / "hotpotqa" / "corpus.jsonl"
+        with Index(folder) as index:
+            index.add(list(islice(read_documents([corpus], print), options.passages)))
+    return folder
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    host: str
+    port: int
+    process: subprocess.Popen[str]
+
+    def memory(self) -> float:
+        """Return its resident memory in MB."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * resource.getpagesize() / 1e6
+
+    def seconds(self) -> float:
+        """Return the processor time that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+
+@contextmanager
+def serving(index: Path, **settings: Any) -> Iterator[Served]:
+    """Run a server over an index, and wait until it is ready."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, log = Path(folder) / "server.toml", Path(folder) / "log"
+        llm = settings.pop("llm", {})
+        lines = [f"{name} = {json.dumps(value)}" for name, value in {"port": 0, "data": folder, **settings}.items()]
+        lines += ["[llm]", *(f"{name} = {json.dumps(value)}" for name, value in llm.items())] if llm else []
+        file.write_text("\n".join(lines))
+        with log.open("w") as output:
+            command = [*COMMAND, "serve", f"wiki={index}", "--settings", str(file)]
+            process = subprocess.Popen(command, stderr=output, text=True)
+        try:
+            yield _ready(process, log)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _ready(process: subprocess.Popen[str], log: Path) -> Served:
+    while " at http://" not in log.read_text():
+        if process.poll() is not None:
+            raise SystemExit(log.read_text())
+        time.sleep(0.1)
+    address = urlsplit(log.read_text().partition(" at ")[2].split()[0])
+    served = Served(str(address.hostname), int(address.port or 0), process)
+
+    async def ready() -> bool:
+        async with connected(served) as client:
+            return (await client.ask("GET", "/readyz"))[0] == 200
+
+    while not asyncio.run(ready()):
+        time.sleep(0.5)
+    return served
+
+
+@dataclass
+class Client:
+    """A connection that is kept open."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def ask(self, method: str, path: str, body: Record | None = None) -> tuple[int, bytes]:
+        """Send a request; return the status and the body."""
+        status, length = await self.send(method, path, body)
+        return status, await self.reader.readexactly(length)
+
+    async def send(self, method: str, path: str, body: Record | None = None) -> tuple[int, int]:
+        """Send a request; return the status and the length of the body, 0 for a stream."""
+        data = b"" if body is None else json.dumps(body).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        self.writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+        lengths = [int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")]
+        return int(lines[0].split()[1]), sum(lengths)
+
+
+@asynccontextmanager
+async def connected(served: Served) -> AsyncIterator[Client]:
+    """Open a connection for the block."""
+    reader, writer = await asyncio.open_connection(served.host, served.port, limit=2**22)
+    try:
+        yield Client(reader, writer)
+    finally:
+        writer.close()
+
+
+async def retrieve(client: Client, question: str, method: str | None = None) -> float:
+    """Retrieve passages; return the seconds."""
+    begun = time.perf_counter()
+    status, reply = await client.ask("POST", "/v1/indexes/wiki/retrieve", {"question": question, "method": method})
+    if status != 200:
+        raise RuntimeError(f"{status}: {reply[:500]!r}")
+    return time.perf_counter() - begun
+
+
+def overhead(options: Namespace) -> Record:
+    """Ask the library and the server in turn."""
+    folder = index_of(options)
+    questions = questions_of(options)
+
+    async def measure(served: Served, index: Index, method: str | None) -> Record:
+        own, over = [], []
+        async with connected(served) as client:
+            for at, question in enumerate(islice(questions, WARM_UP + options.questions)):
+                _, seconds = elapsed(lambda q=question: index.retrieve(q, method).to_dict())  # type: ignore[misc]
+                served_seconds = await retrieve(client, question, method)
+                if at >= WARM_UP:
+                    own.append(seconds)
+                    over.append(served_seconds)
+        difference = 1e3 * median(np.subtract(over, own).tolist())
+        return {"library": percentiles(own), "server": percentiles(over), "difference p50 ms": round(difference, 2)}
+
+    with serving(folder) as served, Index.open(folder) as index:
+        return {method or "default": asyncio.run(measure(served, index, method)) for method in METHODS}
+
+
+def load(options: Namespace) -> Record:
+    """Ask by many clients without a pause."""
+    folder = index_of(options)
+    questions = questions_of(options)
+
+    async def measure(served: Served, method: str | None) -> Record:
+        seconds: list[float] = []
+
+        async def ask(end: float) -> None:
+            async with connected(served) as client:
+                while time.perf_counter() < end:
+                    seconds.append(await retrieve(client, next(questions), method))
+
+        await asyncio.gather(*(ask(time.perf_counter() + 3) for _ in range(options.clients)))
+        seconds.clear()
+        own, its, begun = time.process_time(), served.seconds(), time.perf_counter()
+        await asyncio.gather(*(ask(begun + options.seconds) for _ in range(options.clients)))
+        wall = time.perf_counter() - begun
+        return {
+            "requests": len(seconds),
+            "requests a second": round(len(seconds) / wall, 1),
+            **percentiles(seconds, 50, 95, 99),
+            "clients' processor seconds": round(time.process_time() - own, 1),
+            "server's processor seconds": round(served.seconds() - its, 1),
+            "seconds": round(wall, 1),
+        }
+
+    results: Record = {"clients": options.clients}
+    with serving(folder) as served:
+        for method in METHODS:
+            results[method or "default"] = asyncio.run(measure(served, method))
+    return results
+
+
+def events(options: Namespace) -> Record:
+    """Measure when the evidence of a streamed answer arrives."""
+    folder = index_of(options)
+
+    async def delay(served: Served, question: str) -> float:
+        async with connected(served) as client:
+            begun = time.perf_counter()
+            await client.send("POST", "/v1/indexes/wiki/ask", {"question": question, "stream": True})
+            searched = 0.0
+            while True:
+                line = (await client.reader.readline()).decode()
+                if line.startswith("event: evidence"):
+                    return time.perf_counter() - begun - searched
+                if line.startswith('data: {"operator"'):
+                    searched += json.loads(line[6:])["seconds"]
+
+    async def measure(served: Served, questions: Sequence[str]) -> Record:
+        delays = [await delay(served, question) for question in questions]
+        return {"evidence after the search": percentiles(delays[WARM_UP:], 50, 95, 99)}
+
+    with serving(folder) as served:
+        return asyncio.run(measure(served, list(islice(questions_of(options), WARM_UP + options.questions))))
+
+
+def idle(options: Namespace) -> Record:
+    """Keep many streams open that wait for a language model."""
+    folder = index_of(options)
+    _raise_descriptor_limit()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(65_536):
+            pass
+        writer.close()
+
+    async def measure(served: Served) -> Record:
+        questions = questions_of(options)
+        before = served.memory()
+        async with connected(served) as client:
+            alone = [await retrieve(client, question) for question in islice(questions, options.questions)]
+        streams = [await asyncio.open_connection(served.host, served.port) for _ in range(options.idle)]
+        waiting = [Client(*stream) for stream in streams]
+        body = {"question": next(questions), "stream": True}
+        statuses = await asyncio.gather(*(each.send("POST", "/v1/indexes/wiki/ask", body) for each in waiting))
+        async with connected(served) as client:
+            beside = [await retrieve(client, question) for question in islice(questions, options.questions)]
+        memory = served.memory()
+        for each in waiting:
+            each.writer.close()
+        return {
+            "clients": sum(status == 200 for status, _ in statuses),
+            "retrieve alone": percentiles(alone),
+            "retrieve beside them": percentiles(beside),
+            "MB before": round(before),
+            "MB with them": round(memory),
+        }
+
+    async def run() -> Record:
+        llm = await asyncio.start_server(silent, "127.0.0.1", 0)
+        address = f"http://127.0.0.1:{llm.sockets[0].getsockname()[1]}/v1"
+        settings = {"queue": 2 * options.idle, "timeout": 3600, "deadline": 3600}
+        model = {"model": "silent", "base_url": address, "timeout": 3600}
+
+        def whole() -> Record:
+            with serving(folder, **settings, llm=model) as served:
+                return asyncio.run(measure(served))
+
+        async with llm:
+            return await asyncio.to_thread(whole)
+
+    return asyncio.run(run())
+
+
+def memory(options: Namespace) -> Record:
+    """Follow the memory of the server over many requests."""
+    folder = index_of(options)
+    questions = questions_of(options)
+    numbers = itertools.count(1)
+    curve: list[tuple[int, float]] = []
+
+    async def ask(served: Served) -> None:
+        async with connected(served) as client:
+            while (number := next(numbers)) <= options.requests:
+                await retrieve(client, next(questions), "bm25" if number % 2 else None)
+                if number % max(options.requests // 200, 1) == 0:
+                    curve.append((number, served.memory()))
+
+    async def everyone(served: Served) -> None:
+        await asyncio.gather(*(ask(served) for _ in range(options.clients)))
+
+    with serving(folder) as served:
+        asyncio.run(everyone(served))
+    curve.sort()
+    half = [size for number, size in curve if number >= options.requests / 2]
+    with figure(options.out / "memory-serve.png", 1, 1, (6, 3)) as (_, panels):
+        panels[0, 0].plot(*zip(*curve, strict=True))
+        panels[0, 0].set(xlabel="requests", ylabel="resident MB", ylim=(0, None))
+    return {"requests": options.requests, "MB at half": round(half[0]), "MB at the end": round(half[-1])}
+
+
+def _raise_descriptor_limit() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+PARTS = {"overhead": overhead, "load": load, "events": events, "idle": idle, "memory": memory}
+
+
+def main() -> None:
+    """Measure the parts asked for."""
+    parser = arguments(__doc__, parts=list(PARTS))
+    parser.add_argument("--passages", type=int, default=5_000)
+    parser.add_argument("--questions", type=int, default=200, help="of overhead, events and idle")
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=30, help="of load")
+    parser.add_argument("--idle", type=int, default=1_000, help="idle clients")
+    parser.add_argument("--requests", type=int, default=100_000, help="of memory")
+    options = parse(parser)
+    for part in options.only:
+        results = PARTS[part](options)
+        print(part, json.dumps(results))
+        write_results(options.out / "serve.json", {**read_results(options.out / "serve.json"), part: results})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Serve indexes to an assistant over stdio, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphwright.cli.options import BaseUrl, expanded
+from graphwright.cli.serve import EXTRA, server_settings
+from graphwright.cli.terminal import note
+from graphwright.errors import DataError
+
+__all__ = ["mcp"]
+
+
+@expanded
+def mcp(
+    folders: Annotated[
+        list[str], typer.Argument(metavar="DIR...", help="Index folders; NAME=DIR gives one another name.")
+    ],
+    settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
+    data: Annotated[Path | None, "Folder of jobs (default: by the platform's rules)."] = None,
+    llm: Annotated[str | None, "Language model that answers (default: answers are quotations)."] = None,
+    base_url: BaseUrl = None,
+    allow_write: Annotated[bool, "Let the assistant add and remove documents."] = False,
+) -> None:
+    """Serve indexes to an assistant on this machine (MCP over stdio).
+
+    The assistant starts this command itself; docs/mcp.md has the configuration of the common ones. Over HTTP,
+    'graphwright serve' answers at /mcp.
+    """
+    try:
+        import anyio
+        from mcp.server.stdio import stdio_server
+
+        from graphwright.serve.answer_models import AnswerModels
+        from graphwright.serve.catalog import Catalog
+        from graphwright.serve.jobs import Jobs
+        from graphwright.serve.mcp_server import create_mcp
+        from graphwright.serve.mcp_tools import Library
+        from graphwright.serve.workers import Workers
+    except ImportError as error:
+        raise DataError(EXTRA.format(error.name)) from error
+    chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
+    with ExitStack() as held, suppress(KeyboardInterrupt):
+        catalog = Catalog.open(folders, remote_encoders=chosen.encoders)
+        held.callback(catalog.close)
+        models = AnswerModels(chosen.llm, chosen.model_servers, {name: index.path for name, index in catalog.items()})
+        workers = Workers(chosen.threads, chosen.llm_threads, chosen.queue, chosen.timeout)
+        held.callback(workers.close)
+        library = Library(catalog, workers, chosen, models, Jobs(catalog, chosen, models))
+        if chosen.allow_write:
+            library.jobs.start()
+            held.callback(library.jobs.close)
+        note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # to stderr: stdout is the protocol's
+
+        async def run() -> None:
+            server = create_mcp(library)
+            async with stdio_server() as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+
+        anyio.run(run)

@@ -1,0 +1,135 @@
+"""Serve indexes over HTTP."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphwright.cli.options import BaseUrl, expanded
+from graphwright.cli.terminal import counted, note
+from graphwright.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from graphwright.serve.settings import ServeSettings
+
+__all__ = ["EXTRA", "serve", "server_settings"]
+
+EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
+
+
+@expanded
+def serve(
+    folders: Annotated[
+        list[str], typer.Argument(metavar="DIR...", help="Index folders; NAME=DIR gives one another name.")
+    ],
+    host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
+    settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
+    data: Annotated[Path | None, "Folder of keys and jobs (default: by the platform's rules)."] = None,
+    root_path: Annotated[str | None, "Path below which a reverse proxy shows the server, such as /wiki."] = None,
+    llm: Annotated[str | None, "Language model that answers (default: answers are quotations)."] = None,
+    base_url: BaseUrl = None,
+    allow_write: Annotated[bool, "Let MCP clients add and remove documents."] = False,
+) -> None:
+    """Serve indexes over HTTP.
+
+    Offers a page, a JSON interface and OpenAI's interface. Only this machine can connect unless --host says otherwise.
+    """
+    try:
+        import uvicorn
+
+        from graphwright.serve.app import create_app
+    except ImportError as error:
+        raise DataError(EXTRA.format(error.name)) from error
+    from graphwright.serve.catalog import Catalog
+    from graphwright.serve.connections import timed_protocol
+    from graphwright.serve.logs import configure_logging
+
+    options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
+    chosen = server_settings(settings, llm, base_url, options)
+    configure_logging(chosen.log_format)
+    _raise_descriptor_limit()
+    catalog = Catalog.open(folders, remote_encoders=chosen.encoders)
+    app = create_app(catalog, chosen)
+    listening = _listen(chosen.host, chosen.port)
+    address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"
+    note(f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}")
+    config = uvicorn.Config(
+        app,
+        http=timed_protocol(chosen.slow_body),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(chosen.trusted_proxies),
+        forwarded_allow_ips=list(chosen.trusted_proxies),
+        timeout_graceful_shutdown=5,
+        lifespan="on",
+    )
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def server_settings(file: Path | None, llm: str | None, base_url: str | None, options: dict[str, Any]) -> ServeSettings:
+    """Return the settings of the file with the options in place of its own."""
+    from graphwright.models.settings import LLMSettings
+    from graphwright.serve.settings import ServeSettings, read_server_file
+
+    given = {name: value for name, value in options.items() if value is not None}
+    chosen = ServeSettings(**given) if file is None else read_server_file(file, **given)
+    if llm is None and base_url is None:
+        return chosen
+    if llm is None and chosen.llm is None:
+        raise OptionError(f"--base-url {base_url} names a server but no model; add --llm MODEL.")
+    if chosen.llm is None or llm not in (None, chosen.llm.model):
+        model = LLMSettings(str(llm), base_url)
+    else:
+        model = replace(chosen.llm, base_url=base_url or chosen.llm.base_url)
+    return replace(chosen, llm=model)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises OptionError where the address cannot be bound."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+            0
+        ]
+        # asyncio sends small writes at once (TCP_NODELAY) only on sockets that name their protocol.
+        listening = socket.socket(family, kind, socket.IPPROTO_TCP)
+        try:
+            if os.name == "posix":
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(2048)
+        except OSError:
+            listening.close()
+            raise
+    except OSError as error:
+        raise OptionError(
+            f"{host} port {port} cannot be used ({error.strerror or error}). Give another one with --host or --port."
+        ) from error
+    return listening
+
+
+def _shown(host: str) -> str:
+    """Return a host as an address shows it.
+
+    >>> _shown("::1"), _shown("0.0.0.0")
+    ('[::1]', '0.0.0.0')
+    """
+    return f"[{host}]" if ":" in host else host
+
+
+def _raise_descriptor_limit() -> None:
+    """Raise the soft limit of open files to the hard one: each connection takes one."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

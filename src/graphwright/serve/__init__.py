@@ -1,0 +1,1 @@
+"""The HTTP server over one or more indexes: `graphwright serve`, extra `serve`."""

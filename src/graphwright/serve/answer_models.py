@@ -1,0 +1,111 @@
+"""Language models that answer for each index, and the servers that an index may name.
+
+The `settings.toml` of an index comes with the index, perhaps from somebody else. It may choose a model only on a server
+that the configuration of this one lists, and each key goes only to the address that it is listed with.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from graphwright.constraints import Checked, Constraint
+from graphwright.errors import GraphwrightError, OptionError
+from graphwright.models.protocols import LLM
+from graphwright.models.settings import SETTINGS, LLMSettings, checked_address, read_settings
+
+__all__ = ["AnswerModels", "ModelServer"]
+
+_log = logging.getLogger("graphwright.serve")
+_OPENAI = "https://api.openai.com/v1"
+_NO_KEY = "none"  # servers ignore it; without a key the client would take OPENAI_API_KEY
+_VARIABLE = Constraint(
+    "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
+)
+
+
+@dataclass(frozen=True)
+class ModelServer(Checked):
+    """A section [[model_servers]] of server.toml: a server whose models indexes may choose in their settings.toml.
+
+    `base_url`: its whole address; another path or port is another server. `key`: the environment variable with the key
+    that it gets; None sends no key.
+    """
+
+    base_url: str
+    key: Annotated[str | None, _VARIABLE] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "base_url", checked_address(self.base_url))
+
+
+class AnswerModels:
+    """The language model of each index: the server's own if it has one, else the index's if its server is listed."""
+
+    def __init__(
+        self, own: LLMSettings | None, servers: Iterable[ModelServer] = (), folders: Mapping[str, Path] | None = None
+    ) -> None:
+        """Take the server's own model, the servers that indexes may name, and the folders of the indexes by name.
+
+        A model that is not allowed is left out, with a line in the log. Raises OptionError if the environment lacks the
+        key of one that is.
+        """
+        self._chosen: dict[str, LLMSettings] = {}
+        self._models: dict[LLMSettings, LLM] = {}
+        listed = {server.base_url: server for server in servers}
+        for name, folder in (folders or {}).items():
+            chosen = own or _allowed(name, folder, listed)
+            if chosen is not None:
+                self._chosen[name] = chosen
+                if chosen not in self._models:
+                    key = None if own is not None else _key(listed[str(chosen.base_url)])
+                    self._models[chosen] = chosen.llm(key)
+
+    def llm(self, index: str) -> LLM | None:
+        """Return the language model of an index; None answers offline."""
+        chosen = self._chosen.get(index)
+        return None if chosen is None else self._models[chosen]
+
+    def settings(self, index: str) -> LLMSettings | None:
+        """Return the settings of an index's language model."""
+        return self._chosen.get(index)
+
+    def name(self, index: str) -> str | None:
+        """Return the name of an index's language model on its server."""
+        chosen = self._chosen.get(index)
+        return None if chosen is None else chosen.model
+
+
+def _allowed(name: str, folder: Path, listed: Mapping[str, ModelServer]) -> LLMSettings | None:
+    """Return the model that an index names; None if it names none, or one that it may not."""
+    try:
+        named = read_settings(folder / SETTINGS)
+    except GraphwrightError as error:
+        _log.warning("index %r answers offline: %s", name, error)
+        return None
+    if named is None:
+        return None
+    address = _OPENAI if named.base_url is None else checked_address(named.base_url)
+    if address in listed:
+        return replace(named, base_url=address)
+    _log.warning(
+        "index %r answers offline: its %s names a model on %s, which this server does not list. If you trust that, add "
+        'to server.toml: [[model_servers]] base_url = "%s"',
+        *(name, SETTINGS, address, address),
+    )
+    return None
+
+
+def _key(server: ModelServer) -> str:
+    if server.key is None:
+        return _NO_KEY
+    key = os.environ.get(server.key, "").strip()
+    if not key:
+        raise OptionError(f"the environment variable {server.key}, the key for {server.base_url}, is empty; set it.")
+    return key

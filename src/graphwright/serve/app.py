@@ -1,0 +1,128 @@
+"""The application: routers, error handlers, warm-up at the start, and what ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from graphwright import __version__
+from graphwright.errors import OptionError
+from graphwright.serve import page
+from graphwright.serve.access import check_exposure
+from graphwright.serve.addressing import Addressing
+from graphwright.serve.answer_models import AnswerModels
+from graphwright.serve.catalog import Catalog
+from graphwright.serve.jobs import Jobs
+from graphwright.serve.keys import Keys
+from graphwright.serve.mcp_server import McpEndpoint
+from graphwright.serve.mcp_tools import Library
+from graphwright.serve.middleware import guards
+from graphwright.serve.problems import install_handlers
+from graphwright.serve.rates import RateLimits
+from graphwright.serve.routes import chat, documents, graph, jobs, reference, retrieval, session, status
+from graphwright.serve.schemas import PROBLEMS
+from graphwright.serve.server import Server
+from graphwright.serve.settings import ServeSettings
+from graphwright.serve.telemetry import Telemetry, gauges, tracing_of
+from graphwright.serve.tokens import TokenVerifier
+from graphwright.serve.workers import Workers
+
+__all__ = ["create_app"]
+
+_ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
+
+Offsets count Unicode code points. Errors are problems by RFC 9457."""
+_ROUTERS = (
+    page.router,
+    status.router,
+    session.router,
+    retrieval.router,
+    graph.router,
+    chat.router,
+    documents.router,
+    jobs.router,
+    reference.router,
+)
+
+
+def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastAPI:
+    """Return the application that serves these indexes. Raises OptionError for settings that cannot be used."""
+    settings = settings or ServeSettings()
+    keys = _keys(settings)
+    models = AnswerModels(settings.llm, settings.model_servers, {name: index.path for name, index in catalog.items()})
+    server = Server(
+        catalog=catalog,
+        workers=Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout),
+        settings=settings,
+        keys=keys,
+        limits=RateLimits(settings.requests_per_minute, settings.failures_per_minute),
+        models=models,
+        telemetry=Telemetry(settings.data, tracing_of(settings)),
+        tokens=None if settings.tokens is None else TokenVerifier(settings.tokens),
+        jobs=Jobs(catalog, settings, models),
+    )
+    server.telemetry.watch(lambda: gauges(server))
+    app = FastAPI(
+        title="graphwright",
+        version=__version__,
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        redirect_slashes=False,
+        lifespan=_lifespan,
+        # FastAPI's own spans hold the query of an address, and so questions.
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+        middleware=guards(server),
+    )
+    app.state.server = server
+    app.state.warm = asyncio.Event()
+    for router in _ROUTERS:
+        app.include_router(router, responses=PROBLEMS)
+    install_handlers(app)
+
+    def report(name: str, reply: Mapping[str, Any]) -> None:
+        server.telemetry.count_reply(name, reply, models.name(name))
+
+    app.state.mcp = McpEndpoint(Library(catalog, server.workers, settings, models, server.jobs, report))
+    app.router.routes += [Route(path, app.state.mcp, include_in_schema=False) for path in ("/mcp", "/mcp/")]
+    app.add_middleware(Addressing, root_path=settings.root_path)  # outermost: all others see the final address
+    return app
+
+
+def _keys(settings: ServeSettings) -> Keys:
+    """Return the keys. Raises OptionError where others can reach the server and there are none."""
+    keys = Keys(settings.data)
+    try:
+        check_exposure(settings.host, loopback=settings.is_loopback, closed=keys.exist() or settings.tokens is not None)
+    except OptionError:
+        keys.close()
+        raise
+    return keys
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    server: Server = app.state.server
+
+    async def warm() -> None:
+        await status.warm_up(server)
+        app.state.warm.set()
+
+    server.jobs.start()
+    warming = asyncio.create_task(warm())
+    try:
+        async with app.state.mcp.running():
+            yield
+    finally:
+        warming.cancel()
+        server.workers.close()
+        server.jobs.close()
+        server.catalog.close()
+        server.telemetry.close()
+        server.keys.close()

@@ -1,0 +1,119 @@
+"""Catalog: the open indexes of a server, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from graphwright.errors import OptionError, StoreError
+from graphwright.index.extraction import Extractor
+from graphwright.index.layout import IndexLayout
+from graphwright.index.store import Store
+from graphwright.index_folder import Index
+from graphwright.models.protocols import NamedEncoder
+from graphwright.models.registry import EMBEDDED, encoder_of
+
+__all__ = ["Catalog"]
+
+
+class Catalog(Mapping[str, Index]):
+    """Indexes by name, in the order given. Indexes of one encoder share one object of it.
+
+    >>> import tempfile; from graphwright.models.fake import HashEncoder
+    >>> folder = Path(tempfile.mkdtemp()) / "cities"
+    >>> Index.create(folder, encoder=HashEncoder()).close()
+    >>> list(Catalog.open([f"towns={folder}"], encoder=HashEncoder()))
+    ['towns']
+    """
+
+    def __init__(self, indexes: Mapping[str, Index], encoders: Mapping[str, NamedEncoder | None] | None = None) -> None:
+        """Take open indexes by name, and the encoders that they were opened with."""
+        self._indexes = dict(indexes)
+        self._encoders = dict(encoders or {})
+
+    @classmethod
+    def open(
+        cls,
+        folders: Iterable[str | Path],
+        *,
+        encoder: NamedEncoder | None = None,
+        remote_encoders: Iterable[str] = (),
+    ) -> Catalog:
+        """Open index folders, each given as DIR, named by the folder, or as NAME=DIR.
+
+        `encoder`: of all of them, by default the one that each was created with. `remote_encoders`: names of encoders
+        on other servers that an index may use. Raises OptionError for two folders of one name, StoreError for a folder
+        that is no index or whose encoder is on a server that is not allowed.
+        """
+        paths: dict[str, Path] = {}
+        for folder in folders:
+            name, path = _named(folder)
+            if name in paths:
+                raise OptionError(
+                    f"{path} and {paths[name]} are both named {name!r}. Give one of them another name: NAME={path}"
+                )
+            paths[name] = path
+        encoders: dict[str, NamedEncoder] = {}
+        allowed = frozenset(remote_encoders)
+        chosen = {name: encoder or _encoder(path, encoders, allowed) for name, path in paths.items()}
+        return cls({name: Index.open(path, encoder=chosen[name]) for name, path in paths.items()}, chosen)
+
+    def __getitem__(self, name: str) -> Index:
+        return self._indexes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._indexes)
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    def open_writer(self, name: str, extractor: Extractor | None = None) -> Index:
+        """Open an index once more, to change it: readers keep their own connection and snapshot meanwhile.
+
+        `extractor` reads the documents, by default the one that suits the index's encoder.
+        """
+        return Index.open(self[name].path, encoder=self._encoders.get(name), extractor=extractor)
+
+    def without_paths(self, text: str) -> str:
+        """Return a message with the folders of indexes replaced by their names, so that clients do not see them."""
+        for name, index in self._indexes.items():
+            text = text.replace(str(index.path.resolve()), name).replace(str(index.path), name)
+        return text
+
+    def close(self) -> None:
+        """Close all indexes."""
+        for index in self._indexes.values():
+            index.close()
+
+
+def _named(folder: str | Path) -> tuple[str, Path]:
+    """Return the name and the path of a folder that is given as DIR or NAME=DIR.
+
+    >>> _named("wiki=data/index"), _named("data/wiki/")
+    (('wiki', PosixPath('data/index')), ('wiki', PosixPath('data/wiki')))
+    """
+    given, equals, rest = str(folder).partition("=")
+    named = bool(equals) and not Path(folder).exists()
+    path = Path(rest if named else folder)
+    name = given if named else path.resolve().name
+    if not name or "/" in name or "\\" in name or ":" in name or not name.isprintable():
+        raise OptionError(f"{str(folder)!r} gives no usable name; give NAME=DIR, without / \\ and : in the name.")
+    return name, path
+
+
+def _encoder(path: Path, encoders: dict[str, NamedEncoder], allowed: frozenset[str]) -> NamedEncoder | None:
+    """Return the encoder that an index names, the same object for the same name."""
+    store = IndexLayout(path).store
+    if not store.exists():
+        return None  # Index.open raises the error
+    with closing(Store(store)) as opened:
+        name = opened.setting("encoder name") or EMBEDDED
+    if "@http" in name and name not in allowed:
+        raise StoreError(
+            f"{path} names an encoder on another server, {name}, which would receive the questions and this server's "
+            f'key. If you trust it, add to server.toml: encoders = ["{name}"]'
+        )
+    if name not in encoders:
+        encoders[name] = encoder_of(name)
+    return encoders[name]

@@ -1,0 +1,52 @@
+"""Connections of uvicorn whose requests must begin in time.
+
+uvicorn limits how long a connection is idle, but not how long the head of a request may take, so that a client that
+sends a byte a minute holds a connection for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+__all__ = ["timed_protocol"]
+
+
+def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol, which closes a connection whose request has not begun after so many seconds.
+
+    They count from the connection, and from the first byte of each further request, to the end of its headers.
+    """
+    base: Any = AutoHTTPProtocol
+
+    class TimedProtocol(base):  # type: ignore[misc]
+        _head_timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._await_head()
+
+        def data_received(self, data: bytes) -> None:
+            cycle = self.cycle
+            if cycle is None or cycle.response_complete:
+                self._await_head()
+            super().data_received(data)
+            if self.cycle is not None and self.cycle is not cycle:
+                self._end_wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._end_wait()
+            super().connection_lost(exc)
+
+        def _await_head(self) -> None:
+            if self._head_timer is None:
+                self._head_timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _end_wait(self) -> None:
+            if self._head_timer is not None:
+                self._head_timer.cancel()
+                self._head_timer = None
+
+    return TimedProtocol

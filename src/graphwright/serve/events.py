@@ -1,0 +1,87 @@
+"""Server-sent events: their encoding, pings while nothing happens, and the response that sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any
+
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+__all__ = ["PING_SECONDS", "EventStream", "JSONReply", "event", "to_json", "with_pings"]
+
+PING_SECONDS = 15.0
+"""Seconds without an event after which a comment keeps the connection open."""
+_PING = b": ping\n\n"
+
+
+def to_json(value: Any) -> str:
+    """Return a value as JSON in ASCII: documents may hold lone surrogates, which UTF-8 cannot.
+
+    >>> to_json({"text": "Łódź \\ud800"})
+    '{"text":"\\\\u0141\\\\u00f3d\\\\u017a \\\\ud800"}'
+    """
+    return json.dumps(value, separators=(",", ":"))
+
+
+def event(kind: str, data: Any) -> bytes:
+    """Return one event; an empty kind is the default one, as OpenAI's streams have it.
+
+    >>> event("token", {"text": "Graz"})
+    b'event: token\\ndata: {"text":"Graz"}\\n\\n'
+    """
+    name = f"event: {kind}\n" if kind else ""
+    return f"{name}data: {to_json(data)}\n\n".encode("ascii")
+
+
+async def with_pings(events: AsyncIterator[bytes], seconds: float = PING_SECONDS) -> AsyncIterator[bytes]:
+    """Yield the events, and a comment after each `seconds` without one; close them at the end."""
+    waiting: asyncio.Task[bytes] | None = None
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(anext(events))
+            done, _ = await asyncio.wait({waiting}, timeout=seconds)
+            if not done:
+                yield _PING
+                continue
+            try:
+                chunk = waiting.result()
+            except StopAsyncIteration:
+                return
+            waiting = None
+            yield chunk
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration):
+                await waiting
+        if hasattr(events, "aclose"):
+            await events.aclose()
+
+
+class EventStream(StreamingResponse):
+    """A response of server-sent events, with pings; proxies are told not to buffer it."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[bytes], close: Callable[[], None], seconds: float = PING_SECONDS) -> None:
+        """Take encoded events; `close` is called when they have been sent or the client has gone away."""
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(with_pings(events, seconds), headers=headers)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._close()
+
+
+class JSONReply(Response):
+    """A response of JSON that is encoded already."""
+
+    media_type = "application/json"

@@ -1,0 +1,228 @@
+"""The table of jobs, `jobs.sqlite`: what is to be done to an index, how far it is, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from graphwright.errors import StoreError
+
+__all__ = ["ENDED", "KINDS", "STATES", "Job", "JobTable", "Progress"]
+
+KINDS = ("add", "remove", "sync")
+STATES = ("queued", "running", "done", "failed", "cancelled")
+ENDED = ("done", "failed", "cancelled")
+"""States in which nothing more happens unless the job is tried again."""
+_SCHEMA = 1
+_TABLE = """
+CREATE TABLE IF NOT EXISTS jobs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, path TEXT NOT NULL, kind TEXT NOT NULL,
+    task TEXT NOT NULL, state TEXT NOT NULL, created TEXT NOT NULL, started TEXT, finished TEXT,
+    message TEXT NOT NULL, changes TEXT, attempts INTEGER NOT NULL, runner TEXT, cancel INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS waiting ON jobs (path, state);
+"""
+_FIELDS = "id, path, kind, task, state, created, started, finished, message, changes, attempts, runner, cancel"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a running job: `done` of `total` units, such as documents or chunks."""
+
+    done: int
+    total: int
+    unit: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A change to an index that is queued, runs or has ended.
+
+    `path`: the index folder. `task`: its input by kind: {"ids"} to remove, {"folder"} to sync, nothing to add, whose
+    documents are stored files; with "max_tokens" and "max_cost" of a language model. `changes`: numbers of documents
+    added, replaced, removed and unchanged, and the parts that failed. `attempts`: times that it was begun. `runner`:
+    the process that runs it. Times are ISO 8601 in UTC.
+    """
+
+    id: str
+    path: str
+    kind: str
+    task: Mapping[str, Any] = field(default_factory=dict)
+    state: str = "queued"
+    created: str = ""
+    started: str | None = None
+    finished: str | None = None
+    message: str = ""
+    changes: Mapping[str, Any] | None = None
+    attempts: int = 0
+    runner: str | None = None
+    cancel: bool = False
+    progress: Progress | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.state in ENDED
+
+    @property
+    def can_be_retried(self) -> bool:
+        """Whether another attempt may do more: it failed, was cancelled, or left chunks that a model has not read."""
+        return self.state in ("failed", "cancelled") or bool(self.has_ended and (self.changes or {}).get("pending"))
+
+    def to_dict(self, index: str) -> dict[str, Any]:
+        """Return the job as clients see it; `index` is the name of its index."""
+        progress = None if self.progress is None else vars(self.progress)
+        names = ("id", "kind", "state", "created", "started", "finished", "message", "attempts")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "index": index,
+            "progress": progress,
+            "changes": self.changes,
+        }
+
+
+class JobTable:
+    """Jobs in an SQLite file, which several servers may share. Each method is one transaction; threads may share it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or create it. Raises StoreError if it cannot be opened."""
+        self.path = path
+        self._lock = threading.Lock()
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+            if version not in (0, _SCHEMA):
+                self._db.close()
+                raise StoreError(
+                    f"{path} has schema {version}; this version reads schema {_SCHEMA}. Use the version that wrote it, "
+                    f"or another folder: --data DIR."
+                )
+            self._db.executescript(f"{_TABLE} PRAGMA user_version = {_SCHEMA};")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{path} cannot be opened ({error}). Check its permissions and the space on its disk, or give another "
+                f"folder: --data DIR."
+            ) from error
+
+    def insert(self, path: str, kind: str, task: Mapping[str, Any], id: str | None = None) -> Job:
+        """Add a queued job and return it."""
+        job = Job(id or new_id(), path, kind, dict(task), created=now())
+        values = (job.id, path, kind, json.dumps(job.task), "queued", job.created, None, None, "", None, 0, None, 0)
+        self._execute(f"INSERT INTO jobs ({_FIELDS}) VALUES ({', '.join('?' * len(values))})", values)
+        return job
+
+    def get(self, id: str) -> Job | None:
+        """Return a job, None if there is none of this id."""
+        rows = self._execute(f"SELECT {_FIELDS} FROM jobs WHERE id = ?", (id,))
+        return _job(rows[0]) if rows else None
+
+    def find(
+        self, paths: Iterable[str], state: str | None = None, *, offset: int = 0, limit: int = -1
+    ) -> tuple[list[Job], int]:
+        """Return the jobs of these index folders, the newest first, and their number without `offset` and `limit`."""
+        query, values = "FROM jobs WHERE path IN (SELECT value FROM json_each(?))", [json.dumps(list(paths))]
+        if state is not None:
+            query, values = f"{query} AND state = ?", [*values, state]
+        rows = self._execute(
+            f"SELECT {_FIELDS} {query} ORDER BY number DESC LIMIT ? OFFSET ?", (*values, limit, offset)
+        )
+        return [_job(row) for row in rows], int(self._execute(f"SELECT count(*) {query}", values)[0][0])
+
+    def claim(self, path: str, runner: str) -> Job | None:
+        """Return the oldest queued job of an index folder, which then runs; None if there is none."""
+        rows = self._execute(
+            "UPDATE jobs SET state = 'running', runner = ?, started = ?, finished = NULL, message = '', "
+            "changes = NULL, attempts = attempts + 1 WHERE number = "
+            "(SELECT min(number) FROM jobs WHERE path = ? AND state = 'queued') AND state = 'queued' "
+            f"RETURNING {_FIELDS}",
+            (runner, now(), path),
+        )
+        return _job(rows[0]) if rows else None
+
+    def finish(self, id: str, state: str, message: str, changes: Mapping[str, Any] | None) -> None:
+        """Record how a running job has ended."""
+        self._execute(
+            "UPDATE jobs SET state = ?, message = ?, changes = ?, finished = ?, runner = NULL WHERE id = ?",
+            (state, message, None if changes is None else json.dumps(changes), now(), id),
+        )
+
+    def queue_again(self, id: str, states: Collection[str]) -> bool:
+        """Queue a job that is in one of these states once more; return whether it was."""
+        marks = ", ".join("?" * len(states))
+        query = (
+            "UPDATE jobs SET state = 'queued', runner = NULL, started = NULL, finished = NULL, cancel = 0, "
+            f"message = '' WHERE id = ? AND state IN ({marks}) RETURNING id"
+        )
+        return bool(self._execute(query, (id, *states)))
+
+    def cancel(self, id: str) -> bool:
+        """Cancel a job if it is queued, and note the request if it runs; return whether it has ended by this."""
+        query = (
+            "UPDATE jobs SET state = 'cancelled', finished = ?, message = 'Cancelled before it began.' "
+            "WHERE id = ? AND state = 'queued' RETURNING id"
+        )
+        if self._execute(query, (now(), id)):
+            return True
+        self._execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state = 'running'", (id,))
+        return False
+
+    def runners(self) -> set[str]:
+        """Return the processes that have running jobs, alive or not."""
+        return {str(row[0]) for row in self._execute("SELECT DISTINCT runner FROM jobs WHERE state = 'running'")}
+
+    def release(self, runner: str) -> None:
+        """Queue the jobs of a process that has ended; those that were to be cancelled are."""
+        self._execute(
+            "UPDATE jobs SET state = 'cancelled', finished = ?, message = ?, runner = NULL "
+            "WHERE runner = ? AND state = 'running' AND cancel = 1",
+            (now(), "Cancelled; the server ended while it ran.", runner),
+        )
+        self._execute(
+            "UPDATE jobs SET state = 'queued', runner = NULL WHERE runner = ? AND state = 'running'", (runner,)
+        )
+
+    def delete_old(self, before: str) -> None:
+        """Delete the jobs that ended before a time."""
+        marks = ", ".join("?" * len(ENDED))
+        self._execute(f"DELETE FROM jobs WHERE finished < ? AND state IN ({marks})", (before, *ENDED))
+
+    def ids(self) -> set[str]:
+        """Return the ids of all jobs."""
+        return {str(row[0]) for row in self._execute("SELECT id FROM jobs")}
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    def _execute(self, query: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement, which is a transaction of its own, and return its rows."""
+        with self._lock:
+            try:
+                return self._db.execute(query, tuple(values)).fetchall()
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path} cannot be read or written ({error}). Is its disk full?") from error
+
+
+def new_id() -> str:
+    """Return a random id."""
+    return secrets.token_hex(8)
+
+
+def now() -> str:
+    """Return the time, such as 2026-03-01T12:00:00.000Z."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    job = Job(*row)
+    changes = None if job.changes is None else json.loads(str(job.changes))
+    return replace(job, task=json.loads(str(job.task)), changes=changes, cancel=bool(job.cancel))

@@ -1,0 +1,229 @@
+"""Results of MCP tools: their structure, and the texts that say the same to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+__all__ = [
+    "AnswerResult",
+    "PassageResult",
+    "RetrievalResult",
+    "StatusResult",
+    "answer_result",
+    "answer_text",
+    "documents_text",
+    "entities_text",
+    "entity_text",
+    "job_text",
+    "passage_text",
+    "paths_text",
+    "retrieval_result",
+    "retrieval_text",
+    "status_text",
+]
+
+
+class Citation(BaseModel):
+    """A verified source; offsets count Unicode code points of the document's text."""
+
+    number: Annotated[int, Field(description="Its marker in the answer.")]
+    document: str
+    start: int
+    end: int
+    text: str
+    address: Annotated[str, Field(description="The document as a resource.")]
+    path: Annotated[list[str], Field(description="Names and relations in turn that led to it.")]
+
+
+class AnswerResult(BaseModel):
+    """An answer with its sources."""
+
+    index: str
+    question: str
+    method: str
+    found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
+    answer: str | None
+    short: list[str]
+    citations: list[Citation]
+    unsupported: Annotated[list[str], Field(description="Quotes or sentences that no passage supports.")]
+
+
+class FoundPassage(BaseModel):
+    """A retrieved passage."""
+
+    document: str
+    title: str
+    start: int
+    end: int
+    text: str
+    score: float
+    address: str
+
+
+class RetrievalResult(BaseModel):
+    """Passages, the best first."""
+
+    index: str
+    question: str
+    method: str
+    passages: list[FoundPassage]
+
+
+class PassageResult(BaseModel):
+    """Characters of a document."""
+
+    document: str
+    address: str
+    characters: Annotated[int, Field(description="Length of the whole document.")]
+    start: int
+    end: int
+    text: str
+
+
+class IndexStatus(BaseModel):
+    """Facts about an index."""
+
+    name: str
+    documents: int
+    passages: int
+    entities_and_passages: int
+    statements: int
+    default_method: str
+    language_model: Annotated[str | None, Field(description="Null: answers are quotations.")]
+    current: bool
+    being_written: bool
+
+
+class StatusResult(BaseModel):
+    """The indexes."""
+
+    indexes: list[IndexStatus]
+
+
+Reply = Mapping[str, Any]
+Address = Callable[[str], str]
+
+
+def answer_result(index: str, reply: Reply, address: Address) -> dict[str, Any]:
+    """Return an answer's structured content, given the JSON that `graphwright ask --json` prints."""
+    names = ("question", "method", "found", "answer", "short", "unsupported")
+    citations = [
+        {
+            "number": number,
+            **{name: citation[name] for name in ("document", "start", "end", "text", "path")},
+            "address": address(citation["document"]),
+        }
+        for number, citation in enumerate(reply["citations"], 1)
+    ]
+    return {"index": index, **{name: reply[name] for name in names}, "citations": citations}
+
+
+def answer_text(data: Reply) -> str:
+    """Return an answer with its numbered sources."""
+    lines = [data["answer"] or "The documents do not answer this question."]
+    if data["citations"]:
+        lines += ["", "Sources:"]
+    for citation in data["citations"]:
+        place = f"{citation['document']}, characters {citation['start']}-{citation['end']}"
+        lines.append(f"[{citation['number']}] {place}: “{citation['text']}” ({citation['address']})")
+    if data["unsupported"]:
+        lines += ["", "Not supported by any passage:", *(f"- {text}" for text in data["unsupported"])]
+    return "\n".join(lines)
+
+
+def retrieval_result(index: str, reply: Reply, address: Address) -> dict[str, Any]:
+    """Return the structured content of a retrieval, given the JSON that `graphwright retrieve --json` prints."""
+    names = ("document", "title", "start", "end", "text", "score")
+    passages = [
+        {**{name: passage[name] for name in names}, "address": address(passage["document"])}
+        for passage in reply["passages"]
+    ]
+    return {"index": index, "question": reply["question"], "method": reply["method"], "passages": passages}
+
+
+def retrieval_text(data: Reply) -> str:
+    """Return passages, numbered, each below its place."""
+    parts = [
+        f"[{number}] {passage['document']}, characters {passage['start']}-{passage['end']}\n{passage['text']}"
+        for number, passage in enumerate(data["passages"], 1)
+    ]
+    return "\n\n".join(parts) or "No passages were found."
+
+
+def passage_text(data: Reply) -> str:
+    """Return characters of a document below their place."""
+    place = f"{data['document']}, characters {data['start']}-{data['end']} of {data['characters']}"
+    return f"{place}\n\n{data['text']}"
+
+
+def entities_text(data: Reply) -> str:
+    """Return entities, one a line."""
+    lines = [
+        f"{entity['name']}{' (' + entity['type'] + ')' if entity['type'] else ''}: {entity['passages']} passages, "
+        f"{entity['degree']} neighbours"
+        for entity in data["entities"]
+    ]
+    return "\n".join(lines) or "No entity has such a name."
+
+
+def entity_text(data: Reply) -> str:
+    """Return what is stated about an entity, one statement a line."""
+    lines = [data["text"], "", f"Statements ({data['total_statements']} in all):"]
+    lines += [
+        f"- {statement['head']} — {statement['relation']} → {statement['tail']}: {statement['text']} "
+        f"[{', '.join(statement['passages'])}]"
+        for statement in data["statements"]
+    ]
+    places = [
+        f"{passage['document']} {passage['start']}-{passage['end']}"
+        for passage in data["passages"]
+        if passage.get("document")
+    ]
+    return "\n".join([*lines, "", f"Passages ({data['total_passages']} in all): {'; '.join(places) or 'none'}"])
+
+
+def paths_text(data: Reply, source: str, target: str) -> str:
+    """Return paths, one a line."""
+    lines = ["".join(map(_step, path)) for path in data["paths"]]
+    return "\n".join(lines) or f"No chain of statements connects {source} and {target}."
+
+
+def _step(part: Reply) -> str:
+    if "name" in part:
+        return str(part["name"])
+    return f" —{part['relation']}→ " if part["forward"] else f" ←{part['relation']}— "
+
+
+def documents_text(data: Reply, offset: int) -> str:
+    """Return documents, one a line."""
+    lines = [
+        f"{item['id']}{': ' + item['title'] if item['title'] else ''} ({item['characters']} characters)"
+        for item in data["documents"]
+    ]
+    shown = f"{offset + 1}-{offset + len(lines)} of {data['total']}" if lines else f"none of {data['total']}"
+    return "\n".join([f"Documents {shown}:", *lines])
+
+
+def status_text(data: Reply) -> str:
+    """Return facts about indexes, one a line."""
+    return "\n".join(
+        f"{index['name']}: {index['documents']} documents, {index['passages']} passages, {index['statements']} "
+        f"statements; method {index['default_method']}; "
+        + (f"answers by {index['language_model']}" if index["language_model"] else "answers are quotations")
+        + ("; being changed now" if index["being_written"] else "")
+        for index in data["indexes"]
+    )
+
+
+def job_text(job: Reply) -> str:
+    """Return the state of a job.
+
+    >>> job_text({"id": "a1", "state": "done", "message": "1 added."})
+    'Done: 1 added.'
+    """
+    if job["state"] in ("queued", "running"):
+        return f"The job {job['id']} is {job['state']}; it goes on by itself."
+    return f"{job['state'].capitalize()}: {job['message']}"

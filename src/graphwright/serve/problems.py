@@ -1,0 +1,193 @@
+"""Errors of the server as RFC 9457 problems: status, type, title and detail, and never a traceback."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
+
+from graphwright.errors import (
+    BudgetError,
+    DataError,
+    GraphwrightError,
+    ModelError,
+    NeedsError,
+    OptionError,
+    ReplyCutError,
+    StoreError,
+)
+from graphwright.serve.catalog import Catalog
+from graphwright.serve.events import to_json
+
+__all__ = [
+    "ClientGoneError",
+    "MediaTypeError",
+    "NotFoundError",
+    "OverloadedError",
+    "ProblemResponse",
+    "RequestTimeoutError",
+    "ServeError",
+    "TooLargeError",
+    "install_handlers",
+    "openai_error",
+    "problem_of",
+    "reported",
+    "send_problem",
+]
+
+_log = logging.getLogger("graphwright.serve")
+_KIND = "urn:graphwright:problem:"
+_STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (
+    (OptionError, 422, "option"),
+    (NeedsError, 422, "option"),
+    (DataError, 422, "data"),
+    (BudgetError, 503, "budget"),
+    (ReplyCutError, 504, "model-timeout"),
+    (ModelError, 502, "model"),
+    (StoreError, 503, "store"),
+)
+"""Status and kind of each class of error; the first that fits counts."""
+_CLIENT_GONE = 499  # no standard status; nobody reads it, and logs show it
+_OPENAI = ("/v1/chat/", "/v1/models")  # routes whose clients read the field `error` as OpenAI sends it
+
+
+class ServeError(GraphwrightError):
+    """An error of the server itself, with the status and kind of its problem and further headers."""
+
+    status: ClassVar[int] = 500
+    kind: ClassVar[str] = "server"
+    headers: Mapping[str, str] | None = None
+
+
+class NotFoundError(ServeError):
+    """A name in the address or the body names nothing that the client may see."""
+
+    status, kind = 404, "not-found"
+
+
+class TooLargeError(ServeError):
+    """A body, or what is in it, is larger than the server takes."""
+
+    status, kind = 413, "too-large"
+
+
+class MediaTypeError(ServeError):
+    """A body is of a type that the route does not take."""
+
+    status, kind = 415, "media-type"
+
+
+class OverloadedError(ServeError):
+    """Too many requests wait; `retry_after`: seconds after which a thread should be free."""
+
+    status, kind = 429, "overloaded"
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        """Take the message and the seconds."""
+        super().__init__(message)
+        self.headers = {"Retry-After": str(retry_after)}
+
+
+class RequestTimeoutError(ServeError):
+    """A request took longer than the server allows."""
+
+    status, kind = 504, "timeout"
+
+
+class ClientGoneError(ServeError):
+    """The client closed the connection before the reply."""
+
+    status, kind = _CLIENT_GONE, "client-gone"
+
+
+class ProblemResponse(JSONResponse):
+    """A response of `application/problem+json`, in ASCII: texts may hold characters that UTF-8 cannot."""
+
+    media_type = "application/problem+json"
+
+    def render(self, content: Any) -> bytes:
+        """Return the problem as bytes."""
+        return to_json(content).encode("ascii")
+
+
+def problem_of(error: Exception) -> dict[str, Any]:
+    """Return the problem that describes an error, with `status`; of an unexpected one no detail is given.
+
+    >>> problem_of(OptionError("top_k is 0; it must be at least 1."))["type"]
+    'urn:graphwright:problem:option'
+    """
+    if isinstance(error, ServeError):
+        return _problem(error.status, error.kind, str(error))
+    for kind, status, name in _STATUS:
+        if isinstance(error, kind):
+            return _problem(status, name, str(error))
+    return _problem(500, "server", "The server failed. Its log has the details, under this request's id.")
+
+
+def reported(error: Exception, catalog: Catalog) -> dict[str, Any]:
+    """Return the problem of an error without the paths of indexes; an unexpected error is logged."""
+    problem = problem_of(error)
+    if problem["status"] == 500:
+        _log.error("A request failed", exc_info=error)
+    return problem | {"detail": catalog.without_paths(problem["detail"])}
+
+
+def openai_error(problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field `error` by which OpenAI reports a problem."""
+    kind = problem["type"].removeprefix(_KIND)
+    return {"message": problem["detail"], "type": kind, "code": kind, "param": None}
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Make an application reply to every error with a problem."""
+    app.add_exception_handler(GraphwrightError, _handle)
+    app.add_exception_handler(Exception, _handle)
+    app.add_exception_handler(RequestValidationError, _handle_validation)
+    app.add_exception_handler(HTTPException, _handle_http)
+
+
+async def send_problem(scope: Scope, receive: Receive, send: Send, error: Exception) -> None:
+    """Reply to a request with the problem that describes an error, from outside of the routes."""
+    response = _response(Request(scope), problem_of(error), getattr(error, "headers", None))
+    await response(scope, receive, send)
+
+
+async def _handle(request: Request, error: Exception) -> ProblemResponse:
+    problem = reported(error, request.app.state.server.catalog)
+    return _response(request, problem, getattr(error, "headers", None))
+
+
+async def _handle_validation(request: Request, error: Exception) -> ProblemResponse:
+    errors = [
+        {"pointer": "/".join(["", *map(str, item["loc"])]), "message": item["msg"]}
+        for item in (error.errors() if isinstance(error, RequestValidationError) else ())
+    ]
+    listed = "; ".join(f"{item['pointer']}: {item['message']}" for item in errors[:5])
+    problem = _problem(422, "validation", f"The request does not have the documented form. {listed}. See /docs.")
+    return _response(request, problem | {"errors": errors})
+
+
+async def _handle_http(request: Request, error: Exception) -> ProblemResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    detail = str(getattr(error, "detail", "")) or HTTPStatus(status).phrase
+    kinds = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+    problem = _problem(status, kinds.get(status, "http"), detail)
+    return _response(request, problem, getattr(error, "headers", None))
+
+
+def _problem(status: int, kind: str, detail: str) -> dict[str, Any]:
+    title = "Client Closed Request" if status == _CLIENT_GONE else HTTPStatus(status).phrase
+    return {"type": f"{_KIND}{kind}", "title": title, "status": status, "detail": detail}
+
+
+def _response(request: Request, problem: dict[str, Any], headers: Mapping[str, str] | None = None) -> ProblemResponse:
+    if any(route in request.url.path for route in _OPENAI):
+        problem = problem | {"error": openai_error(problem)}
+    return ProblemResponse(problem, problem["status"], headers)

@@ -1,0 +1,75 @@
+"""Questions to the indexes of a server: one query, and its reply as the command line's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphwright.errors import OptionError
+from graphwright.index_folder import Index
+from graphwright.methods.registry import method_named
+from graphwright.models.protocols import LLM, Cancellation
+from graphwright.operators.run import Run
+from graphwright.streaming import Event
+
+__all__ = ["Query"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question to one index, as a request asks it.
+
+    `method`: a name of the registry, by default the index's. `filter`: see Filter. `llm`: the server's language model,
+    None for an offline answer; `deadline`: seconds after which the answer goes on without it. `report` is called with
+    each reply.
+    """
+
+    question: str
+    method: str | None = None
+    top_k: int | None = None
+    filter: Mapping[str, Any] | None = None
+    llm: LLM | None = None
+    deadline: float | None = None
+    report: Callable[[Mapping[str, Any]], None] = lambda reply: None
+
+    def retrieve(self, index: Index, cancel: Cancellation | None = None) -> dict[str, Any]:
+        """Return the passages and the evidence, without a language model.
+
+        Raises OptionError for a method that only asks one.
+        """
+        name, options = replace(self, llm=None)._method(index)
+        if method_named(name).required:
+            raise OptionError(f"{name} asks a language model only, and retrieves nothing. Ask it, or name another one.")
+        state = index.retrieve(self.question, name, run=_run(cancel), **options)
+        return self._reported(state.to_dict(method=name, top_k=self.top_k))
+
+    def ask(
+        self, index: Index, cancel: Cancellation | None = None, on_event: Callable[[Event], None] | None = None
+    ) -> dict[str, Any]:
+        """Return the answer with its citations; `on_event` is called with each event of it."""
+        name, options = self._method(index)
+        run = _run(cancel) if on_event is None else Run(cancel=cancel)
+        state = index.ask(self.question, name, run=run, on_event=on_event, **options)
+        return self._reported(state.to_dict(method=name, top_k=self.top_k))
+
+    def _reported(self, reply: dict[str, Any]) -> dict[str, Any]:
+        self.report(reply)
+        return reply
+
+    def waits_for_llm(self, index: Index) -> bool:
+        """Return whether an answer to this query asks a language model."""
+        return "llm" in self._method(index)[1]
+
+    def _method(self, index: Index) -> tuple[str, dict[str, Any]]:
+        """Return the method's name and its options. Raises OptionError for an unknown one."""
+        name = self.method or index.default_method
+        options: dict[str, Any] = {"top_k": self.top_k, "filter": self.filter}
+        if self.llm is not None and "llm" in method_named(name).options:
+            options |= {"llm": self.llm, "deadline": self.deadline}
+        return name, {option: value for option, value in options.items() if value is not None}
+
+
+def _run(cancel: Cancellation | None) -> Run:
+    """Return a run that ends after the step in which it is cancelled."""
+    return Run() if cancel is None else Run(cancel=cancel, on_step=lambda _: cancel.check())

@@ -1,0 +1,134 @@
+"""Routes as OpenAI has them: models and chat completions."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from graphwright.errors import OptionError
+from graphwright.index_folder import Index
+from graphwright.methods.registry import method_named
+from graphwright.models.protocols import Cancellation
+from graphwright.serve.access import GrantOf, require
+from graphwright.serve.chat_schemas import ChatBody, ChatReply, ModelReply, ModelsReply
+from graphwright.serve.completions import ChatWriter, with_addresses
+from graphwright.serve.conversation import Conversation
+from graphwright.serve.events import EventStream, JSONReply, event, to_json
+from graphwright.serve.problems import NotFoundError, openai_error, reported
+from graphwright.serve.questions import Query
+from graphwright.serve.routes.retrieval import checked_question, filter_of
+from graphwright.serve.schemas import event_stream
+from graphwright.serve.server import Server, ServerOf, index_named
+from graphwright.serve.workers import Stream
+from graphwright.streaming import Event
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
+_CREATED = int(time.time())
+_EVENTS = event_stream("The completion, or its chunks.")
+_Event = tuple[str, Mapping[str, Any]]
+"""The kind and the data of an event of an answer."""
+
+
+@router.get("/models", response_model=ModelsReply)
+async def models(server: ServerOf, grant: GrantOf) -> Any:
+    """List the models: each index is one, and INDEX:METHOD is that index asked by a method."""
+    return {"object": "list", "data": [_model(name) for name in server.visible(grant)]}
+
+
+@router.get("/models/{model}", response_model=ModelReply)
+async def one_model(model: str, server: ServerOf, request: Request) -> Any:
+    """Return a model: INDEX or INDEX:METHOD."""
+    _index_and_method(model, server, request)
+    return _model(model)
+
+
+@router.post("/chat/completions", response_model=ChatReply, responses=_EVENTS)
+async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
+    """Answer the last question of a conversation, with citations."""
+    index, name, method = _index_and_method(body.model, server, request)
+    conversation = Conversation.of(body.spoken())
+    checked_question(conversation.question, server)
+    own = body.graphwright
+    llm = None if own.offline else server.models.llm(name)
+    query = Query(
+        conversation.question,
+        method,
+        own.top_k,
+        filter_of(own.filter),
+        llm,
+        server.settings.deadline,
+        server.reporter(name, request),
+    )
+    include_usage = body.stream_options is not None and body.stream_options.include_usage
+    footer = server.settings.footer if own.footer is None else own.footer
+    writer = ChatWriter(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), body.model, footer, include_usage)
+    asked = _Asked(query, conversation, index, name, server.settings.public_url or str(request.base_url))
+    waits = query.waits_for_llm(index)
+    if body.stream:
+        stream: Stream[_Event] = await server.workers.stream(lambda send, cancel: asked.answer(cancel, send), llm=waits)
+        return EventStream(_with_errors(writer.chunks(stream), server), stream.close)
+    reply = await server.workers.run(
+        lambda cancel: to_json(writer.completion(asked.answer(cancel))), request, llm=waits
+    )
+    return JSONReply(reply)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question of a conversation to an index, which is named `name`; `base`: address of the page."""
+
+    query: Query
+    conversation: Conversation
+    index: Index
+    name: str
+    base: str
+
+    def answer(self, cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
+        """Return the answer with the addresses of its citations; `send` gets its events."""
+        graph = self.index.graph
+        question, usage = self.conversation.standalone(graph, self.query.llm, cancel)
+        query = replace(self.query, question=question)
+
+        def complete(output: Mapping[str, Any]) -> dict[str, Any]:
+            total = dict(output["usage"])
+            for tokens in ("prompt_tokens", "completion_tokens"):
+                total[tokens] += getattr(usage, tokens)
+            return with_addresses({**output, "usage": total}, self.base, self.name, graph)
+
+        def forward(event: Event) -> None:
+            if send is not None:
+                send((event.kind, complete(event.data) if event.kind == "done" else event.data))
+
+        return complete(query.ask(self.index, cancel, None if send is None else forward))
+
+
+def _index_and_method(model: str, server: Server, request: Request) -> tuple[Index, str, str | None]:
+    """Return the index, its name and the method of a model. Raises NotFoundError for an unknown one."""
+    name, _, method = model.partition(":")
+    if method:
+        try:
+            method_named(method)
+        except OptionError as error:
+            raise NotFoundError(f"There is no model {model!r}. {error}") from None
+    return index_named(name, server, request), name, method or None
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "graphwright"}
+
+
+async def _with_errors(chunks: AsyncIterator[bytes], server: Server) -> AsyncIterator[bytes]:
+    """Yield the chunks; an error becomes the last one, as OpenAI sends it."""
+    try:
+        async for chunk in chunks:
+            yield chunk
+    except Exception as error:
+        problem = reported(error, server.catalog)
+        yield event("", {"error": openai_error(problem)})

@@ -1,0 +1,167 @@
+"""Routes about documents: list, read, add, remove, sync, and estimate what adding them takes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+
+from graphwright.data.document import Skipped
+from graphwright.errors import OptionError, meant
+from graphwright.index.estimate import Estimate, estimate
+from graphwright.models.protocols import Cancellation
+from graphwright.serve import document_views as views
+from graphwright.serve.access import require
+from graphwright.serve.addressing import document_id
+from graphwright.serve.intake import BODY, received
+from graphwright.serve.job_schemas import (
+    DocumentReply,
+    DocumentsReply,
+    EstimateReply,
+    QueuedReply,
+    SyncBody,
+)
+from graphwright.serve.job_table import Job, new_id
+from graphwright.serve.problems import NotFoundError
+from graphwright.serve.server import IndexOf, Server, ServerOf
+from graphwright.serve.uploads import Upload
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
+_READ, _WRITE = [require("read")], [require("write")]
+
+DocumentPath = Annotated[
+    str, Path(max_length=10_000, description="Id of a document, percent-encoded.", examples=["graz.md"])
+]
+MaxTokens = Annotated[
+    int | None, Query(ge=0, le=10**15, description="Tokens of the language model for this job, if it reads documents.")
+]
+MaxCost = Annotated[
+    float | None, Query(ge=0, le=10**9, allow_inf_nan=False, description="Money for this job, by the model's prices.")
+]
+
+
+@router.get("", response_model=DocumentsReply, dependencies=_READ)
+async def documents(
+    index: IndexOf,
+    server: ServerOf,
+    request: Request,
+    q: Annotated[str, Query(max_length=1_000, description="Text that the id or the title contains.")] = "",
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> Any:
+    """List the documents by id."""
+    return await server.workers.run(lambda _: views.documents(index, q, offset, limit), request)
+
+
+@router.get("/{document}", response_model=DocumentReply, dependencies=_READ)
+async def document(document: DocumentPath, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Return a document's title, metadata and passages, with the entities that each names."""
+    return await server.workers.run(lambda _: views.document(index, document_id(document)), request)
+
+
+@router.post("", status_code=202, response_model=QueuedReply, openapi_extra=BODY, dependencies=_WRITE)
+async def add(
+    ix: str,
+    index: IndexOf,
+    server: ServerOf,
+    request: Request,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+) -> Any:
+    """Add documents, and replace those with a known id.
+
+    JSON holds texts; multipart/form-data holds files, one or many, and archives of them (zip, tar.gz). A file's id is
+    the name that it is sent under.
+    """
+    server.jobs.check_writable(ix)
+    budget = _budget(ix, server, max_tokens, max_cost)
+    upload = await received(request, server, new_id())
+    id = upload.folder.name
+
+    def queue(_: Cancellation) -> Job:
+        try:
+            return server.jobs.submit(ix, "add", budget, id)
+        except BaseException:
+            server.jobs.uploads.delete(id)
+            raise
+
+    return _queued(await server.workers.run(queue), ix)
+
+
+@router.delete("/{document}", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+async def remove(ix: str, document: DocumentPath, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Remove a document: the graph is then the one that would have been built without it."""
+    id = document_id(document)
+
+    def queue(_: Cancellation) -> Job:
+        server.jobs.check_writable(ix)
+        views.check_document(index.graph, id)
+        return server.jobs.submit(ix, "remove", {"ids": [id]})
+
+    return _queued(await server.workers.run(queue, request), ix)
+
+
+@router.post("/sync", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+async def sync(
+    ix: str,
+    body: SyncBody,
+    index: IndexOf,
+    server: ServerOf,
+    request: Request,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+) -> Any:
+    """Read a folder again that the server's settings name for this index; its documents become the folder's."""
+    folders = server.settings.folders.get(ix, {})
+    if body.folder not in folders:
+        names = ", ".join(folders) or "none"
+        raise NotFoundError(
+            f"There is no folder {body.folder!r} for this index; there are: {names}. The server's settings name them "
+            f"in [folders.{ix}].{meant(body.folder, folders)}"
+        )
+    task = {"folder": str(folders[body.folder].resolve()), **_budget(ix, server, max_tokens, max_cost)}
+    return _queued(await server.workers.run(lambda _: server.jobs.submit(ix, "sync", task), request), ix)
+
+
+@router.post("/estimate", response_model=EstimateReply, openapi_extra=BODY, dependencies=_WRITE)
+async def estimated(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Estimate the language model's work and its cost if these documents were added; changes nothing."""
+    server.jobs.check_writable(ix)
+    upload = await received(request, server, new_id())
+    try:
+        return await server.workers.run(lambda cancel: _estimate(ix, upload, server, cancel), request)
+    finally:
+        server.jobs.uploads.delete(upload.folder.name)
+
+
+def _estimate(ix: str, upload: Upload, server: Server, cancel: Cancellation) -> dict[str, Any]:
+    llm = server.models.settings(ix) if server.settings.extract else None
+    skipped: list[Skipped] = []
+    excerpts = server.catalog[ix].chunks_to_extract(upload.documents(skipped.append, cancel.check))
+    expected = (
+        Estimate(len(excerpts), 0, 0, 0, 0.0, 0.0)
+        if llm is None
+        else estimate(excerpts, extraction=llm.extraction, gleanings=llm.gleanings, prices=llm.prices, rate=llm.rate)
+    )
+    return {
+        **expected.to_dict(),
+        "llm": None if llm is None else llm.model,
+        "skipped": [{"document": part.path, "chunk": None, "reason": part.reason} for part in skipped],
+    }
+
+
+def _budget(ix: str, server: Server, max_tokens: int | None, max_cost: float | None) -> dict[str, Any]:
+    """Return the budget of a job. Raises OptionError for a cost that nobody can compute."""
+    llm = server.models.settings(ix)
+    if max_cost is not None and (llm is None or llm.prices is None):
+        raise OptionError(
+            "max_cost needs a language model with prices: give them in the server's settings, under [llm]."
+        )
+    given = {"max_job_tokens": max_tokens, "max_job_cost": max_cost}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _queued(job: Job, index: str) -> dict[str, Any]:
+    return {"job": job.to_dict(index)}

@@ -1,0 +1,94 @@
+"""Routes about the graph and the texts of documents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+
+from graphwright.index_folder import Index
+from graphwright.models.protocols import Cancellation
+from graphwright.serve import graph_views as views
+from graphwright.serve.access import require
+from graphwright.serve.addressing import document_id
+from graphwright.serve.graph_schemas import EntitiesReply, EntityReply, PathsReply, TextReply
+from graphwright.serve.problems import NotFoundError
+from graphwright.serve.server import IndexOf, ServerOf
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=[require("read")])
+_MAX_CHARACTERS = 2**40
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Number of entries.")]
+Node = Annotated[str, Path(max_length=1_000, description="A node's number, or its name.", examples=["Graz"])]
+End = Annotated[str, Query(min_length=1, max_length=1_000, description="A node's number, or its name.")]
+Place = Annotated[int | None, Query(ge=0, le=_MAX_CHARACTERS, description="A character of the document.")]
+
+
+@router.get("/entities", response_model=EntitiesReply)
+async def entities(
+    index: IndexOf,
+    server: ServerOf,
+    request: Request,
+    q: Annotated[str, Query(max_length=1_000, description="A name, or the beginning of one.")] = "",
+    limit: Limit = 20,
+) -> Any:
+    """Search entities by name; without one, list the best connected."""
+    return await server.workers.run(lambda _: {"entities": views.entities(index.snapshot, q, limit)}, request)
+
+
+@router.get("/entities/{node}", response_model=EntityReply)
+async def entity(
+    node: Node,
+    index: IndexOf,
+    server: ServerOf,
+    request: Request,
+    offset: Annotated[int, Query(ge=0, le=10**9, description="Entries to leave out at the beginning.")] = 0,
+    limit: Limit = 50,
+) -> Any:
+    """Return an entity with its statements, neighbours and passages."""
+
+    def work(_: Cancellation) -> dict[str, Any]:
+        graph = index.graph
+        return views.entity(graph, views.node_of(graph, node), offset, limit)
+
+    return await server.workers.run(work, request)
+
+
+@router.get("/paths", response_model=PathsReply)
+async def paths(
+    index: IndexOf,
+    server: ServerOf,
+    request: Request,
+    source: Annotated[End, Query(alias="from")],
+    target: Annotated[End, Query(alias="to")],
+    limit: Limit = 5,
+) -> Any:
+    """Find the shortest paths between two nodes."""
+
+    def work(_: Cancellation) -> dict[str, Any]:
+        graph = index.graph
+        return {"paths": views.paths(graph, views.node_of(graph, source), views.node_of(graph, target), limit)}
+
+    return await server.workers.run(work, request)
+
+
+@router.get("/documents/{document}/text", response_model=TextReply)
+async def text(
+    document: Annotated[str, Path(description="Id of a document, percent-encoded.", examples=["graz.md"])],
+    index: IndexOf,
+    server: ServerOf,
+    request: Request,
+    start: Place = 0,
+    end: Place = None,
+) -> Any:
+    """Return characters of a document, which citations count; by default all."""
+    return await server.workers.run(lambda _: _text(index, document_id(document), start or 0, end), request)
+
+
+def _text(index: Index, document: str, start: int, end: int | None) -> dict[str, Any]:
+    passages = index.graph.passages
+    if passages is None or document not in passages.rows_of_document:
+        raise NotFoundError(f"There is no document {document!r} in this index.")
+    return {"document": document, **views.document_text(index.text(document), start, end)}

@@ -1,0 +1,113 @@
+"""Routes about jobs: list them, follow one, cancel it, and try it again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Path, Query
+
+from graphwright.serve.access import GrantOf, require
+from graphwright.serve.events import EventStream, event
+from graphwright.serve.grants import Grant
+from graphwright.serve.job_schemas import JobReply, JobsReply, State
+from graphwright.serve.job_table import Job
+from graphwright.serve.jobs import JobFailedError, unknown_job
+from graphwright.serve.problems import problem_of
+from graphwright.serve.server import Server, ServerOf
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+_READ, _WRITE = [require("read")], [require("write")]
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Events of the job.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+_PAUSE = 0.1  # seconds between two events of progress
+_PATIENCE = 5.0  # seconds after which a job is looked at anyway: another server may run it
+
+JobId = Annotated[str, Path(max_length=100, examples=["8f14e45fceea167a"])]
+
+
+@router.get("", response_model=JobsReply, dependencies=_READ)
+async def jobs(
+    server: ServerOf,
+    grant: GrantOf,
+    index: Annotated[str | None, Query(max_length=1_000, description="Name of an index, by default all.")] = None,
+    state: Annotated[State | None, Query(description="By default every state.")] = None,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> Any:
+    """List jobs, the newest first."""
+    if index is not None:
+        server.index(index, grant)
+    names = server.visible(grant) if index is None else [index]
+    found, total = await run_sync(lambda: server.jobs.find(names, state, offset=offset, limit=limit))
+    return {"jobs": [_shown(job, server) for job in found], "total": total}
+
+
+@router.get("/{id}", response_model=JobReply, dependencies=_READ)
+async def one_job(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
+    """Return a job with its progress."""
+    return _shown(await _visible(id, server, grant), server)
+
+
+@router.get("/{id}/events", responses=_EVENTS, dependencies=_READ)
+async def events(id: JobId, server: ServerOf, grant: GrantOf) -> EventStream:
+    """Follow a job: `progress` whenever it changes, then `done`, or `error` for one that failed."""
+    await _visible(id, server, grant)
+    return EventStream(_followed(id, server), lambda: None)
+
+
+@router.post("/{id}/cancel", response_model=JobReply, dependencies=_WRITE)
+async def cancel(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
+    """Cancel a job; what it had not stored is not stored, and the index stays consistent."""
+    await _visible(id, server, grant)
+    return _shown(await run_sync(server.jobs.cancel, id), server)
+
+
+@router.post("/{id}/retry", response_model=JobReply, dependencies=_WRITE)
+async def retry(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
+    """Try a job again that failed, was cancelled, or left chunks that the language model has not read."""
+    await _visible(id, server, grant)
+    return _shown(await run_sync(server.jobs.retry, id), server)
+
+
+async def _visible(id: str, server: Server, grant: Grant) -> Job:
+    """Return a job of an index that the grant sees. Raises NotFoundError for any other."""
+    job = await run_sync(server.jobs.get, id)
+    if not grant.sees(server.jobs.index_of(job)):
+        raise unknown_job(id)  # the same error, so that nobody learns that there is one
+    return job
+
+
+async def _followed(id: str, server: Server) -> AsyncIterator[bytes]:
+    changed, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def notice() -> None:
+        loop.call_soon_threadsafe(changed.set)
+
+    with server.jobs.listening(id, notice):
+        last = None
+        while True:
+            changed.clear()
+            job = await run_sync(server.jobs.get, id)
+            if job.has_ended:
+                break
+            if job != last:
+                yield event("progress", _shown(job, server))
+                last = job
+                await asyncio.sleep(_PAUSE)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), _PATIENCE)
+    if job.state == "failed":
+        yield event("error", {**problem_of(JobFailedError(job.message)), "job": _shown(job, server)})
+    else:
+        yield event("done", _shown(job, server))
+
+
+def _shown(job: Job, server: Server) -> dict[str, Any]:
+    return job.to_dict(server.jobs.index_of(job))

@@ -1,0 +1,95 @@
+"""Routes that answer questions: retrieve, ask and compare."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from graphwright.errors import OptionError
+from graphwright.models.protocols import Cancellation
+from graphwright.serve.access import require
+from graphwright.serve.events import EventStream, JSONReply, event, to_json
+from graphwright.serve.problems import reported
+from graphwright.serve.questions import Query
+from graphwright.serve.schemas import (
+    AnswerReply,
+    Asked,
+    CompareBody,
+    CompareReply,
+    FilterBody,
+    QuestionBody,
+    RetrievalReply,
+    event_stream,
+)
+from graphwright.serve.server import IndexOf, Server, ServerOf
+from graphwright.serve.workers import Stream
+
+__all__ = ["checked_question", "filter_of", "query_of", "router"]
+
+router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=[require("read")])
+_EVENTS = event_stream(
+    "The answer, or its events.", "trace", "evidence", "token", "citation", "dropped", "usage", "done", "error"
+)
+
+
+def query_of(body: Asked, server: Server, method: str | None, request: Request) -> Query:
+    """Return the query of a body. Raises OptionError for a question that is too long."""
+    checked_question(body.question, server)
+    name = request.path_params["ix"]
+    llm, report = None if body.offline else server.models.llm(name), server.reporter(name, request)
+    return Query(body.question, method, body.top_k, filter_of(body.filter), llm, server.settings.deadline, report)
+
+
+def checked_question(question: str, server: Server) -> None:
+    """Raise OptionError for a question that is too long."""
+    longest = server.settings.max_question
+    if len(question) > longest:
+        raise OptionError(f"The question has {len(question):,} characters; this server takes {longest:,}.")
+
+
+def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
+    """Return the filter of a body as Index.ask takes it; None where it has no condition."""
+    return None if body is None else body.model_dump(exclude_none=True) or None
+
+
+@router.post("/retrieve", response_model=RetrievalReply)
+async def retrieve(body: QuestionBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Rank passages for a question, without an answer and without a language model."""
+    query = query_of(body, server, body.method, request)
+    return JSONReply(await server.workers.run(lambda cancel: to_json(query.retrieve(index, cancel)), request))
+
+
+@router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
+async def ask(body: QuestionBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Answer a question with verified citations; with `stream`, or Accept: text/event-stream, as events."""
+    query = query_of(body, server, body.method, request)
+    llm = query.waits_for_llm(index)
+    if body.stream or "text/event-stream" in request.headers.get("accept", ""):
+        stream: Stream[bytes] = await server.workers.stream(
+            lambda send, cancel: query.ask(index, cancel, lambda item: send(event(item.kind, item.data))), llm=llm
+        )
+        return EventStream(_with_errors(stream, server), stream.close)
+    return JSONReply(await server.workers.run(lambda cancel: to_json(query.ask(index, cancel)), request, llm=llm))
+
+
+async def _with_errors(events: AsyncIterator[bytes], server: Server) -> AsyncIterator[bytes]:
+    """Yield the events; an error becomes the last one."""
+    try:
+        async for encoded in events:
+            yield encoded
+    except Exception as error:
+        yield event("error", reported(error, server.catalog))
+
+
+@router.post("/compare", response_model=CompareReply)
+async def compare(body: CompareBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Answer a question by several methods, one after the other."""
+    queries = [query_of(body, server, method, request) for method in body.methods]
+
+    def answers(cancel: Cancellation) -> str:
+        return to_json({"question": body.question, "results": [query.ask(index, cancel) for query in queries]})
+
+    llm = any([query.waits_for_llm(index) for query in queries])
+    return JSONReply(await server.workers.run(answers, request, llm=llm))

@@ -1,0 +1,121 @@
+"""Routes about the server: health, readiness, indexes and methods."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+
+from graphwright.errors import GraphwrightError
+from graphwright.index_folder import Index
+from graphwright.methods.registry import METHODS
+from graphwright.serve.access import GrantOf, require
+from graphwright.serve.metrics import CONTENT_TYPE
+from graphwright.serve.problems import ProblemResponse
+from graphwright.serve.schemas import IndexesReply, IndexReply, MethodsReply
+from graphwright.serve.server import IndexOf, Server, ServerOf
+
+__all__ = ["index_facts", "router", "warm_up"]
+
+router = APIRouter(tags=["status"])
+
+
+@router.get("/healthz")
+async def health() -> dict[str, str]:
+    """Tell that the process is alive."""
+    return {"status": "ok"}
+
+
+@router.get("/metrics", dependencies=[require("read", every_index=True)], response_class=PlainTextResponse)
+async def metrics(server: ServerOf) -> Response:
+    """Return the metrics in the text format of Prometheus; a key for some indexes only is not enough."""
+    return Response(await run_sync(server.telemetry.metrics.text), media_type=CONTENT_TYPE)
+
+
+@router.get("/readyz", dependencies=[require("read")], response_model=dict[str, str])
+async def ready(server: ServerOf, request: Request) -> Any:
+    """Tell whether every index can be searched; 503 before the models are loaded and where an index is damaged."""
+    if not request.app.state.warm.is_set():
+        return ProblemResponse(
+            {
+                "type": "urn:graphwright:problem:starting",
+                "title": "Service Unavailable",
+                "status": 503,
+                "detail": "The server is loading its indexes and models. Try again in a few seconds.",
+            },
+            503,
+            {"Retry-After": "2"},
+        )
+    await server.workers.run(lambda _: [index.snapshot for index in server.catalog.values()], request)
+    return {"status": "ready"}
+
+
+@router.get("/v1/indexes", dependencies=[require("read")], response_model=IndexesReply)
+async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
+    """List the indexes that the client may see."""
+    names = server.visible(grant)
+    return await server.workers.run(
+        lambda _: {"indexes": [index_facts(name, server.catalog[name], server) for name in names]}, request
+    )
+
+
+@router.get("/v1/indexes/{ix}", dependencies=[require("read")], response_model=IndexReply)
+async def one_index(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Return facts about an index."""
+    return await server.workers.run(lambda _: index_facts(ix, index, server), request)
+
+
+def index_facts(name: str, index: Index, server: Server) -> dict[str, Any]:
+    """Return the facts about an index that IndexReply describes."""
+    snapshot = index.snapshot
+    passages = snapshot.graph.passages
+    documents = 0 if index.imported is not None else index.documents
+    return {
+        "name": name,
+        "documents": documents,
+        "chunks": 0 if passages is None else len(passages),
+        "nodes": len(snapshot.graph),
+        "edges": len(snapshot.graph.edges),
+        "default_method": index.default_method,
+        "imported": index.imported is not None,
+        "current": index.is_current,
+        "llm": server.models.name(name),
+        "snapshot": int(snapshot.about.get("revision", 0)),
+    }
+
+
+@router.get("/v1/methods", dependencies=[require("read")], response_model=MethodsReply)
+async def methods() -> Any:
+    """List the retrieval methods and their options."""
+    return {
+        "methods": [
+            {
+                "name": method.name,
+                "about": method.about,
+                "options": {name: _plain(value) for name, value in method.options.items()},
+                "needs_llm": "llm" in method.required,
+            }
+            for method in METHODS.values()
+        ]
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a default as JSON can hold it: models and functions by name."""
+    return value if isinstance(value, str | int | float | bool | None) else getattr(value, "__name__", repr(value))
+
+
+async def warm_up(server: Server) -> None:
+    """Open every index and ask it a question, so that the first one of a user finds models and kernels loaded."""
+
+    def ask() -> None:
+        for index in server.catalog.values():
+            with suppress(GraphwrightError):  # /readyz and the requests themselves report it
+                if len(index.graph):
+                    index.ask("Which word is this?")
+
+    await asyncio.to_thread(ask)  # not by the workers, whose time limit is one of requests

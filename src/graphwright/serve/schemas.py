@@ -1,0 +1,230 @@
+"""Bodies of requests and replies, as OpenAPI shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from graphwright.operators.state import MAX_QUESTION
+
+__all__ = [
+    "PROBLEMS",
+    "AnswerReply",
+    "Asked",
+    "CompareBody",
+    "Body",
+    "CitationReply",
+    "CompareReply",
+    "FilterBody",
+    "IndexReply",
+    "IndexesReply",
+    "MethodsReply",
+    "ProblemReply",
+    "QuestionBody",
+    "Reply",
+    "RetrievalReply",
+    "TopK",
+    "event_stream",
+]
+
+_MAX_PASSAGES = 200
+_MAX_METHODS = 6
+
+Question = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_QUESTION,
+        description="The question.",
+        examples=["On which river does Graz lie?"],
+        pattern=r"\S",
+    ),
+]
+MethodName = Annotated[
+    str | None,
+    Field(max_length=100, description="A name that GET /v1/methods lists; by default the index's.", examples=["ppr"]),
+]
+TopK = Annotated[
+    int | None, Field(ge=1, le=_MAX_PASSAGES, description="Number of passages, by default the method's.", examples=[10])
+]
+
+
+class Body(BaseModel):
+    """The body of a request; a field that is not documented is an error, so that a typing error is seen."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FilterBody(Body):
+    """The documents that are searched: nothing of the others is visible. All given conditions hold."""
+
+    documents: Annotated[list[str] | None, Field(max_length=10_000, description="Ids of documents.")] = None
+    folder: Annotated[str | None, Field(description="Folder that the ids lie in.", examples=["reports/2024"])] = None
+    metadata: Annotated[
+        dict[str, str | int | float | bool] | None, Field(description="Values by name.", examples=[{"year": 2024}])
+    ] = None
+
+
+class Asked(Body):
+    """A question, and the options that all routes take."""
+
+    question: Question
+    top_k: TopK = None
+    filter: Annotated[FilterBody | None, Field(description="Documents to search.", examples=[None])] = None
+    offline: Annotated[
+        bool, Field(description="Answer without the server's language model; without effect where there is none.")
+    ] = False
+
+
+class QuestionBody(Asked):
+    """A question to one index."""
+
+    method: MethodName = None
+    stream: Annotated[
+        bool, Field(description="Send events while the answer is made, as Accept: text/event-stream does.")
+    ] = False
+
+
+class CompareBody(Asked):
+    """A question to several methods."""
+
+    methods: Annotated[
+        list[Annotated[str, Field(max_length=100)]],
+        Field(min_length=1, max_length=_MAX_METHODS, description="Names of methods.", examples=[["bm25", "ppr"]]),
+    ]
+
+
+class Reply(BaseModel):
+    """The body of a reply."""
+
+
+class CitationReply(Reply):
+    """A verified source of a statement: characters of a document, counted in Unicode code points."""
+
+    document: str
+    chunk: str
+    start: int
+    end: int
+    text: str
+    path: Annotated[list[str], Field(description="Names and relations in turn: the walk that led to the passage.")]
+
+
+class PassageReply(Reply):
+    """A retrieved passage."""
+
+    id: str
+    document: str
+    title: str
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+class AnchorReply(Reply):
+    """Something that the question refers to."""
+
+    text: str
+    kind: str
+    weight: float
+    nodes: list[str]
+    edges: list[list[str]]
+
+
+class EvidenceReply(Reply):
+    """An item of evidence: nodes, and edges as head, relation, tail."""
+
+    nodes: list[str]
+    edges: list[list[str]]
+    score: float | None
+
+
+class RetrievalReply(Reply):
+    """What a method found, as `graphwright retrieve --json` prints it."""
+
+    question: str
+    method: str
+    passages: list[PassageReply]
+    anchors: list[AnchorReply]
+    evidence: list[EvidenceReply]
+    usage: dict[str, Any]
+    trace: list[dict[str, Any]]
+
+
+class AnswerReply(RetrievalReply):
+    """An answer with its sources, as `graphwright ask --json` prints it."""
+
+    found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
+    answer: Annotated[str | None, Field(description="The text, with markers [1] that number the citations.")]
+    short: list[str]
+    verified: bool | None
+    unsupported: Annotated[list[str], Field(description="Sentences that rest on no verified quote.")]
+    dropped: Annotated[list[str], Field(description="Quotes that are in no passage.")]
+    citations: list[CitationReply]
+
+
+class CompareReply(Reply):
+    """The answers of several methods, in the order asked."""
+
+    question: str
+    results: list[AnswerReply]
+
+
+class IndexReply(Reply):
+    """An index."""
+
+    name: str
+    documents: int
+    chunks: int
+    nodes: int
+    edges: int
+    default_method: str
+    imported: bool
+    current: Annotated[bool, Field(description="False where some stored documents cannot be searched yet.")]
+    llm: Annotated[str | None, Field(description="The language model that answers; null: answers are quotations.")]
+    snapshot: Annotated[int, Field(description="Revision of the documents that are searched.")]
+
+
+class IndexesReply(Reply):
+    """The indexes that this client may see."""
+
+    indexes: list[IndexReply]
+
+
+class MethodReply(Reply):
+    """A retrieval method."""
+
+    name: str
+    about: str
+    options: dict[str, Any]
+    needs_llm: Annotated[bool, Field(description="Whether it has no offline form.")]
+
+
+class MethodsReply(Reply):
+    """All retrieval methods."""
+
+    methods: list[MethodReply]
+
+
+class ProblemReply(Reply):
+    """An error, by RFC 9457."""
+
+    type: Annotated[str, Field(examples=["urn:graphwright:problem:not-found"])]
+    title: Annotated[str, Field(examples=["Not Found"])]
+    status: Annotated[int, Field(examples=[404])]
+    detail: Annotated[str, Field(examples=["There is no index 'x' here. GET /v1/indexes lists them."])]
+
+
+def event_stream(description: str, *kinds: str) -> dict[int | str, dict[str, Any]]:
+    """Return the reply of a route that may send events of these kinds, for OpenAPI; without kinds the default one."""
+    properties = {"data": {"type": "string"}, **({"event": {"type": "string", "enum": list(kinds)}} if kinds else {})}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {200: {"description": description, "content": {"text/event-stream": {"schema": schema}}}}
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "content": {"application/problem+json": {"schema": ProblemReply.model_json_schema()}}}
+    for status, text in (("4XX", "The request cannot be met."), ("5XX", "The server failed."))
+}
+"""The error replies of every route, for OpenAPI."""

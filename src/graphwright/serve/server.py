@@ -1,0 +1,87 @@
+"""Server: what all routes share, and the dependencies by which they reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from graphwright.index_folder import Index
+from graphwright.serve.access import granted
+from graphwright.serve.answer_models import AnswerModels
+from graphwright.serve.catalog import Catalog
+from graphwright.serve.grants import Grant
+from graphwright.serve.jobs import Jobs
+from graphwright.serve.keys import Keys
+from graphwright.serve.problems import NotFoundError
+from graphwright.serve.rates import RateLimits
+from graphwright.serve.settings import ServeSettings
+from graphwright.serve.telemetry import Telemetry
+from graphwright.serve.tokens import TokenVerifier
+from graphwright.serve.workers import Workers
+
+__all__ = ["IndexOf", "Server", "ServerOf", "index_named", "index_of", "server_of"]
+
+
+@dataclass(frozen=True)
+class Server:
+    """The parts of one server.
+
+    `models`: the language models that answer. `tokens`: verifies the tokens of an identity provider, if there is one.
+    """
+
+    catalog: Catalog
+    workers: Workers
+    settings: ServeSettings
+    keys: Keys
+    limits: RateLimits
+    telemetry: Telemetry
+    models: AnswerModels
+    jobs: Jobs
+    tokens: TokenVerifier | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests need a key."""
+        return self.tokens is not None or self.keys.exist()
+
+    def visible(self, grant: Grant) -> list[str]:
+        """Return the names of the indexes that a grant sees."""
+        return [name for name in self.catalog if grant.sees(name)]
+
+    def index(self, name: str, grant: Grant) -> Index:
+        """Return an index. Raises NotFoundError where there is none, or none that the grant sees."""
+        if name not in self.catalog or not grant.sees(name):
+            raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
+        return self.catalog[name]
+
+    def reporter(self, name: str, request: Request) -> Callable[[Mapping[str, Any]], None]:
+        """Return the function that enters a reply about an index in metrics and spans."""
+        model, span = self.models.name(name), getattr(request.state, "span", None)
+        return lambda reply: self.telemetry.count_reply(name, reply, model, span)
+
+
+async def server_of(request: Request) -> Server:
+    """Return the server of a request."""
+    server: Server = request.app.state.server
+    return server
+
+
+ServerOf = Annotated[Server, Depends(server_of)]
+"""The server, as a parameter of a route."""
+
+
+def index_named(name: str, server: Server, request: Request) -> Index:
+    """Return an index. Raises NotFoundError where the client of the request sees none of this name."""
+    return server.index(name, granted(request))
+
+
+async def index_of(ix: str, server: ServerOf, request: Request) -> Index:
+    """Return the index that the address names. Raises NotFoundError where the client sees none of this name."""
+    return index_named(ix, server, request)
+
+
+IndexOf = Annotated[Index, Depends(index_of)]
+"""The index that the path parameter `ix` names, as a parameter of a route."""

@@ -1,0 +1,150 @@
+"""Settings of the server: from the command line's options and a file `server.toml`, never from an index folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
+from graphwright.errors import DataError, OptionError, meant
+from graphwright.models.settings import LLMSettings
+from graphwright.serve.answer_models import ModelServer
+from graphwright.serve.tokens import TokenSettings
+
+__all__ = ["ServeSettings", "default_data_folder", "read_server_file"]
+
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+_ROOT_PATH = Constraint("a path such as /wiki, or empty", lambda value: bool(_PATH.fullmatch(str(value))))
+_PUBLIC_URL = Constraint(
+    "an address that ends in a slash, or empty", lambda value: bool(re.fullmatch(r"(https?://\S+/)?", str(value)))
+)
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_MB = 2**20
+
+
+def default_data_folder() -> Path:
+    """Return the folder of keys and jobs by the rules of the platform."""
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "graphwright"
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "graphwright"
+    return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "graphwright"
+
+
+@dataclass(frozen=True)
+class ServeSettings(Checked):
+    """Settings of one server.
+
+    `host`, `port`: the address to bind; port 0 is any free one. `root_path`: the path below which a reverse proxy
+    shows the server; `public_url`: the address of its page there, for links (default: that of each request). `data`:
+    folder of keys.sqlite and jobs.sqlite. `threads`: questions that are computed at a time; `llm_threads`: questions
+    that wait for a language model at a time; `queue`: requests that wait for a thread, after which more are refused.
+    `timeout`: seconds of one request; `deadline`: seconds after which a question goes on without the language model.
+    Sizes are in bytes, `max_question` in characters. `allowed_hosts`: names in the Host header besides loopback and
+    `host`. `trusted_proxies`: addresses whose X-Forwarded headers count. `requests_per_minute`: of one key; None is no
+    limit. `failures_per_minute`: requests of one address without a valid key, after which it is told to wait.
+    `slow_body`: seconds for the head of a request, and for the first bytes of its body, which must then arrive at 10 kB
+    a second. `session_hours`: after which the page asks for a key again. `allow_write`: whether documents can be
+    changed through MCP. `footer`: whether chat answers end with their sources, for clients that show no annotations.
+    `traces`: address of an OpenTelemetry collector that spans are sent to, as http://localhost:4318; `trace_content`:
+    whether they hold questions and answers. `encoders`: names of encoders on other servers that indexes may use.
+    `model_servers`: servers whose models indexes may choose. `tokens`: an identity provider whose tokens count beside
+    keys. `llm`: the language model that answers for all indexes.
+
+    `max_unpacked`, `max_files`: bytes and files of one upload, the contents of archives included. `extract`: whether
+    the language model also reads the documents that are added; `max_job_tokens`, `max_job_cost`: its budget for one
+    job. `folders`: folders that can be synced, by the name of the index and a name of their own: [folders.INDEX].
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Between(0, 65_535)] = 8000
+    root_path: Annotated[str, _ROOT_PATH] = ""
+    public_url: Annotated[str, _PUBLIC_URL] = ""
+    data: Path = field(default_factory=default_data_folder)
+    threads: Annotated[int, Between(1, 256)] = field(default_factory=lambda: max(2, os.cpu_count() or 2))
+    llm_threads: Annotated[int, Between(1, 1024)] = 16
+    queue: Annotated[int, Between(0, 100_000)] = 128
+    timeout: Annotated[float, Between(0.1, 86_400)] = 120.0
+    deadline: Annotated[float | None, Between(0.001, 86_400)] = 90.0
+    max_body: Annotated[int, AtLeast(1024)] = 4 * _MB
+    max_upload: Annotated[int, AtLeast(1024)] = 256 * _MB
+    max_question: Annotated[int, Between(1, 1_000_000)] = 8_000
+    allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    requests_per_minute: Annotated[int | None, AtLeast(1)] = None
+    failures_per_minute: Annotated[int, AtLeast(1)] = 30
+    slow_body: Annotated[float, Between(0.1, 3_600)] = 20.0
+    session_hours: Annotated[float, Between(0.01, 8_760)] = 12.0
+    allow_write: bool = False
+    footer: bool = False
+    log_format: Annotated[str, OneOf("text", "json")] = "text"
+    traces: str | None = None
+    trace_content: bool = False
+    encoders: tuple[str, ...] = ()
+    model_servers: tuple[ModelServer, ...] = ()
+    tokens: TokenSettings | None = None
+    llm: LLMSettings | None = None
+    max_unpacked: Annotated[int, AtLeast(1024)] = 1024 * _MB
+    max_files: Annotated[int, AtLeast(1)] = 10_000
+    extract: bool = False
+    max_job_tokens: Annotated[int | None, AtLeast(0)] = None
+    max_job_cost: Annotated[float | None, AtLeast(0)] = None
+    folders: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return self.host in _LOOPBACK or self.host.startswith("127.")
+
+
+def read_server_file(path: Path, **options: Any) -> ServeSettings:
+    """Return the settings of a TOML file, with those of `options` that are not None in place of its own.
+
+    Names are the fields of ServeSettings; the sections [llm], [tokens] and [[model_servers]] are LLMSettings,
+    TokenSettings and ModelServer. Raises DataError if the file cannot be read, OptionError with the file's name for an
+    unknown name or a wrong value.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error}); check its name and its permissions.") from error
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
+        raise OptionError(f"{path} is not TOML ({error}); correct it.") from error
+    try:
+        settings = ServeSettings(**_values(table))
+    except (OptionError, TypeError) as error:
+        raise OptionError(f"{path}: {error}") from None
+    return replace(settings, **{name: value for name, value in options.items() if value is not None})
+
+
+def _values(table: Mapping[str, Any]) -> dict[str, Any]:
+    known = [item.name for item in fields(ServeSettings)]
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in known:
+            raise OptionError(f"{name!r} is unknown; the names are {', '.join(known)}.{meant(name, known)}")
+        if name == "model_servers":
+            values[name] = tuple(ModelServer(**server) for server in value)
+        elif name in ("llm", "tokens"):
+            values[name] = (LLMSettings if name == "llm" else TokenSettings)(**value)
+        elif name == "data":
+            values[name] = Path(str(value)).expanduser()
+        elif name == "folders":
+            values[name] = {index: _paths(f"folders.{index}", folders) for index, folders in value.items()}
+        else:
+            values[name] = tuple(map(str, value)) if isinstance(value, list) else value
+    return values
+
+
+def _paths(section: str, folders: Any) -> dict[str, Path]:
+    """Return the folders of one index by name."""
+    if not isinstance(folders, dict):
+        raise OptionError(f"{section} is {folders!r}; give a section [{section}] with lines such as reports = '/path'.")
+    return {name: Path(str(path)).expanduser() for name, path in folders.items()}

@@ -1,0 +1,205 @@
+"""Workers: bounded threads for the work of requests, with a bounded queue, a time limit and cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Generic, TypeVar, cast
+
+from fastapi import Request
+
+from graphwright.models.protocols import Cancellation
+from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError
+
+__all__ = ["Stream", "Workers"]
+
+_T = TypeVar("_T")
+_SMOOTHING = 0.1  # weight of the newest request in the mean of seconds
+
+
+class _Lane:
+    """Threads for one kind of work, and how many requests they and the queue hold now."""
+
+    def __init__(self, name: str, threads: int, queue: int) -> None:
+        self.threads, self.queue = threads, queue
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"graphwright-{name}")
+        self._lock = threading.Lock()
+        self._seconds = 0.1  # mean of one request
+        self.pending = 0
+
+    def submit(self, work: Callable[[], _T]) -> Future[_T]:
+        """Start the work, now or when a thread is free. Raises OverloadedError where too many wait already."""
+        with self._lock:
+            if self.pending >= self.threads + self.queue:
+                seconds = max(1, math.ceil(self._seconds * self.pending / self.threads))
+                raise OverloadedError(
+                    f"{self.pending} requests are being answered or wait, which is the limit. Try again in {seconds} "
+                    f"seconds.",
+                    retry_after=min(seconds, 600),
+                )
+            self.pending += 1
+        try:
+            future = self._pool.submit(self._timed, work)
+        except RuntimeError as error:  # the server is shutting down
+            self._end()
+            raise OverloadedError("The server is shutting down. Try again in a few seconds.", 5) from error
+        future.add_done_callback(self._end)
+        return future
+
+    def _timed(self, work: Callable[[], _T]) -> _T:
+        begun = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self._seconds += _SMOOTHING * (time.perf_counter() - begun - self._seconds)
+
+    def _end(self, _: object = None) -> None:
+        with self._lock:
+            self.pending -= 1
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Workers:
+    """Threads that compute replies, so that the event loop never waits.
+
+    Work that waits for a language model has threads of its own, so that it does not hold up retrieval. A place is
+    taken until the work has really ended, also after a timeout.
+    """
+
+    def __init__(self, threads: int = 2, llm_threads: int = 16, queue: int = 128, timeout: float = 120.0) -> None:
+        """Start without threads: they are made when they are needed. Arguments as in ServeSettings."""
+        self.timeout = timeout
+        self._local = _Lane("local", threads, queue)
+        self._llm = _Lane("llm", llm_threads, queue)
+
+    @property
+    def pending(self) -> int:
+        """The number of requests that are computed or wait now."""
+        return self._local.pending + self._llm.pending
+
+    async def run(self, work: Callable[[Cancellation], _T], request: Request | None = None, *, llm: bool = False) -> _T:
+        """Return the result of work in a thread, which gets the flag that cancels it.
+
+        It is cancelled when the client of `request` goes away (ClientGoneError) and after the timeout
+        (RequestTimeoutError). `llm`: whether it waits for a language model. Raises OverloadedError where too many
+        requests wait.
+        """
+        cancel = Cancellation()
+        future = asyncio.wrap_future(self._lane(llm).submit(lambda: work(cancel)))
+        gone = None if request is None else asyncio.ensure_future(_disconnect(request))
+        try:
+            watched: set[asyncio.Future[Any]] = {future} if gone is None else {future, gone}
+            await asyncio.wait(watched, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if future.done():
+                return future.result()
+            if gone is not None and gone.done():
+                raise ClientGoneError("The client closed the connection.")
+            raise _timed_out(self.timeout)
+        finally:
+            if gone is not None:
+                gone.cancel()
+            if not future.done():
+                cancel.set()
+                future.cancel()
+
+    async def stream(
+        self, work: Callable[[Callable[[_T], None], Cancellation], object], *, llm: bool = False, patience: float = 1.0
+    ) -> Stream[_T]:
+        """Return the items that work in a thread hands to its first argument, as an async iterator.
+
+        Waits up to `patience` seconds for the first item, so that an error of the request is raised here, before a
+        response has begun. Closing the stream cancels the work. Raises OverloadedError as `run` does.
+        """
+        stream = Stream(work, self.timeout)
+        stream.future = self._lane(llm).submit(stream.run)
+        await stream.wait_for_first(patience)
+        return stream
+
+    def close(self) -> None:
+        """Stop taking work; running work is not waited for."""
+        self._local.close()
+        self._llm.close()
+
+    def _lane(self, llm: bool) -> _Lane:
+        return self._llm if llm else self._local
+
+
+class Stream(Generic[_T]):
+    """Items that work in a thread hands over, as an async iterator; closing it cancels the work."""
+
+    def __init__(self, work: Callable[[Callable[[_T], None], Cancellation], object], timeout: float) -> None:
+        """Take the work, and the seconds until its last item."""
+        self.future: Future[None] | None = None
+        self._work = work
+        self._cancel = Cancellation()
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()  # whether it is an item; an error or None ends
+        self._first: list[tuple[bool, Any]] = []
+        self._timeout = timeout
+        self._end = self._loop.time() + timeout
+
+    def run(self) -> None:
+        """Do the work in this thread, and hand its items to the event loop."""
+        error: Exception | None = None
+        try:
+            self._cancel.check()
+            self._work(lambda item: self._put(True, item), self._cancel)
+        except Exception as raised:
+            error = raised
+        self._put(False, error)
+
+    def _put(self, is_item: bool, value: Any) -> None:
+        with suppress(RuntimeError):  # the event loop was closed: nobody waits
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, (is_item, value))
+
+    async def wait_for_first(self, patience: float) -> None:
+        """Wait for the first item at most `patience` seconds. Raises its error."""
+        try:
+            entry = await asyncio.wait_for(self._queue.get(), patience)
+        except TimeoutError:
+            return
+        except asyncio.CancelledError:
+            self.close()
+            raise
+        if isinstance(entry[1], Exception) and not entry[0]:
+            raise entry[1]
+        self._first.append(entry)
+
+    def __aiter__(self) -> Stream[_T]:
+        return self
+
+    async def __anext__(self) -> _T:
+        try:
+            left = self._end - self._loop.time()
+            is_item, value = self._first.pop() if self._first else await asyncio.wait_for(self._queue.get(), left)
+        except TimeoutError:
+            self.close()
+            raise _timed_out(self._timeout) from None
+        if is_item:
+            return cast(_T, value)
+        if value is not None:
+            raise value
+        raise StopAsyncIteration
+
+    def close(self) -> None:
+        """Cancel the work; without effect once it has ended."""
+        self._cancel.set()
+        if self.future is not None:
+            self.future.cancel()
+
+
+def _timed_out(seconds: float) -> RequestTimeoutError:
+    return RequestTimeoutError(f"The request took more than {seconds:g} seconds, the limit of this server.")
+
+
+async def _disconnect(request: Request) -> None:
+    """Wait until the client goes away; the body must have been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

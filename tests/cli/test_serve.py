@@ -1,0 +1,96 @@
+"""The command that serves indexes: its settings, its errors, and a process from its start to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from tests.cli.command import PROGRAM, TERMINAL, graphwright
+
+from graphwright import Index
+from graphwright.cli.serve import _listen, server_settings
+from graphwright.errors import OptionError
+
+pytest.importorskip("fastapi", reason='needs the extra "serve"')
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Index.create(tmp_path / "cities").close()
+    return tmp_path / "cities"
+
+
+def test_a_server_answers_until_it_is_stopped(folder: Path) -> None:
+    command = [*PROGRAM, "serve", str(folder), "--port", "0", "--data", str(folder.parent / "data")]
+    environment = {**os.environ, **TERMINAL}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line.startswith("Serving 1 index at http://127.0.0.1:"), line
+        with urllib.request.urlopen(f"{line.split()[-1]}v1/indexes", timeout=30) as reply:
+            assert [index["name"] for index in json.load(reply)["indexes"]] == ["cities"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
+    done = graphwright("serve", tmp_path / "nothing")
+    assert done.returncode == 1 and "is not an index folder" in done.stderr
+
+
+def test_two_folders_of_one_name_are_refused(folder: Path) -> None:
+    done = graphwright("serve", folder, folder)
+    assert done.returncode == 2 and "both named 'cities'" in done.stderr and "NAME=" in done.stderr
+
+
+def test_a_port_that_is_used_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as used, pytest.raises(OptionError, match="Give another one with"):
+        _listen("127.0.0.1", used.getsockname()[1])
+
+
+def test_small_replies_are_sent_at_once() -> None:
+    with _listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # without it asyncio leaves the delay of small writes on
+
+
+def test_options_replace_the_settings_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text('port = 9000\nfooter = true\n[llm]\nmodel = "small"\nbase_url = "http://localhost:1/v1"\n')
+    chosen = server_settings(file, None, None, {"port": 8001, "host": None})
+    assert (chosen.port, chosen.footer, chosen.host) == (8001, True, "127.0.0.1")
+    assert chosen.llm is not None and chosen.llm.model == "small"
+    other = server_settings(file, "large", None, {}).llm
+    assert other is not None and (other.model, other.base_url) == ("large", None)
+    with pytest.raises(OptionError, match="add --llm MODEL"):
+        server_settings(None, None, "http://localhost:1/v1", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "Did you mean 'port'"),
+        ("port = 70000", "at most 65535"),
+        ('root_path = "wiki"', "a path such as /wiki"),
+        ('public_url = "localhost"', "an address that ends in a slash"),
+        ("port = ", "is not TOML"),
+    ],
+)
+def test_a_wrong_settings_file_is_an_error_that_names_it(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(text)
+    with pytest.raises(OptionError, match=f"server.toml.*{message}"):
+        server_settings(file, None, None, {})
+
+
+def test_without_the_extra_the_command_says_what_to_install(folder: Path) -> None:
+    code = "import sys; sys.modules['fastapi'] = None; from graphwright.cli.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "serve", str(folder)], capture_output=True, text=True)
+    assert done.returncode == 1 and 'pip install "graphwright[serve]"' in done.stderr

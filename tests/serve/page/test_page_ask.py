@@ -1,0 +1,209 @@
+"""Ask: the answer streams, and every citation opens at its characters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.serve.conftest import Running
+from tests.serve.page.conftest import GRAZ, HEBREW, LONG, Opener, Screen, SlowModel
+
+pytestmark = pytest.mark.slow
+QUESTION = "On which river does Graz lie?"
+
+
+def selected(tab: Any) -> str:
+    """Select what is highlighted, and return the selection."""
+    return tab.evaluate(
+        "() => { const selection = getSelection(); selection.selectAllChildren(document.querySelector('mark'));"
+        " return selection.toString() }"
+    )
+
+
+def marked(tab: Any) -> str:
+    tab.locator("mark").wait_for()
+    return tab.locator("mark").evaluate("(mark) => mark.textContent")
+
+
+def reply(text: str, *quotes: str) -> str:
+    citations = [{"passage": 1, "quote": quote} for quote in quotes]
+    return json.dumps({"found": True, "text": text, "answers": [], "citations": citations}, ensure_ascii=False)
+
+
+def test_each_citation_opens_at_its_characters(screen: Screen, shared: Running) -> None:
+    expected = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()["citations"]
+    assert any("😀" in GRAZ[: citation["start"]] or "🏔️" in citation["text"] for citation in expected)
+    tab = screen.open()
+    tab.get_by_label("Question").fill(QUESTION)
+    tab.get_by_role("button", name="Ask").click()
+    tab.locator(".answer-foot").wait_for()
+    for number, citation in enumerate(expected, 1):
+        tab.locator(f'.marker[data-citation="{number}"]').first.click()
+        tab.locator(f".panel-head:has-text('{citation['start']}–{citation['end']}')").wait_for()
+        assert marked(tab) == citation["text"]
+        assert selected(tab) == citation["text"]
+        assert tab.locator("mark").evaluate(
+            "(mark) => { const {top, bottom} = mark.getBoundingClientRect(); return top >= 0 && bottom <= innerHeight }"
+        )
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "span"),
+    [
+        ("notes/graz.md", GRAZ, HEBREW),
+        ("notes/graz.md", GRAZ, "😀 The Mur flows"),
+        ("annals", LONG, "Paragraph 250 of the annals"),
+        ("a/b#c?.md", "Linz lies on the Danube. Ida Pfeiffer visited Linz in 1842.", "Ida Pfeiffer visited"),
+    ],
+)
+def test_address_of_a_span_highlights_it(screen: Screen, document: str, text: str, span: str) -> None:
+    start = text.index(span)
+    tab = screen.open("document", document, index="cities", start=start, end=start + len(span))
+    assert marked(tab) == span
+    assert selected(tab) == span
+    assert tab.locator("mark").evaluate("(mark) => mark.getBoundingClientRect().bottom <= innerHeight")
+
+
+def test_text_before_and_after_a_span_is_loaded_on_demand(screen: Screen) -> None:
+    start = LONG.index("Paragraph 150")
+    tab = screen.open("document", "annals", index="cities", start=start, end=start + 13)
+    assert "Paragraph 1 " not in tab.locator(".text").inner_text()
+    for button, last in (("Show earlier text", "Paragraph 0 "), ("Show later text", "Paragraph 299 ")):
+        while tab.get_by_role("button", name=button).count():
+            before = tab.locator(".text").evaluate("(text) => text.textContent.length")
+            tab.get_by_role("button", name=button).click()
+            tab.wait_for_timeout(100)
+            assert tab.locator(".text").evaluate("(text) => text.textContent.length") >= before
+        assert last in tab.locator(".text").inner_text()
+    assert tab.locator(".text").evaluate("(text) => text.textContent") == LONG.rstrip() or LONG.startswith(
+        tab.locator(".text").evaluate("(text) => text.textContent")
+    )
+    assert marked(tab) == "Paragraph 150"
+
+
+def test_answer_streams_and_can_be_stopped(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+    model = SlowModel(reply("Graz lies on the Mur, says the text, and the Mur flows on [1].", HEBREW))
+    screen = opener(serve_model(model))
+    tab = screen.open()
+    tab.get_by_label("Question").fill(QUESTION)
+    tab.keyboard.press("Enter")
+    tab.locator(".answer.writing", has_text="Graz lies on").wait_for()
+    assert tab.locator(".marker").count() == 0, "citations are verified at the end"
+    model.go_on.set()
+    tab.locator(".answer-foot").wait_for()
+    tab.locator(".marker").click()
+    assert marked(tab) == HEBREW
+
+    model.go_on.clear()
+    tab.get_by_role("button", name="Ask again").click()
+    tab.locator(".answer.writing").wait_for()
+    tab.get_by_role("button", name="Stop").click()
+    tab.get_by_text("Stopped. What is shown is incomplete").wait_for()
+    model.go_on.set()
+
+
+def test_dropped_quotes_and_bare_statements_are_listed(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+    invented = "Graz was founded by <b>giants</b>"
+    answer = "Graz lies on the Mur [1]. Giants founded it [2]."
+    screen = opener(serve_model(reply(answer, "Graz lies on the Mur", invented)))
+    tab = screen.open(index="cities", q=QUESTION)
+    tab.get_by_text("1 quote dropped").wait_for()
+    assert tab.locator(".note li", has_text=invented).count() == 1
+    assert tab.locator(".unsupported").count() == 1
+    assert tab.locator(".note li", has_text="Giants founded it").count() == 1
+
+
+def test_absence_is_a_result(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+    nothing = json.dumps({"found": False, "text": "", "answers": [], "citations": []})
+    screen = opener(serve_model(nothing))
+    tab = screen.open(index="cities", q="Who won the war of Troy?", folder="notes")
+    tab.get_by_role("heading", name="Not in these documents").wait_for()
+    assert tab.locator("[role=alert]").count() == 0
+    assert tab.locator(".passage").count() >= 1
+    tab.get_by_role("link", name="Search all documents").click()
+    tab.get_by_role("heading", name="Not in these documents").wait_for()
+    assert "folder" not in tab.url
+
+
+def test_failure_of_the_question_is_stated(screen: Screen) -> None:
+    tab = screen.open(index="cities", q=QUESTION, method="no-such-method")
+    tab.get_by_role("alert").filter(has_text="no-such-method").wait_for()
+    assert tab.get_by_role("button", name="Try again").count() == 1
+
+
+def test_filters_restrict_and_are_in_the_address(screen: Screen) -> None:
+    tab = screen.open()
+    tab.get_by_label("Question").fill("Which river is there?")
+    tab.get_by_text("Method and filters").click()
+    tab.get_by_label("Folder").fill("notes")
+    tab.get_by_label("Metadata").fill("year = 2024")
+    tab.get_by_label("Passages", exact=True).fill("3")
+    tab.get_by_role("button", name="Ask").click()
+    tab.locator(".answer-foot").wait_for()
+    assert "folder=notes" in tab.url and "k=3" in tab.url and "where=year" in tab.url
+    tab.get_by_role("link", name="Passages").click()
+    assert set(tab.locator(".passage-title").all_inner_texts()) == {"Graz"}
+    tab.reload()
+    screen.settle()
+    assert set(tab.locator(".passage-title").all_inner_texts()) == {"Graz"}
+
+
+def test_answers_are_remembered_until_asked_again(screen: Screen) -> None:
+    asked: list[str] = []
+    screen.tab.on("request", lambda request: asked.append(request.url) if request.url.endswith("/ask") else None)
+    tab = screen.open(index="cities", q=QUESTION)
+    answer = tab.locator(".answer").inner_text()
+    tab.reload()
+    screen.settle()
+    assert tab.locator(".answer").inner_text() == answer
+    assert len(asked) == 1
+    tab.get_by_role("button", name="Ask again").click()
+    tab.locator(".answer-foot").wait_for()
+    assert len(asked) == 2
+    tab = screen.open()
+    tab.get_by_role("link", name=QUESTION).click()
+    screen.settle()
+    assert tab.locator(".answer").inner_text() == answer
+    tab = screen.open()
+    tab.get_by_role("button", name="Clear").click()
+    assert tab.get_by_role("link", name=QUESTION).count() == 0
+
+
+def test_skip_link_leads_to_the_content(screen: Screen) -> None:
+    tab = screen.open("health")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("() => document.activeElement.className") == "skip"
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("() => document.activeElement.id") == "main"
+    assert "#/health" in tab.url
+
+
+def test_keyboard_alone_asks_and_checks_a_citation(screen: Screen) -> None:
+    tab = screen.open()
+    keys = tab.keyboard
+
+    def tab_to(selector: str) -> None:
+        for _ in range(40):
+            keys.press("Tab")
+            if tab.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+                return
+        raise AssertionError(f"Tab does not reach {selector}")
+
+    tab_to("a[href='#/documents?index=cities']")
+    keys.press("Enter")
+    tab_to("a[href='#/ask?index=cities']")
+    keys.press("Enter")
+    tab_to("#question")
+    keys.type(QUESTION)
+    keys.press("Enter")
+    tab.locator(".answer-foot").wait_for()
+    tab_to(".marker")
+    keys.press("Enter")
+    tab.locator("mark").wait_for()
+    assert tab.evaluate("() => document.activeElement.id") == "panel-title"
+    tab_to("[aria-label='Close the source']")
+    keys.press("Escape")
+    tab.locator(".panel").wait_for(state="detached")
+    assert tab.evaluate("() => document.activeElement.matches('.marker')"), "the focus returns to the citation"

@@ -1,0 +1,88 @@
+"""Documents: uploads with their progress, what was read and what was not, removal."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.serve.conftest import Running, serving
+from tests.serve.page.conftest import ATTACK, Opener, Screen
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def own(library: Path, tmp_path: Path) -> Iterator[Running]:
+    """A server over a copy of the library."""
+    shutil.copytree(library, tmp_path / "copy")
+    with serving(tmp_path / "copy", data=tmp_path / "data") as running:
+        yield running
+
+
+def ended(screen: Screen) -> None:
+    """Wait until the newest job has ended."""
+    screen.tab.locator(".jobs .job:not(.queued):not(.running)").first.wait_for()
+
+
+def test_upload_is_read_and_answers(opener: Opener, own: Running) -> None:
+    screen = opener(own)
+    tab = screen.open("documents", index="cities")
+    total = own.client.get("/v1/indexes/cities").json()["documents"]
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("salzburg.md", "# Salzburg\n\nSalzburg lies on the Salzach.")
+        packed.writestr("picture.bin", bytes(range(256)))
+    files = [
+        {"name": "Bregenz.txt", "mimeType": "text/plain", "buffer": "Bregenz lies on Lake Constance 🏞️.".encode()},
+        {"name": "more.zip", "mimeType": "application/zip", "buffer": archive.getvalue()},
+    ]
+    tab.get_by_label("Choose files").set_input_files(files)
+    ended(screen)
+    job = tab.locator(".job.done").first
+    assert "2 added" in job.locator(".job-changes").inner_text()
+    job.locator("summary").click()
+    assert "picture.bin" in job.locator(".failed").inner_text()
+    tab.get_by_role("heading", name=f"{total + 2} documents").wait_for()
+    tab.get_by_label("Search documents").fill("bregenz")
+    tab.get_by_role("heading", name="1 document found").wait_for()
+    tab.locator(".document-list a").click()
+    tab.locator(".text .entity", has_text="Bregenz").click()
+    tab.get_by_role("heading", name="Bregenz").first.wait_for()
+    screen.open(index="cities", q="On which lake does Bregenz lie?")
+    assert "Lake Constance 🏞️" in tab.locator(".answer").inner_text()
+
+
+def test_pasted_text_and_removal(opener: Opener, own: Running) -> None:
+    screen = opener(own)
+    tab = screen.open("documents", index="cities")
+    tab.get_by_text("Or paste a text").click()
+    tab.get_by_label("Title", exact=True).fill(f"Villach {ATTACK}")
+    tab.get_by_label("Text", exact=True).fill(f"Villach lies on the Drava. {ATTACK}")
+    tab.get_by_role("button", name="Add this text").click()
+    ended(screen)
+    row = tab.locator(".document-row", has_text="Villach")
+    row.wait_for()
+    row.get_by_role("button", name="Remove Villach").click()
+    row.get_by_role("button", name="Keep").click()
+    row.get_by_role("button", name="Remove Villach").click()
+    row.get_by_role("button", name="Remove", exact=True).click()
+    tab.locator(".jobs li").nth(1).wait_for()
+    row.wait_for(state="detached")
+    assert tab.locator("main img, main script").count() == 0
+
+
+def test_upload_that_cannot_be_read_is_stated(opener: Opener, own: Running) -> None:
+    screen = opener(own)
+    tab = screen.open("documents", index="cities")
+    name = f"{ATTACK.replace('/', '')}.bin"
+    tab.get_by_label("Choose files").set_input_files(
+        [{"name": name, "mimeType": "application/octet-stream", "buffer": bytes(range(256)) * 8}]
+    )
+    ended(screen)
+    assert tab.locator(".job.failed .job-message, .job .failed").first.inner_text().strip()
+    assert tab.locator("main img, main script").count() == 0
+    assert tab.title() == "Documents · graphwright"

@@ -1,0 +1,167 @@
+"""Documents are listed, read, uploaded, removed and synced over HTTP."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.serve.conftest import Running, serving, wait_until
+
+from graphwright import Graph, Index
+from graphwright.models.fake import HashEncoder
+from graphwright.models.settings import LLMSettings
+
+DOCUMENTS = "/v1/indexes/cities/documents"
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Running]:
+    """A server of an empty index with a folder to sync."""
+    Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
+    (tmp_path / "reports").mkdir()
+    limits = {"max_files": 20, "max_unpacked": 2**20}
+    with serving(tmp_path / "cities", folders={"cities": {"reports": tmp_path / "reports"}}, **limits) as running:
+        yield running
+
+
+def ended(server: Running, reply: Any) -> dict[str, Any]:
+    """Wait until the job of a reply has ended and return it."""
+    assert reply.status_code == 202, reply.text
+    address = f"/v1/jobs/{reply.json()['job']['id']}"
+    wait_until(lambda: server.client.get(address).json()["finished"])
+    job: dict[str, Any] = server.client.get(address).json()
+    return job
+
+
+def ids(server: Running, **options: Any) -> list[str]:
+    return [document["id"] for document in server.client.get(DOCUMENTS, params=options).json()["documents"]]
+
+
+def post(server: Running, *documents: dict[str, Any]) -> Any:
+    return server.client.post(DOCUMENTS, json={"documents": documents})
+
+
+def test_documents_are_listed_and_searched(server: Running) -> None:
+    assert ids(server) == ["a/b#c.md", "graz", "pfeiffer", "vienna"]
+    assert ids(server, q="IDA") == ["pfeiffer"]
+    page = server.client.get(DOCUMENTS, params={"offset": 1, "limit": 2}).json()
+    assert [document["id"] for document in page["documents"]] == ["graz", "pfeiffer"] and page["total"] == 4
+
+
+def test_one_document_has_passages_with_entities(server: Running) -> None:
+    document = server.client.get(f"{DOCUMENTS}/{quote('a/b#c.md', safe='')}").json()
+    assert (document["id"], document["title"]) == ("a/b#c.md", "Linz")
+    (chunk,) = document["chunks"]
+    assert {"Linz", "Ida Pfeiffer"} <= {entity["name"] for entity in chunk["entities"]}
+    assert (chunk["start"], chunk["end"]) == (0, document["characters"])
+    assert server.client.get(f"{DOCUMENTS}/nothing").status_code == 404
+
+
+def test_texts_are_added_and_removed(empty: Running) -> None:
+    job = ended(empty, post(empty, {"id": "a/b", "title": "😀", "text": "Graz lies on the Mur.", "metadata": {"n": 1}}))
+    assert (job["state"], job["changes"]["added"], job["index"]) == ("done", 1, "cities")
+    document = empty.client.get(f"{DOCUMENTS}/a%2Fb").json()
+    assert (document["title"], document["metadata"]) == ("😀", {"n": "1"})
+    removed = ended(empty, empty.client.delete(f"{DOCUMENTS}/a%2Fb"))
+    assert removed["changes"]["removed"] == 1 and ids(empty) == []
+    assert empty.client.delete(f"{DOCUMENTS}/a%2Fb").status_code == 404
+
+
+def test_files_and_archives_are_added(empty: Running) -> None:
+    packed, tarred = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("../docs/x.md", "# X\n\nText of x.")
+    with tarfile.open(fileobj=tarred, mode="w:gz") as archive_of_tar:
+        info = tarfile.TarInfo("y.txt")
+        info.size = 10
+        archive_of_tar.addfile(info, io.BytesIO(b"Text of y."))
+    files = [
+        ("files", ("../../Graz.md", b"Graz lies on the Mur.")),
+        ("files", ("bad.bin", bytes(range(256)))),
+        ("files", ("a.zip", packed.getvalue())),
+        ("files", ("b.tar.gz", tarred.getvalue())),
+    ]
+    job = ended(empty, empty.client.post(DOCUMENTS, files=files))
+    assert (job["state"], job["changes"]["added"], job["changes"]["skipped"]) == ("done", 3, 1)
+    assert job["changes"]["failed"][0]["document"] == "bad.bin"
+    assert ids(empty) == ["Graz.md", "docs/x.md", "y.txt"]
+
+
+def test_a_bomb_is_refused_at_once(empty: Running, tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros.txt", bytes(8 * 2**20))
+    reply = empty.client.post(DOCUMENTS, files={"files": ("a.zip", packed.getvalue())})
+    assert reply.status_code in (413, 422) and reply.json()["type"].endswith(("too-large", "archive"))
+    many = [("files", (f"{i}.txt", b"x")) for i in range(21)]
+    assert empty.client.post(DOCUMENTS, files=many).status_code in (413, 422)
+    assert empty.client.get("/v1/jobs").json() == {"jobs": [], "total": 0}
+    assert not list((tmp_path / "data" / "uploads").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 422),
+        (b'{"documents": []}', "application/json", 422),
+        (b'{"documents": [{"text": "x", "path": "/etc/passwd"}]}', "application/json", 422),
+        (b'{"documents": [{"text": "x", "metadata": {"id": "y"}}]}', "application/json", 422),
+        (b'{"documents": [{"text": "\\ud800"}]}', "application/json", 422),
+        (b"text", "text/plain", 415),
+        (b"--x--", "multipart/form-data; boundary=x", 422),
+        (b"no boundary", "multipart/form-data", 422),
+    ],
+)
+@pytest.mark.parametrize("address", [DOCUMENTS, f"{DOCUMENTS}/estimate"])
+def test_a_malformed_body_is_a_problem(server: Running, address: str, content: bytes, kind: str, status: int) -> None:
+    reply = server.client.post(address, content=content, headers={"Content-Type": kind})
+    assert (reply.status_code, reply.headers["content-type"]) == (status, "application/problem+json"), reply.text
+
+
+def test_a_folder_of_the_settings_is_synced(empty: Running, tmp_path: Path) -> None:
+    (tmp_path / "reports" / "a.txt").write_text("Graz lies on the Mur.")
+    reply = empty.client.post(f"{DOCUMENTS}/sync", json={"folder": "reports"})
+    assert ended(empty, reply)["changes"]["added"] == 1
+    (tmp_path / "reports" / "a.txt").unlink()
+    (tmp_path / "reports" / "b.txt").write_text("Linz lies on the Danube.")
+    job = ended(empty, empty.client.post(f"{DOCUMENTS}/sync", json={"folder": "reports"}))
+    assert (job["changes"]["added"], job["changes"]["removed"], ids(empty)) == (1, 1, ["b.txt"])
+
+
+@pytest.mark.parametrize("name", ["", "..", "/etc", "report", "reports/.."])
+def test_no_other_folder_is_synced(empty: Running, name: str) -> None:
+    assert empty.client.post(f"{DOCUMENTS}/sync", json={"folder": name}).status_code == 404
+
+
+def test_an_estimate_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
+    llm = LLMSettings("test", "http://127.0.0.1:1/v1", prompt_price=1.0, completion_price=2.0)
+    body = {"documents": [{"id": "graz", "text": "Graz lies on the Mur."}]}
+    with serving(tmp_path / "cities", llm=llm, extract=True) as server:
+        expected = server.client.post(f"{DOCUMENTS}/estimate", json=body).json()
+        assert (expected["llm"], expected["chunks"], expected["calls"]) == ("test", 1, 1)
+        assert expected["cost"] > 0 and expected["prompt_tokens"] > 0
+        assert server.client.get("/v1/jobs").json()["total"] == 0 and ids(server) == []
+        assert not list((tmp_path / "data" / "uploads").iterdir())
+
+
+def test_an_estimate_without_a_model_costs_nothing(server: Running) -> None:
+    files = {"files": ("new.txt", b"Graz lies on the Mur.")}
+    expected = server.client.post(f"{DOCUMENTS}/estimate", files=files).json()
+    assert (expected["llm"], expected["chunks"], expected["calls"], expected["cost"]) == (None, 1, 0, 0.0)
+
+
+def test_an_imported_graph_takes_no_documents(tmp_path: Path) -> None:
+    graph = Graph.from_triples([("Graz", "lies on", "Mur")])
+    Index.from_graph(tmp_path / "cities", graph, encoder=HashEncoder()).close()
+    with serving(tmp_path / "cities") as server:
+        assert server.client.get(DOCUMENTS).json() == {"documents": [], "total": 0}
+        reply = post(server, {"text": "Text."})
+        assert reply.status_code == 422 and "imported graph" in reply.json()["detail"]

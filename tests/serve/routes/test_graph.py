@@ -1,0 +1,75 @@
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.serve.conftest import DOCUMENTS, EMOJI, Running, serving
+
+
+def get(server: Running, address: str, **parameters: Any) -> Any:
+    reply = server.client.get(f"/v1/indexes/cities/{address}", params=parameters)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["id"])
+def test_the_text_of_a_document_is_served_by_code_points(server: Running, document: dict[str, str]) -> None:
+    address = f"documents/{quote(document['id'], safe='')}/text"
+    assert get(server, address)["text"] == document["text"]
+    part = get(server, address, start=3, end=8)
+    assert part == {"document": document["id"], "start": 3, "end": 8, "text": document["text"][3:8]}
+
+
+def test_characters_beyond_a_text_are_cut(server: Running) -> None:
+    part = get(server, "documents/graz/text", start=len(EMOJI) - 3, end=10**6)
+    assert (part["end"], part["text"]) == (len(EMOJI), EMOJI[-3:])
+    assert get(server, "documents/graz/text", start=10**6)["text"] == ""
+
+
+@pytest.mark.parametrize("document", ["nothing", "..%2F..%2Fetc%2Fpasswd", "%00", "graz%2F"])
+def test_an_unknown_document_is_not_found(server: Running, document: str) -> None:
+    assert server.client.get(f"/v1/indexes/cities/documents/{document}/text").status_code == 404
+
+
+def test_entities_are_found_by_name_beginning_and_likeness(server: Running) -> None:
+    names = [item["name"] for item in get(server, "entities", q="ida")["entities"]]
+    assert names[0] == "Ida Pfeiffer"
+    assert get(server, "entities", q="Vienna", limit=1)["entities"][0]["name"] == "Vienna"
+    best = get(server, "entities")["entities"]
+    assert [item["degree"] for item in best] == sorted((item["degree"] for item in best), reverse=True)
+    assert all(item["passages"] for item in best)
+
+
+def test_an_entity_has_statements_passages_and_neighbours(server: Running) -> None:
+    view = get(server, "entities/Ida Pfeiffer")
+    assert get(server, f"entities/{view['node']}") == view
+    born = next(s for s in view["statements"] if s["tail"] == "Vienna")
+    assert born["relation"] == "was born in" and born["passages"] == ["pfeiffer#0"]
+    assert {place["document"] for place in view["passages"]} == {"pfeiffer", "a/b#c.md"}
+    assert len(view["neighbours"]) == len(view["statements"]) == view["total_statements"]
+    second = get(server, f"entities/{view['node']}", offset=1, limit=1)
+    assert second["statements"] == view["statements"][1:2]
+
+
+def test_paths_between_entities_alternate_nodes_and_relations(server: Running) -> None:
+    (path, *_) = get(server, "paths", **{"from": "Ida Pfeiffer", "to": "Danube"})["paths"]
+    assert path[0]["name"] == "Ida Pfeiffer"
+    assert path[-1]["name"] == "Danube" and len(path) == 5 and all("relation" in part for part in path[1::2])
+    assert get(server, "paths", **{"from": "Graz", "to": "Ida Pfeiffer"})["paths"] == []
+    (only,) = get(server, "paths", **{"from": "Graz", "to": "Graz"})["paths"]
+    assert [part["name"] for part in only] == ["Graz"]
+
+
+def test_an_unknown_node_is_not_found(server: Running) -> None:
+    for address in ("entities/Atlantis", "entities/99999", "paths?from=Graz&to=Atlantis"):
+        assert server.client.get(f"/v1/indexes/cities/{address}").status_code == 404
+
+
+def test_a_sub_path_is_served_whether_the_proxy_sends_it_or_not(cities: Any) -> None:
+    with serving(cities, root_path="/wiki") as running:
+        body = {"model": "cities:bm25", "messages": [{"role": "user", "content": "On which river does Graz lie?"}]}
+        for path in ("/v1", "/wiki/v1"):
+            address = running.url.removesuffix("/wiki") + path
+            assert running.client.get(f"{address}/indexes/cities/documents/a%2Fb%23c.md/text").status_code == 200
+            reply = running.client.post(f"{address}/chat/completions", json=body).json()
+            assert reply["citations"][0]["url"].startswith(f"{running.url}/#/document/")
+        assert running.client.get("/openapi.json").json()["servers"] == [{"url": "/wiki"}]

@@ -1,0 +1,140 @@
+"""Limits of a running server: time, places in the queue, clients that go away, new snapshots."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.models.llm_server import LLMServer, silent
+from tests.serve.conftest import DOCUMENTS, Running, events_of, serving, wait_until
+
+from graphwright import Index
+from graphwright.models.fake import HashEncoder
+from graphwright.models.settings import LLMSettings
+
+ASK = "/v1/indexes/cities/ask"
+QUESTION = {"question": "On which river does Graz lie?", "method": "bm25"}
+
+
+def pending(running: Running) -> int:
+    count: int = running.app.state.server.workers.pending
+    return count
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_has_a_time_limit(cities: Path, stream: bool) -> None:
+    with (
+        LLMServer([silent]) as llm,
+        serving(cities, llm=LLMSettings("any", llm.url), timeout=0.5, deadline=None) as running,
+    ):
+        reply = running.client.post(ASK, json={**QUESTION, "stream": stream})
+        problem = events_of(reply.text)[-1][1] if stream else reply.json()
+        assert problem["status"] == 504 and "0.5 seconds" in problem["detail"]
+        wait_until(lambda: pending(running) == 0)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_after_the_deadline_the_answer_is_given_without_the_model(cities: Path, stream: bool) -> None:
+    with (
+        LLMServer([silent]) as llm,
+        serving(cities, llm=LLMSettings("any", llm.url), deadline=0.5) as running,
+    ):
+        reply = running.client.post(ASK, json={**QUESTION, "stream": stream})
+        answer = events_of(reply.text)[-1][1] if stream else reply.json()
+        assert answer["citations"] and any("cut short" in note for step in answer["trace"] for note in step["notes"])
+
+
+@pytest.mark.parametrize("body", [{}, {"stream": True}])
+def test_work_ends_when_the_client_goes_away(cities: Path, body: dict[str, Any]) -> None:
+    with (
+        LLMServer([silent]) as llm,
+        serving(cities, llm=LLMSettings("any", llm.url), deadline=None) as running,
+    ):
+
+        def leave() -> None:
+            with httpx.Client(base_url=running.url) as client, pytest.raises(httpx.ReadTimeout):
+                client.post(ASK, json={**QUESTION, **body}, timeout=1.5)
+
+        client = threading.Thread(target=leave)
+        client.start()
+        wait_until(lambda: pending(running) == 1)
+        client.join()
+        wait_until(lambda: pending(running) == 0)
+
+
+def test_more_requests_than_fit_are_refused_while_others_are_answered(cities: Path) -> None:
+    with (
+        LLMServer([silent]) as llm,
+        serving(cities, llm=LLMSettings("any", llm.url), llm_threads=1, queue=0, timeout=1.5, deadline=None) as running,
+    ):
+        first = threading.Thread(target=lambda: running.client.post(ASK, json=QUESTION))
+        first.start()
+        wait_until(lambda: pending(running) == 1)
+        with httpx.Client(base_url=running.url) as client:
+            refused = client.post(ASK, json=QUESTION)
+            assert refused.status_code == 429 and int(refused.headers["retry-after"]) >= 1
+            assert client.post(ASK, json={**QUESTION, "offline": True}).status_code == 200
+            assert client.get("/healthz").status_code == 200
+        first.join()
+
+
+def test_a_new_snapshot_is_searched_by_the_next_request(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "cities", encoder=HashEncoder()) as index:
+        index.add(DOCUMENTS[:1])
+        with serving(tmp_path / "cities") as running:
+            before = running.client.get("/v1/indexes/cities").json()
+            index.add(DOCUMENTS[1:])
+            after = running.client.get("/v1/indexes/cities").json()
+            question = {"question": "Where was Ida Pfeiffer born?", "method": "bm25", "top_k": 1}
+            (best,) = running.client.post("/v1/indexes/cities/retrieve", json=question).json()["passages"]
+    assert (before["documents"], after["documents"], best["document"]) == (1, 4, "pfeiffer")
+    assert after["snapshot"] > before["snapshot"]
+
+
+def test_an_empty_index_is_served(tmp_path: Path) -> None:
+    Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
+    with serving(tmp_path / "cities") as running:
+        reply = running.client.post(ASK, json=QUESTION)
+        assert reply.status_code == 200 and reply.json()["found"] is False
+        assert running.client.get("/v1/indexes/cities/entities").json() == {"entities": []}
+
+
+def test_a_damaged_index_is_not_ready_and_its_path_is_not_shown(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "cities", encoder=HashEncoder()) as index:
+        index.add(DOCUMENTS[:1])
+    with serving(tmp_path / "cities") as running:
+        (tmp_path / "cities" / "CURRENT").write_text("snapshot-99")
+        reply = running.client.get("/readyz")
+        assert reply.status_code == 503 and str(tmp_path) not in reply.text
+
+
+def test_an_unexpected_error_is_a_problem_without_its_text(cities: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret")
+
+    with serving(cities) as running:
+        monkeypatch.setattr(Index, "retrieve", fails)
+        reply = running.client.post("/v1/indexes/cities/retrieve", json=QUESTION)
+    assert reply.status_code == 500 and reply.json()["type"].endswith(":server") and "secret" not in reply.text
+
+
+def test_the_event_loop_answers_while_questions_are_computed(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = threading.Event()
+    monkeypatch.setattr(Index, "retrieve", lambda *_, **__: free.wait(10))
+    threads = server.app.state.server.settings.threads
+    clients = [
+        threading.Thread(target=lambda: httpx.post(f"{server.url}/v1/indexes/cities/retrieve", json=QUESTION))
+        for _ in range(threads)
+    ]
+    for client in clients:
+        client.start()
+    wait_until(lambda: pending(server) == threads)
+    begun = time.monotonic()
+    assert server.client.get("/healthz").status_code == 200 and time.monotonic() - begun < 5
+    free.set()
+    for client in clients:
+        client.join()

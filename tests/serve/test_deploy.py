@@ -1,0 +1,79 @@
+"""The files for containers and systemd name commands, options and settings that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.cli.command import graphwright
+
+from graphwright import Index
+from graphwright.serve.settings import ServeSettings, read_server_file
+
+ROOT = Path(__file__).parents[2]
+UNIT = (ROOT / "deploy" / "graphwright.service").read_text()
+COMPOSE = (ROOT / "compose.yaml").read_text()
+IMAGE = (ROOT / "Dockerfile").read_text()
+PAGE = (ROOT / "docs" / "deploy.md").read_text()
+
+
+def block(name: str) -> str:
+    """The file of the page on deploying."""
+    return str(re.search(rf"<!-- file: {name} -->\n```toml\n(.*?)```", PAGE, re.S)[1])  # type: ignore[index]
+
+
+@pytest.mark.parametrize("content", [(ROOT / "deploy" / "server.toml").read_text(), block("server.toml"), block("tokens.toml")])  # fmt: skip # noqa: E501
+def test_settings_are_those_of_the_server(content: str, tmp_path: Path) -> None:
+    (tmp_path / "server.toml").write_text(content)
+    settings = read_server_file(tmp_path / "server.toml")
+    assert settings.llm is not None or settings.tokens is not None
+
+
+def shown(value: object) -> str:
+    """A default as the page writes it."""
+    if value in (None, ()):
+        return "none"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 2**20:
+        return f"{value // 2**20} MB"
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+
+
+def test_settings_of_the_page_exist_with_their_defaults() -> None:
+    table = PAGE[PAGE.index("| setting |") :].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (.*?) \| ", table, re.M)
+    assert len(rows) == 11
+    for names, defaults in rows:
+        for name, default in zip(re.findall(r"\w+", names), defaults.replace("`", "").split(", "), strict=True):
+            value = getattr(ServeSettings(), name)
+            assert default in (shown(value), "processors") or (default == "no limit" and value is None), name
+
+
+def test_the_unit_and_the_container_start_commands_that_exist() -> None:
+    command = re.search(r"^ExecStart=\S+/graphwright (.*)$", UNIT, re.M)
+    listed = re.search(r"command: \[(.*)\]", COMPOSE)
+    assert command is not None and listed is not None
+    for words in (shlex.split(command[1]), re.findall(r'"(.*?)"', listed[1])):
+        usage = graphwright(words[0], "--help").stdout
+        assert all(word in usage for word in words if word.startswith("--"))
+
+
+def test_the_image_runs_without_rights_and_checks_its_health() -> None:
+    stages = IMAGE.split("\nFROM ")
+    assert len(stages) == 3 and "USER 10001" in stages[2] and "HEALTHCHECK" in stages[2] and "/healthz" in stages[2]
+    assert "pip install" not in stages[2]  # nothing is built in the image that runs
+    for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true", '"127.0.0.1:8000:8000"'):
+        assert line in COMPOSE
+
+
+def test_what_the_image_is_built_from_is_not_ignored() -> None:
+    kept = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.M)
+    copied = [name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, re.M) for name in line.split()]
+    assert sorted(kept) == sorted(copied) and all((ROOT / name).exists() for name in copied)
+
+
+def test_a_server_that_others_could_reach_does_not_start_without_a_key(tmp_path: Path) -> None:
+    Index.create(tmp_path / "wiki").close()
+    done = graphwright("serve", tmp_path / "wiki", "--host", "0.0.0.0", "--port", 0, "--data", tmp_path / "data")
+    assert done.returncode == 2 and "graphwright keys create NAME" in done.stderr

@@ -1,0 +1,37 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from graphwright.serve.events import event, with_pings
+
+
+def test_a_slow_stream_is_kept_open_by_comments() -> None:
+    async def slow() -> AsyncIterator[bytes]:
+        yield event("a", 1)
+        await asyncio.sleep(0.05)
+        yield event("b", 2)
+
+    async def run() -> list[bytes]:
+        return [chunk async for chunk in with_pings(slow(), 0.01)]
+
+    first, *pings, last = asyncio.run(run())
+    assert (first, last) == (event("a", 1), event("b", 2))
+    assert len(pings) >= 2 and set(pings) == {b": ping\n\n"}
+
+
+def test_an_error_of_the_source_is_raised() -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"a"
+        raise ValueError("broken")
+
+    async def run() -> None:
+        async for _ in with_pings(broken(), 1):
+            pass
+
+    with pytest.raises(ValueError, match="broken"):
+        asyncio.run(run())
+
+
+def test_an_event_holds_no_line_end_of_its_data() -> None:
+    assert event("token", {"text": "a\n\nb\r\u2028"}).count(b"\n") == 3

@@ -1,0 +1,114 @@
+"""Jobs of a server that is killed are begun again by the next one, and nothing that was accepted is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason='needs the extra "serve"')
+
+from tests.serve.conftest import httpx, wait_until
+
+from graphwright import Index
+from graphwright.models.fake import HashEncoder
+
+SERVER = """
+import socket, sys, time
+from pathlib import Path
+import uvicorn
+from graphwright.models.fake import HashEncoder
+from graphwright.serve.app import create_app
+from graphwright.serve.catalog import Catalog
+from graphwright.serve.settings import ServeSettings
+
+class SlowEncoder(HashEncoder):
+    def encode(self, texts):
+        time.sleep(float(sys.argv[2]))
+        return super().encode(texts)
+
+folder = Path(sys.argv[1])
+app = create_app(Catalog.open([folder], encoder=SlowEncoder()), ServeSettings(data=folder.parent / "data"))
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+"""
+DOCUMENTS = "/v1/indexes/cities/documents"
+
+
+@contextmanager
+def process(folder: Path, seconds: float) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """Run a server as a process of its own, whose encoder takes some seconds for each batch; kill it at the end."""
+    command = [sys.executable, "-c", SERVER, str(folder), str(seconds)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert running.stdout is not None
+    with running.stdout, httpx.Client(base_url=f"http://127.0.0.1:{running.stdout.readline().strip()}") as client:
+        try:
+            wait_until(lambda: answers(client), 60)
+            yield running, client
+        finally:
+            running.kill()
+            running.wait()
+
+
+def answers(client: httpx.Client) -> bool:
+    try:
+        return bool(client.get("/healthz").status_code == 200)
+    except httpx.TransportError:
+        return False
+
+
+def states(client: httpx.Client) -> dict[str, str]:
+    jobs: list[dict[str, Any]] = client.get("/v1/jobs").json()["jobs"]
+    return {job["id"]: job["state"] for job in jobs}
+
+
+@pytest.mark.slow
+def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
+    folder = tmp_path / "cities"
+    with Index.create(folder, encoder=HashEncoder()) as index:
+        index.add([{"id": "old", "text": "Vienna lies on the Danube."}])
+    with process(folder, 5.0) as (running, client):
+        text = {"documents": [{"id": "graz", "text": "Graz lies on the Mur."}]}
+        replies = [
+            client.post(DOCUMENTS, json=text),
+            client.post(DOCUMENTS, files={"files": ("linz.md", b"Linz lies on the Danube.")}),
+            client.delete(f"{DOCUMENTS}/old"),
+        ]
+        ids = [reply.json()["job"]["id"] for reply in replies]
+        wait_until(lambda: states(client)[ids[0]] == "running")
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    with process(folder, 0.0) as (_, client):
+        wait_until(lambda: set(states(client).values()) == {"done"}, 60)
+        assert set(states(client)) == set(ids)
+        wait_until(lambda: not list((tmp_path / "data" / "uploads").iterdir()))
+        attempts = client.get(f"/v1/jobs/{ids[0]}").json()["attempts"]
+        listed = client.get(DOCUMENTS).json()["documents"]
+    assert attempts == 2 and [document["id"] for document in listed] == ["graz", "linz.md"]
+    with Index.open(folder, encoder=HashEncoder()) as index:
+        assert not index.verify()
+
+
+@pytest.mark.slow
+def test_a_server_that_is_stopped_puts_its_job_back(tmp_path: Path) -> None:
+    folder = tmp_path / "cities"
+    Index.create(folder, encoder=HashEncoder()).close()
+    with process(folder, 3.0) as (running, client):
+        reply = client.post(DOCUMENTS, content=json.dumps({"documents": [{"id": "graz", "text": "Graz. On the Mur."}]}),
+                            headers={"Content-Type": "application/json"})  # fmt: skip
+        id = reply.json()["job"]["id"]
+        wait_until(lambda: states(client)[id] == "running")
+        running.send_signal(signal.SIGTERM)
+        running.wait(30)
+    with process(folder, 0.0) as (_, client):
+        wait_until(lambda: states(client)[id] == "done", 60)
+        assert client.get(DOCUMENTS).json()["total"] == 1

@@ -1,0 +1,50 @@
+/** What a part of the page shows while it waits, when it has nothing, and when something failed. */
+
+import type { ComponentChildren } from "preact";
+import type { Problem } from "../api";
+import { Icon, type IconName } from "./icon";
+
+export function Loading({ children = "Loading…" }: { children?: ComponentChildren }) {
+  return (
+    <p class="loading" role="status">
+      <span class="spinner" aria-hidden="true" />
+      {children}
+    </p>
+  );
+}
+
+interface EmptyProps {
+  icon: IconName;
+  title: string;
+  /** Whether it is all that the screen shows, so that its title is the screen's heading. */
+  whole?: boolean;
+  children?: ComponentChildren;
+}
+
+export function Empty({ icon, title, whole = false, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      <Icon name={icon} />
+      {whole ? <h1 tabIndex={-1}>{title}</h1> : <h2>{title}</h2>}
+      <div class="empty-text">{children}</div>
+    </div>
+  );
+}
+
+export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
+  return (
+    <div class="failure" role="alert">
+      <Icon name="warning" />
+      <div>
+        <p class="failure-title">{problem.title}</p>
+        {problem.detail && problem.detail !== problem.title && <p dir="auto">{problem.detail}</p>}
+        {problem.retryAfter && <p class="soft">The server asks to wait {problem.retryAfter} s.</p>}
+        {onRetry && (
+          <button type="button" class="button" onClick={onRetry}>
+            Try again
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}

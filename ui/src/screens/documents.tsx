@@ -1,0 +1,190 @@
+/** Documents: the list, with uploads and the changes that they make. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { getJson, indexPath, type Problem, remove, withQuery } from "../api";
+import { Icon } from "../components/icon";
+import { Jobs } from "../components/jobs";
+import { useLoaded } from "../components/loading";
+import { Empty, Failure, Loading } from "../components/states";
+import { Upload } from "../components/upload";
+import { useJobs } from "../jobs";
+import { go, href, hrefWith, numberOf, type Route } from "../router";
+import { asProblem, mayWrite } from "../server";
+import { count, digits } from "../text";
+import type { DocumentRow, IndexFacts, Job, Session } from "../types";
+
+const PAGE = 50;
+
+interface Props {
+  route: Route;
+  index: IndexFacts;
+  session: Session | null;
+}
+
+export function DocumentsScreen({ route, index, session }: Props) {
+  const query = route.query.get("find") ?? "";
+  const offset = numberOf(route.query, "offset") ?? 0;
+  const list = useLoaded<{ documents: DocumentRow[]; total: number }>(
+    (signal) => getJson(withQuery(indexPath(index.name, "documents"), { q: query, offset, limit: PAGE }), signal),
+    [index.name, query, offset],
+  );
+  const { jobs, put } = useJobs(index.name, list.reload);
+  const writable = mayWrite(session) && !index.imported;
+  return (
+    <div class="column wide documents">
+      <h1 tabIndex={-1}>Documents</h1>
+      {writable ? <Upload index={index.name} onJob={put} /> : <ReadOnly index={index} />}
+      <Jobs jobs={jobs} writable={writable} onJob={put} />
+      <section aria-labelledby="list-title">
+        <div class="section-head">
+          <h2 id="list-title">
+            {list.data ? count(list.data.total, "document") : "Documents"}
+            {query && " found"}
+          </h2>
+          <Search key={query} query={query} onSearch={(find) => go(hrefWith(route, { find, offset: null }), true)} />
+        </div>
+        {list.problem && <Failure problem={list.problem} onRetry={list.reload} />}
+        {!list.data && list.loading && <Loading />}
+        {list.data && <Table {...{ route, offset, query, writable }} index={index.name} {...list.data} onJob={put} />}
+      </section>
+    </div>
+  );
+}
+
+function ReadOnly({ index }: { index: IndexFacts }) {
+  return (
+    <p class="note">
+      {index.imported
+        ? "This index is an imported graph: it has no documents to add or remove. Import it again to change it."
+        : "Your key may read these documents, not change them."}
+    </p>
+  );
+}
+
+function Search({ query, onSearch }: { query: string; onSearch: (query: string) => void }) {
+  const [text, setText] = useState(query);
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (text === query) return;
+    const timer = setTimeout(() => onSearch(text.trim()), 300);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <label class="search">
+      <span class="unseen">Search documents by id or title</span>
+      <input
+        ref={box}
+        type="search"
+        value={text}
+        placeholder="Search by id or title"
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+interface TableProps {
+  route: Route;
+  index: string;
+  documents: DocumentRow[];
+  total: number;
+  offset: number;
+  query: string;
+  writable: boolean;
+  onJob: (job: Job) => void;
+}
+
+function Table({ route, index, documents, total, offset, query, writable, onJob }: TableProps) {
+  if (!documents.length) {
+    return query ? (
+      <p class="soft">No id or title contains “{query}”.</p>
+    ) : (
+      <Empty icon="documents" title="No documents yet">
+        {writable ? "Add some above: a question needs something to be answered from." : "Nobody has added one."}
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <ul class="document-list">
+        {documents.map((row) => (
+          <Row key={row.id} {...{ index, row, writable, onJob }} />
+        ))}
+      </ul>
+      {total > PAGE && (
+        <nav class="pager" aria-label="Pages of the list">
+          {offset > 0 && (
+            <a class="button" href={hrefWith(route, { offset: Math.max(0, offset - PAGE) || null })}>
+              Previous
+            </a>
+          )}
+          <span class="soft">
+            {digits(offset + 1)}–{digits(offset + documents.length)} of {digits(total)}
+          </span>
+          {offset + documents.length < total && (
+            <a class="button" href={hrefWith(route, { offset: offset + PAGE })}>
+              Next
+            </a>
+          )}
+        </nav>
+      )}
+    </>
+  );
+}
+
+interface RowProps {
+  index: string;
+  row: DocumentRow;
+  writable: boolean;
+  onJob: (job: Job) => void;
+}
+
+function Row({ index, row, writable, onJob }: RowProps) {
+  const [asking, setAsking] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const title = row.title || row.id;
+  const drop = async (): Promise<void> => {
+    setAsking(false);
+    try {
+      const reply = await remove<{ job: Job }>(indexPath(index, "documents", row.id));
+      if (reply) onJob(reply.job);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <li class="document-row">
+      <div class="document-name">
+        <a href={href("document", { index }, row.id)}>
+          <bdi>{title}</bdi>
+        </a>
+        {row.title && row.title !== row.id && <bdi class="id">{row.id}</bdi>}
+      </div>
+      <span class="soft numbers">
+        {count(row.characters, "character")} · {count(row.chunks, "passage")}
+      </span>
+      {writable && !asking && (
+        <button
+          type="button"
+          class="icon-button"
+          onClick={() => setAsking(true)}
+          aria-label={`Remove ${title}`}
+          title="Remove"
+        >
+          <Icon name="trash" />
+        </button>
+      )}
+      {asking && (
+        <span class="confirm" role="group" aria-label={`Remove ${title}?`}>
+          <button type="button" class="button danger" onClick={() => void drop()} ref={(button) => button?.focus()}>
+            Remove
+          </button>
+          <button type="button" class="button quiet" onClick={() => setAsking(false)}>
+            Keep
+          </button>
+        </span>
+      )}
+      {problem && <Failure problem={problem} />}
+    </li>
+  );
+}

@@ -1,0 +1,294 @@
+/** Graph: search an entity; its neighbours, statements and passages; paths to another one. */
+
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { getJson, indexPath, withQuery } from "../api";
+import { sourceHref } from "../components/answer";
+import { Icon } from "../components/icon";
+import { useLoaded } from "../components/loading";
+import { loadEntity, Neighbourhood, nodeKey } from "../components/neighbours";
+import { Empty, Failure, Loading } from "../components/states";
+import type { ExplorerProps } from "../explorer/explorer";
+import { go, href, type Route } from "../router";
+import { count, shortened } from "../text";
+import type { EntityFacts, EntityRow, IndexFacts, NamingPassage, PathPart, Statement } from "../types";
+
+export function GraphScreen({ route, index }: { route: Route; index: IndexFacts }) {
+  const query = route.query.get("q") ?? "";
+  const node = route.query.get("node");
+  const found = useLoaded<{ entities: EntityRow[] }>(
+    (signal) => getJson(withQuery(indexPath(index.name, "entities"), { q: query, limit: 24 }), signal),
+    [index.name, query],
+  );
+  const exact = query && node === null ? found.data?.entities.find(({ name }) => name === query) : undefined;
+  const shown = node ?? (exact ? nodeKey(exact) : null);
+  return (
+    <div class="column wide graph">
+      <h1 tabIndex={-1}>Graph</h1>
+      <SearchBox key={query} query={query} onSearch={(q) => go(href("graph", { index: index.name, q }))} />
+      {shown !== null ? (
+        <>
+          <a class="back" href={href("graph", { index: index.name, q: exact ? null : query })}>
+            <Icon name="back" />
+            {query && !exact ? "Results" : "Entities"}
+          </a>
+          <Entity key={shown} route={route} index={index.name} node={shown} />
+        </>
+      ) : (
+        <section aria-label="Entities">
+          <p class="soft">{query ? `Names like “${query}”` : "The best connected entities"}</p>
+          {found.problem && <Failure problem={found.problem} onRetry={found.reload} />}
+          {found.loading && !found.data && <Loading />}
+          {found.data && <EntityList index={index.name} query={query} entities={found.data.entities} />}
+        </section>
+      )}
+    </div>
+  );
+}
+
+function SearchBox({ query, onSearch }: { query: string; onSearch: (query: string) => void }) {
+  const [text, setText] = useState(query);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    onSearch(text.trim());
+  };
+  return (
+    <form class="search-form" role="search" onSubmit={submit}>
+      <label class="grow">
+        <span class="unseen">Name of an entity</span>
+        <input
+          type="search"
+          dir="auto"
+          value={text}
+          placeholder="Name of an entity"
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit" class="button primary">
+        Search
+      </button>
+    </form>
+  );
+}
+
+function EntityList({ index, query, entities }: { index: string; query: string; entities: EntityRow[] }) {
+  if (!entities.length) {
+    return (
+      <Empty icon="graph" title={query ? "No such entity" : "The graph is empty"}>
+        {query ? "Try a shorter name." : <a href={href("documents", { index })}>Add documents</a>}
+      </Empty>
+    );
+  }
+  return (
+    <ul class="entity-list">
+      {entities.map((entity) => (
+        <li key={entity.node}>
+          <a href={href("graph", { index, node: nodeKey(entity) })}>
+            <bdi class="entity-name">{entity.name}</bdi>
+            <span class="soft">
+              {entity.type && `${entity.type} · `}
+              {count(entity.degree, "neighbour")} · {count(entity.passages, "passage")}
+            </span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Entity({ route, index, node }: { route: Route; index: string; node: string }) {
+  const {
+    data: first,
+    problem,
+    loading,
+    reload,
+  } = useLoaded<EntityFacts>((signal) => loadEntity(index, node, 0, signal), [index, node]);
+  const [more, setMore] = useState<EntityFacts[]>([]);
+  if (problem?.status === 404) {
+    return (
+      <Empty icon="missing" title="There is no such entity">
+        <p>
+          The graph has no entity <bdi>{node}</bdi>.
+        </p>
+      </Empty>
+    );
+  }
+  if (problem) return <Failure problem={problem} onRetry={reload} />;
+  if (loading || !first) return <Loading />;
+  const pages = [first, ...more];
+  const entity = { ...first, neighbours: pages.flatMap(({ neighbours }) => neighbours) };
+  const statements = pages.flatMap((page) => page.statements);
+  const passages = pages.flatMap((page) => page.passages);
+  const loadMore = async (): Promise<void> => {
+    const next = await loadEntity(index, first.node, Math.max(statements.length, passages.length));
+    setMore((before) => [...before, next]);
+  };
+  const complete = statements.length >= first.total_statements && passages.length >= first.total_passages;
+  return (
+    <article class="entity-page" aria-label={first.name}>
+      <header>
+        <h2 dir="auto">{first.name}</h2>
+        <p class="soft">
+          {first.type && `${first.type} · `}
+          {count(first.degree, "neighbour")} · {count(first.total_statements, "statement")} ·{" "}
+          {count(first.total_passages, "passage")}
+        </p>
+        {first.text.length > `${first.name} (${first.type})`.length && (
+          <p class="entity-text" dir="auto">
+            {shortened(first.text, 600)}
+          </p>
+        )}
+      </header>
+      <Neighbourhood index={index} entity={entity} />
+      <ExplorerPart index={index} entity={first} />
+      <Statements index={index} statements={statements} total={first.total_statements} />
+      <Passages route={route} index={index} passages={passages} total={first.total_passages} />
+      {!complete && (
+        <button type="button" class="button" onClick={() => void loadMore()}>
+          Show more
+        </button>
+      )}
+      <Paths index={index} entity={first} />
+    </article>
+  );
+}
+
+/** The explorer in WebGL: its code is loaded when it is opened. */
+function ExplorerPart({ index, entity }: { index: string; entity: EntityFacts }) {
+  const [open, setOpen] = useState(false);
+  const [Explorer, setExplorer] = useState<ComponentType<ExplorerProps> | null>(null);
+  useEffect(() => {
+    if (open) void import("../explorer/explorer").then((module) => setExplorer(() => module.Explorer));
+  }, [open]);
+  if (!entity.degree) return null;
+  if (!open) {
+    return (
+      <button type="button" class="button" onClick={() => setOpen(true)}>
+        Explore from here
+      </button>
+    );
+  }
+  return Explorer ? <Explorer index={index} start={entity} /> : <Loading>Loading the explorer…</Loading>;
+}
+
+function Statements({ index, statements, total }: { index: string; statements: Statement[]; total: number }) {
+  if (!total) return null;
+  return (
+    <section aria-labelledby="statements-title">
+      <h3 id="statements-title">{count(total, "statement")}</h3>
+      <ul class="statements">
+        {statements.map(({ head, relation, tail, passages }, at) => (
+          <li key={at}>
+            <a href={href("graph", { index, q: head })} dir="auto">
+              {head}
+            </a>
+            <span class="walk-relation" dir="auto">
+              {relation}
+            </span>
+            <a href={href("graph", { index, q: tail })} dir="auto">
+              {tail}
+            </a>
+            {passages.length > 1 && <span class="soft">in {count(passages.length, "passage")}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Passages({
+  route,
+  index,
+  passages,
+  total,
+}: {
+  route: Route;
+  index: string;
+  passages: NamingPassage[];
+  total: number;
+}) {
+  const placed = passages.flatMap(({ id, document, title, start, end }) =>
+    document !== null && start !== null && end !== null ? [{ id, document, title: title || document, start, end }] : [],
+  );
+  if (!placed.length) return null;
+  return (
+    <section aria-labelledby="passages-title">
+      <h3 id="passages-title">{count(total, "passage")} that name it</h3>
+      <ul class="naming">
+        {placed.map((passage) => (
+          <li key={passage.id}>
+            <a href={sourceHref(route, index, passage)}>
+              <bdi>{passage.title}</bdi>
+            </a>
+            <span class="soft">
+              characters {passage.start}–{passage.end}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Paths({ index, entity }: { index: string; entity: EntityFacts }) {
+  const [text, setText] = useState("");
+  const [target, setTarget] = useState("");
+  const { data, problem, loading } = useLoaded<{ paths: PathPart[][] }>(
+    target
+      ? (signal) => getJson(withQuery(indexPath(index, "paths"), { from: entity.node, to: target, limit: 5 }), signal)
+      : null,
+    [index, entity.node, target],
+  );
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    setTarget(text.trim());
+  };
+  return (
+    <section aria-labelledby="paths-title">
+      <h3 id="paths-title">Paths to another entity</h3>
+      <form class="search-form" onSubmit={submit}>
+        <label class="grow">
+          <span class="unseen">Name of the other entity</span>
+          <input
+            type="text"
+            dir="auto"
+            value={text}
+            placeholder="Name of the other entity"
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit" class="button">
+          Find paths
+        </button>
+      </form>
+      {loading && <Loading>Searching paths…</Loading>}
+      {problem && <p class="note">{problem.detail || problem.title}</p>}
+      {data && !data.paths.length && <p class="soft">No path of up to six statements leads there.</p>}
+      <ol class="walks">
+        {data?.paths.map((path, at) => (
+          <li key={at}>
+            <PathLine index={index} path={path} />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function PathLine({ index, path }: { index: string; path: PathPart[] }) {
+  return (
+    <>
+      {path.map((part, at) =>
+        "node" in part ? (
+          <a key={at} href={href("graph", { index, node: nodeKey(part) })} dir="auto">
+            {part.name}
+          </a>
+        ) : (
+          <span key={at} class="walk-relation">
+            {part.forward ? ` ${part.relation} → ` : ` ← ${part.relation} `}
+          </span>
+        ),
+      )}
+    </>
+  );
+}

@@ -1,0 +1,287 @@
+/** The form of a question: text, method, number of passages, and filters; and its place in the address. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../components/icon";
+import { useWidth } from "../components/width";
+import type { Asked } from "../history";
+import { numberOf, type Route } from "../router";
+import type { Filter, IndexFacts, Method } from "../types";
+
+/** Return the question that an address asks, null where it asks none. */
+export function askedOf(route: Route, index: string): Asked | null {
+  const { query } = route;
+  const question = query.get("q")?.trim();
+  if (!question) return null;
+  const asked: Asked = { index: query.get("index") ?? index, question };
+  const method = query.get("method");
+  const passages = numberOf(query, "k");
+  const filter = filterOf(query);
+  if (method) asked.method = method;
+  if (passages) asked.top_k = passages;
+  if (filter) asked.filter = filter;
+  if (query.get("offline") === "1") asked.offline = true;
+  return asked;
+}
+
+function filterOf(query: URLSearchParams): Filter | undefined {
+  const filter: Filter = {};
+  const documents = lines(query.get("in") ?? "");
+  const folder = query.get("folder");
+  const metadata = parseMetadata(query.get("where") ?? "");
+  if (documents.length) filter.documents = documents;
+  if (folder) filter.folder = folder;
+  if (Object.keys(metadata).length) filter.metadata = metadata;
+  return Object.keys(filter).length ? filter : undefined;
+}
+
+/** Return the parameters that ask a question. */
+export function queryOf(asked: Asked): Record<string, string | number | null> {
+  const { filter } = asked;
+  return {
+    index: asked.index,
+    q: asked.question,
+    method: asked.method ?? null,
+    k: asked.top_k ?? null,
+    offline: asked.offline ? 1 : null,
+    in: filter?.documents?.join("\n") ?? null,
+    folder: filter?.folder ?? null,
+    where: writeMetadata(filter?.metadata),
+  };
+}
+
+function lines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+}
+
+type Metadata = NonNullable<Filter["metadata"]>;
+
+/** Return the conditions of lines such as `year = 2024`. */
+function parseMetadata(text: string): Metadata {
+  const conditions: Metadata = {};
+  for (const line of lines(text)) {
+    const at = line.indexOf("=");
+    if (at > 0) conditions[line.slice(0, at).trim()] = parseValue(line.slice(at + 1).trim());
+  }
+  return conditions;
+}
+
+/** Return a number or a truth value where the text looks like one; in quotes it is always a text. */
+function parseValue(text: string): string | number | boolean {
+  const quoted = /^"(.*)"$/.exec(text);
+  if (quoted) return quoted[1] ?? "";
+  if (text === "true" || text === "false") return text === "true";
+  return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function writeMetadata(metadata: Metadata | undefined): string | null {
+  if (!metadata) return null;
+  return Object.entries(metadata)
+    .map(([name, value]) => `${name} = ${parseValue(String(value)) === value ? value : `"${value}"`}`)
+    .join("\n");
+}
+
+interface Props {
+  asked: Asked;
+  index: IndexFacts;
+  methods: Method[];
+  busy: boolean;
+  onAsk: (asked: Asked) => void;
+  onStop: () => void;
+}
+
+interface Fields {
+  question: string;
+  method: string;
+  passages: string;
+  documents: string;
+  folder: string;
+  metadata: string;
+  offline: boolean;
+}
+
+function fieldsOf(asked: Asked): Fields {
+  return {
+    question: asked.question,
+    method: asked.method ?? "",
+    passages: asked.top_k ? String(asked.top_k) : "",
+    documents: asked.filter?.documents?.join("\n") ?? "",
+    folder: asked.filter?.folder ?? "",
+    metadata: writeMetadata(asked.filter?.metadata) ?? "",
+    offline: asked.offline ?? false,
+  };
+}
+
+function askedBy(fields: Fields, index: string): Asked {
+  const query = new URLSearchParams({
+    index,
+    q: fields.question,
+    method: fields.method,
+    k: fields.passages,
+    in: fields.documents,
+    folder: fields.folder,
+    where: fields.metadata,
+    offline: fields.offline ? "1" : "",
+  });
+  return askedOf({ screen: "ask", rest: "", query }, index) ?? { index, question: "" };
+}
+
+export function QuestionForm({ asked, index, methods, busy, onAsk, onStop }: Props) {
+  const [fields, setFields] = useState(() => fieldsOf(asked));
+  const box = useRef<HTMLTextAreaElement>(null);
+  const set = (change: Partial<Fields>): void => setFields((before) => ({ ...before, ...change }));
+  const restricted = [fields.documents, fields.folder, fields.metadata].some((text) => text.trim());
+  const optioned = restricted || fields.method !== "" || fields.passages !== "" || fields.offline;
+  useEffect(() => {
+    if (!asked.question && matchMedia("(pointer: fine)").matches) box.current?.focus({ preventScroll: true });
+  }, []);
+  const width = useWidth(box);
+  useEffect(() => {
+    if (!box.current) return;
+    box.current.style.height = "auto";
+    box.current.style.height = `${box.current.scrollHeight + 2}px`;
+  }, [fields.question, width]);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (fields.question.trim()) onAsk(askedBy(fields, index.name));
+    else box.current?.focus();
+  };
+  return (
+    <form class="question" onSubmit={submit}>
+      <div class="question-box">
+        <label class="unseen" for="question">
+          Question
+        </label>
+        <textarea
+          id="question"
+          ref={box}
+          dir="auto"
+          rows={1}
+          value={fields.question}
+          placeholder={`Ask about ${index.name}`}
+          onInput={(event) => set({ question: event.currentTarget.value })}
+          onKeyDown={(event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && submit(event)}
+        />
+        {busy ? (
+          <button key="stop" type="button" class="send" onClick={onStop} aria-label="Stop" title="Stop">
+            <Icon name="stop" />
+          </button>
+        ) : (
+          <button key="send" type="submit" class="send" aria-label="Ask" title="Ask (Enter)">
+            <Icon name="send" />
+          </button>
+        )}
+      </div>
+      <details class="options" open={optioned && !asked.question}>
+        <summary>
+          <Icon name="filter" />
+          Method and filters
+          {optioned && <span class="badge">{restricted ? "filtered" : "changed"}</span>}
+        </summary>
+        <Options fields={fields} set={set} index={index} methods={methods} />
+      </details>
+    </form>
+  );
+}
+
+interface OptionsProps {
+  fields: Fields;
+  set: (change: Partial<Fields>) => void;
+  index: IndexFacts;
+  methods: Method[];
+}
+
+function Options({ fields, set, index, methods }: OptionsProps) {
+  const about = methods.find(({ name }) => name === (fields.method || index.default_method))?.about;
+  return (
+    <div class="option-grid">
+      <label>
+        Method
+        <MethodSelect
+          value={fields.method}
+          methods={methods}
+          index={index}
+          onChange={(method) => set({ method })}
+          optional
+        />
+        <small>{about}</small>
+      </label>
+      <label>
+        Passages
+        <input
+          type="number"
+          min={1}
+          max={200}
+          value={fields.passages}
+          placeholder="as the method has it"
+          onInput={(event) => set({ passages: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        Folder
+        <input
+          type="text"
+          value={fields.folder}
+          placeholder="reports/2024"
+          onInput={(event) => set({ folder: event.currentTarget.value })}
+        />
+        <small>Only documents whose id is in this folder.</small>
+      </label>
+      <label>
+        Documents
+        <textarea
+          rows={2}
+          value={fields.documents}
+          placeholder="one id a line"
+          onInput={(event) => set({ documents: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        Metadata
+        <textarea
+          rows={2}
+          value={fields.metadata}
+          placeholder="year = 2024"
+          onInput={(event) => set({ metadata: event.currentTarget.value })}
+        />
+        <small>One condition a line. All must hold.</small>
+      </label>
+      {index.llm && (
+        <label class="tick">
+          <input
+            type="checkbox"
+            checked={fields.offline}
+            onChange={(event) => set({ offline: event.currentTarget.checked })}
+          />
+          Quote the documents without {index.llm}
+        </label>
+      )}
+    </div>
+  );
+}
+
+interface MethodSelectProps {
+  value: string;
+  methods: Method[];
+  index: IndexFacts;
+  onChange: (method: string) => void;
+  optional?: boolean;
+}
+
+/** The choice of a method; those that only ask a language model are left out where there is none. */
+export function MethodSelect({ value, methods, index, onChange, optional = false }: MethodSelectProps) {
+  return (
+    <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      {optional && <option value="">{index.default_method} (default)</option>}
+      {methods
+        .filter(({ needs_llm }) => !needs_llm || index.llm)
+        .map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+    </select>
+  );
+}

@@ -1,0 +1,90 @@
+/** What the page knows of the server: its indexes and methods, and who is signed in. */
+
+import { getJson, Problem, postJson, remove, whenUnauthorized } from "./api";
+import { clearHistory } from "./history";
+import { createStore, keep, stored } from "./store";
+import type { IndexFacts, Method, Session } from "./types";
+
+export interface ServerState {
+  phase: "loading" | "ready" | "locked" | "failed";
+  session: Session | null;
+  indexes: IndexFacts[];
+  methods: Method[];
+  index: string;
+  problem: Problem | null;
+}
+
+export const server = createStore<ServerState>({
+  phase: "loading",
+  session: null,
+  indexes: [],
+  methods: [],
+  index: "",
+  problem: null,
+});
+
+whenUnauthorized(() => server.update((state) => ({ ...state, phase: "locked" })));
+
+/** Load the indexes and methods; the state says what came of it. */
+export async function loadServer(): Promise<void> {
+  try {
+    const session = await getJson<Session>("session").catch(missingAsOpen);
+    if (!session.signed_in) {
+      server.update((state) => ({ ...state, session, phase: "locked" }));
+      return;
+    }
+    const [{ indexes }, { methods }] = await Promise.all([
+      getJson<{ indexes: IndexFacts[] }>("v1/indexes"),
+      getJson<{ methods: Method[] }>("v1/methods"),
+    ]);
+    const wanted = [server.get().index, stored("index", "")].find((name) =>
+      indexes.some((index) => index.name === name),
+    );
+    const index = wanted ?? indexes[0]?.name ?? "";
+    server.set({ phase: "ready", session, indexes, methods, index, problem: null });
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) return; // the state is "locked" already
+    server.update((state) => ({ ...state, phase: "failed", problem: asProblem(error) }));
+  }
+}
+
+/** A server without sessions needs no key. */
+function missingAsOpen(error: unknown): Session {
+  if (error instanceof Problem && error.status === 404) return { closed: false, signed_in: true };
+  throw error;
+}
+
+export function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  return new Problem(0, "Something went wrong on this page", error instanceof Error ? error.message : String(error));
+}
+
+/** Load the figures of the indexes again, after documents have changed. */
+export async function refreshIndexes(): Promise<void> {
+  const { indexes } = await getJson<{ indexes: IndexFacts[] }>("v1/indexes");
+  server.update((state) => ({ ...state, indexes }));
+}
+
+export function chooseIndex(name: string): void {
+  if (name === server.get().index || !server.get().indexes.some((index) => index.name === name)) return;
+  keep("index", name);
+  server.update((state) => ({ ...state, index: name }));
+}
+
+export async function signIn(key: string): Promise<void> {
+  await postJson<Session>("session", { key });
+  server.update((state) => ({ ...state, phase: "loading" }));
+  await loadServer();
+}
+
+/** End the session, and forget the questions that were asked in it. */
+export async function signOut(): Promise<void> {
+  await remove("session");
+  clearHistory();
+  server.update((state) => ({ ...state, phase: "locked", session: null, indexes: [] }));
+}
+
+/** Whether this client may change documents. */
+export function mayWrite(session: Session | null): boolean {
+  return !session?.closed || session.scope === "write" || session.scope === "admin";
+}

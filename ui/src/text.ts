@@ -1,0 +1,124 @@
+/** Text: code points, markers of citations, and pieces that are marked. */
+
+/** Return the UTF-16 positions of code point offsets (ascending) of a text. */
+export function utf16Positions(text: string, offsets: readonly number[]): number[] {
+  const positions: number[] = [];
+  let points = 0;
+  let at = 0;
+  for (const offset of offsets) {
+    while (points < offset && at < text.length) {
+      const code = text.codePointAt(at) ?? 0;
+      at += code > 0xffff ? 2 : 1;
+      points += 1;
+    }
+    positions.push(at);
+  }
+  return positions;
+}
+
+/** Return the number of code points. */
+export function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
+/** A part of an answer: text, the numbers of citations, or the note that a sentence has no source. */
+export type AnswerPart = { text: string } | { cites: number[] } | { unsupported: true };
+
+/** Return the parts of an answer; a marker counts if every number has a citation. */
+export function answerParts(answer: string, citations: number): AnswerPart[] {
+  const parts: AnswerPart[] = [];
+  let last = 0;
+  for (const match of answer.matchAll(/\s*\[(unsupported|\d+(?:\s*,\s*\d+)*)\]/g)) {
+    const marker = match[1] ?? "";
+    const cites = marker.split(",").map(Number);
+    if (marker !== "unsupported" && cites.some((number) => number < 1 || number > citations)) continue;
+    if (match.index > last) parts.push({ text: answer.slice(last, match.index) });
+    parts.push(marker === "unsupported" ? { unsupported: true } : { cites });
+    last = match.index + match[0].length;
+  }
+  if (last < answer.length) parts.push({ text: answer.slice(last) });
+  return parts;
+}
+
+export function withoutMarkers(answer: string): string {
+  return answer.replace(/\s*\[(?:unsupported|\d+(?:\s*,\s*\d+)*)\]/g, "");
+}
+
+/** A range of a text, in UTF-16 positions. */
+export interface Range<T> {
+  start: number;
+  end: number;
+  value: T;
+}
+
+/** Return where names occur in a text as whole words, longest name first, without overlaps. */
+export function occurrences<T>(text: string, names: readonly { name: string; value: T }[]): Range<T>[] {
+  const found: Range<T>[] = [];
+  const taken = new Uint8Array(text.length);
+  const ordered = names.filter(({ name }) => name.length > 1).sort((one, two) => two.name.length - one.name.length);
+  for (const { name, value } of ordered) {
+    for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + name.length)) {
+      const end = at + name.length;
+      const inWord = isLetter(text[at - 1]) || isLetter(text[end]);
+      if (inWord || taken[at] || taken[end - 1]) continue;
+      taken.fill(1, at, end);
+      found.push({ start: at, end, value });
+    }
+  }
+  return found.sort((one, two) => one.start - two.start);
+}
+
+function isLetter(character: string | undefined): boolean {
+  return character !== undefined && /[\p{L}\p{N}]/u.test(character);
+}
+
+/** Return a text of at most `limit` characters, cut at a space where there is one. */
+export function shortened(text: string, limit: number): string {
+  const points = Array.from(text);
+  if (points.length <= limit) return text;
+  const cut = points.slice(0, limit).join("");
+  const space = cut.lastIndexOf(" ");
+  return `${(space > limit * 0.6 ? cut.slice(0, space) : cut).trimEnd()}…`;
+}
+
+/** Return the words of a name in camel case: "VectorSearch" becomes "Vector search". */
+export function spaced(name: string): string {
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
+    .split(" ");
+  return words.map((word, at) => (at && !/^[A-Z]{2}/.test(word) ? word.toLowerCase() : word)).join(" ");
+}
+
+const plain = new Intl.NumberFormat("en");
+
+export function count(number: number, noun: string, nouns = `${noun}s`): string {
+  return `${plain.format(number)} ${number === 1 ? noun : nouns}`;
+}
+
+export function digits(number: number): string {
+  return plain.format(number);
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 0.0995) return `${(seconds * 1000).toFixed(seconds < 0.00995 ? 1 : 0)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(seconds < 9.95 ? 2 : 1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+/** Return an amount of money in dollars; small amounts keep two significant digits. */
+export function money(amount: number | null): string {
+  if (amount === null) return "unknown";
+  if (amount === 0) return "$0";
+  return `$${amount < 0.01 ? amount.toPrecision(2) : amount.toFixed(2)}`;
+}
+
+export function ago(time: number): string {
+  const seconds = (Date.now() - time) / 1000;
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return new Intl.DateTimeFormat("en", { dateStyle: "medium" }).format(time);
+}

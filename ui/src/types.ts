@@ -1,0 +1,207 @@
+/** Bodies of the server's replies, as its OpenAPI document describes them. */
+
+export interface Passage {
+  id: string;
+  document: string;
+  title: string;
+  text: string;
+  start: number;
+  end: number;
+  score: number;
+}
+
+/** A verified source: characters of a document, counted in Unicode code points. */
+export interface Citation {
+  document: string;
+  chunk: string;
+  start: number;
+  end: number;
+  text: string;
+  path: string[];
+}
+
+export interface Anchor {
+  text: string;
+  kind: string;
+  weight: number;
+  nodes: string[];
+  edges: string[][];
+}
+
+export interface EvidenceItem {
+  nodes: string[];
+  edges: string[][];
+  score: number | null;
+}
+
+export interface Usage {
+  calls: number;
+  texts: number;
+  tokens: number;
+  llm_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cost: number | null;
+}
+
+export interface Step extends Usage {
+  operator: string;
+  seconds: number;
+  model_seconds: number;
+  sizes: Record<string, number>;
+  notes: string[];
+}
+
+export interface Found {
+  passages: Passage[];
+  anchors: Anchor[];
+  evidence: EvidenceItem[];
+}
+
+export interface Answer extends Found {
+  question: string;
+  method: string;
+  found: boolean | null;
+  answer: string | null;
+  short: string[];
+  verified: boolean | null;
+  unsupported: string[];
+  dropped?: string[];
+  citations: Citation[];
+  usage: Usage;
+  trace: Step[];
+}
+
+export interface IndexFacts {
+  name: string;
+  documents: number;
+  chunks: number;
+  nodes: number;
+  edges: number;
+  default_method: string;
+  imported: boolean;
+  current: boolean;
+  llm: string | null;
+  snapshot: number;
+}
+
+export interface Method {
+  name: string;
+  about: string;
+  options: Record<string, unknown>;
+  needs_llm: boolean;
+}
+
+export interface Session {
+  closed: boolean;
+  signed_in: boolean;
+  name?: string | null;
+  scope?: "read" | "write" | "admin" | null;
+  indexes?: string[] | null;
+}
+
+export interface DocumentRow {
+  id: string;
+  title: string;
+  characters: number;
+  chunks: number;
+}
+
+export interface EntityRef {
+  node: number;
+  name: string;
+}
+
+export interface ChunkRow {
+  id: string;
+  start: number;
+  end: number;
+  entities: EntityRef[];
+}
+
+export interface DocumentFacts {
+  id: string;
+  title: string;
+  characters: number;
+  metadata: Record<string, string>;
+  chunks: ChunkRow[];
+}
+
+export interface TextSpan {
+  document: string;
+  start: number;
+  end: number;
+  text: string;
+}
+
+export interface EntityRow extends EntityRef {
+  type: string;
+  passages: number;
+  degree: number;
+}
+
+export interface Statement {
+  head: string;
+  relation: string;
+  tail: string;
+  text: string;
+  passages: string[];
+}
+
+export interface Neighbour extends EntityRef {
+  relation: string;
+  direction: "in" | "out";
+}
+
+/** A passage that names an entity; without a document on an imported graph. */
+export interface NamingPassage {
+  node: number;
+  id: string | null;
+  document: string | null;
+  title: string | null;
+  start: number | null;
+  end: number | null;
+}
+
+export interface EntityFacts extends Omit<EntityRow, "passages"> {
+  text: string;
+  statements: Statement[];
+  total_statements: number;
+  passages: NamingPassage[];
+  total_passages: number;
+  neighbours: Neighbour[];
+}
+
+export type PathPart = EntityRef | { relation: string; forward: boolean; text: string };
+
+export interface JobChanges {
+  added: number;
+  replaced: number;
+  removed: number;
+  unchanged: number;
+  retained: number;
+  failed: { document: string; chunk: number | null; reason: string }[];
+  skipped: number;
+  pending: number;
+  extracted: number;
+}
+
+export interface Job {
+  id: string;
+  index: string;
+  kind: "add" | "remove" | "sync";
+  state: "queued" | "running" | "done" | "failed" | "cancelled";
+  created: string;
+  started: string | null;
+  finished: string | null;
+  progress: { done: number; total: number; unit: string } | null;
+  message: string;
+  changes: JobChanges | null;
+}
+
+/** What restricts a question: its documents must meet all of it. */
+export interface Filter {
+  documents?: string[];
+  folder?: string;
+  metadata?: Record<string, string | number | boolean>;
+}
