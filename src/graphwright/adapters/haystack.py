@@ -1,0 +1,106 @@
+"""Haystack: a retriever and an answering component, both serialisable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphwright.adapters.results import cited_passages, metadata_of, missing_extra, opened, passages_of
+from graphwright.index_folder import Index
+
+try:
+    from haystack import Document, GeneratedAnswer, component, default_from_dict, default_to_dict
+except ImportError as error:
+    raise missing_extra("haystack", error) from error
+
+__all__ = ["GraphwrightAnswerer", "GraphwrightRetriever"]
+
+
+class _Component:
+    """What both components share: an index that is opened when it is first used, and their arguments as a dict."""
+
+    _index: Index | None
+    _given: Index | str
+    _options: dict[str, Any]
+
+    def _take(self, index: Index | str, options: Mapping[str, Any]) -> None:
+        # The decorator makes a new class, so that super() of a component's __init__ would fail.
+        self._index, self._given, self._options = None if isinstance(index, str) else index, index, dict(options)
+
+    def warm_up(self) -> None:
+        """Open the index."""
+        if self._index is None:
+            self._index = opened(self._given)
+
+    def _opened(self) -> Index:
+        self.warm_up()
+        assert self._index is not None
+        return self._index
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as a dict, the index by the path of its folder."""
+        path = self._given if isinstance(self._given, str) else str(self._given.path)
+        record: dict[str, Any] = default_to_dict(self, index=path, **self._options)
+        return record
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Any:
+        """Return the component of a dict."""
+        return default_from_dict(cls, data)
+
+
+@component
+class GraphwrightRetriever(_Component):
+    """Retrieve passages of an index as Haystack documents.
+
+    `index`: the path of an index folder, or an open index; `method`: a name of `graphwright methods`; `top_k`: number
+    of documents; `filter`: the documents that are searched, as `{"folder": "reports"}` (see Filter).
+    """
+
+    def __init__(
+        self,
+        index: Index | str,
+        method: str | None = None,
+        top_k: int = 15,
+        filter: dict[str, Any] | None = None,
+    ) -> None:
+        self._take(index, {"method": method, "top_k": top_k, "filter": filter})
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
+        """Return the documents for a question."""
+        options = self._options if top_k is None else {**self._options, "top_k": top_k}
+        passages = passages_of(self._opened().retrieve(query, **options))
+        return {"documents": [Document(id=p.id, content=p.text, meta=metadata_of(p), score=p.score) for p in passages]}
+
+
+@component
+class GraphwrightAnswerer(_Component):
+    """Answer questions from an index, offline: the documents of an answer are its cited passages, in order.
+
+    Each answer's metadata has `found`, `verified` and the citations with their characters. Arguments as in
+    GraphwrightRetriever.
+    """
+
+    def __init__(
+        self,
+        index: Index | str,
+        method: str | None = None,
+        top_k: int = 15,
+        filter: dict[str, Any] | None = None,
+    ) -> None:
+        self._take(index, {"method": method, "top_k": top_k, "filter": filter})
+
+    @component.output_types(answers=list[GeneratedAnswer])
+    def run(self, query: str) -> dict[str, list[GeneratedAnswer]]:
+        """Return one answer."""
+        state = self._opened().ask(query, **self._options)
+        output = state.to_dict()
+        documents = {
+            passage.id: Document(id=passage.id, content=passage.text, meta=metadata_of(passage), score=passage.score)
+            for _, passage in cited_passages(state)
+            if passage is not None
+        }
+        meta = {name: output[name] for name in ("found", "verified", "short", "citations")}
+        answer = GeneratedAnswer(data=output["answer"], query=query, documents=list(documents.values()), meta=meta)
+        return {"answers": [answer]}

@@ -1,0 +1,98 @@
+"""PyTerrier: our methods as transformers in its experiments, and its retrievers as operators in our pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphwright.adapters.results import missing_extra, opened, passages_of
+from graphwright.index_folder import Index
+from graphwright.operators.search.function_search import Found, FunctionSearch
+
+try:
+    import pandas as pd
+    import pyterrier as pt
+except ImportError as error:
+    raise missing_extra("pyterrier", error) from error
+
+__all__ = ["GraphwrightTransformer", "from_pyterrier"]
+
+_HELP = "https://github.com/graphwright/graphwright/blob/main/docs/frameworks/pyterrier.md"
+_COLUMNS = ["docno", "score", "rank", "title", "text", "start", "end", "passage"]
+
+
+class GraphwrightTransformer(pt.Transformer):
+    """Retrieve passages of an index for each query: columns qid and query become ranked documents.
+
+    `index`: an open index, or the path of its folder; `method`: a name of `graphwright methods`; `top_k`: passages a
+    query; `documents`: one row for each document, that of its best passage, as a collection's judgements need it; else
+    one for each passage, whose id is in `passage`. `options`: further arguments of the method.
+    """
+
+    def __init__(
+        self,
+        index: Index | str | Path,
+        method: str | None = None,
+        *,
+        top_k: int = 15,
+        documents: bool = True,
+        filter: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.index = opened(index)
+        self.method, self.documents = method or self.index.default_method, documents
+        self.options = {"top_k": top_k, "filter": filter, **options}
+
+    def transform(self, inp: Any) -> Any:
+        """Return the ranked documents of a frame of queries."""
+        pt.validate.query_frame(inp, ["query"])
+        kept = [name for name in inp.columns if name not in _COLUMNS]
+        rows = [row for values in inp[kept].to_dict("records") for row in self._rows(values)]
+        return pd.DataFrame(rows, columns=[*kept, *_COLUMNS])
+
+    def _rows(self, query: dict[str, Any]) -> Iterable[dict[str, Any]]:
+        passages = passages_of(self.index.retrieve(query["query"], self.method, **self.options))
+        if self.documents:
+            best: dict[str, Any] = {}
+            for passage in passages:
+                best.setdefault(passage.document, passage)
+            passages = list(best.values())
+        for rank, passage in enumerate(passages):
+            place = {"title": passage.title, "text": passage.text, "start": passage.start, "end": passage.end}
+            own = {"docno": passage.document, "score": passage.score, "rank": rank, "passage": passage.id}
+            yield {**query, **own, **place}
+
+    @property
+    def schematic(self) -> dict[str, str]:
+        """The method's name, and where it is described, for drawings of pipelines."""
+        return {"label": self.method, "help_url": _HELP}
+
+    def __repr__(self) -> str:
+        return f"GraphwrightTransformer({str(self.index.path)!r}, {self.method!r})"
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """The search of a transformer; equal for the same one."""
+
+    transformer: Any
+
+    def __call__(self, question: str) -> list[Found]:
+        ranked = self.transformer.search(_plain(question)).sort_values("rank", kind="stable")
+        scores = ranked["score"].tolist() if "score" in ranked else [1 / (1 + at) for at in range(len(ranked))]
+        return list(zip(ranked["docno"].astype(str).tolist(), scores, strict=True))
+
+
+def from_pyterrier(transformer: Any) -> FunctionSearch:
+    """Return a PyTerrier retriever as an operator: its documents become passages of the graph.
+
+    A `docno` is the id of a passage or of a document, whose passages then share the place.
+    """
+    return FunctionSearch(_Searched(transformer))
+
+
+def _plain(question: str) -> str:
+    """Return a question without the marks that Terrier's query language gives a meaning."""
+    return "".join(character if character.isalnum() or character.isspace() else " " for character in question)
