@@ -35,6 +35,7 @@ from graphwright.operators import Composed, Operator
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
+OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]  # without code that runs
 ADDRESS = "http://localhost:11434/v1"  # stands for the server of the test
 ELSEWHERE = ("pip", "python", "pytest", "ruff", "mypy", "bash", ".")  # commands of a clone; CI runs them
 BLOCK = re.compile(
@@ -50,7 +51,7 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-# --- The code of each page, in its order, in a folder of its own
+# --- The code of each page, in its order, in a folder of its own; tests/serve/test_docs.py runs that of docs/server.md
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def blocks(page: str) -> Iterator[re.Match[str]]:
     return BLOCK.finditer(text_of(page))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "server"], ids=lambda page: page.stem)
 def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     INPUTS.get(page.stem, lambda: None)()
@@ -200,7 +201,7 @@ def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
 # --- References to files, tests, scripts and names
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS, ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
 def test_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if link.startswith("http"):
@@ -217,7 +218,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: page.stem)
 def test_tests_and_scripts_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text):

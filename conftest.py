@@ -1,0 +1,19 @@
+"""Leave out of the examples what needs a framework that is not installed; no deadlines in hypothesis."""
+
+from importlib.util import find_spec
+
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+settings.load_profile("untimed")
+
+_FRAMEWORKS = {
+    "langchain": "langchain_core",
+    "llamaindex": "llama_index",
+    "haystack": "haystack",
+    "pyterrier": "pyterrier",
+    "dspy": "dspy",
+}
+collect_ignore = [
+    f"src/graphwright/adapters/{adapter}.py" for adapter, package in _FRAMEWORKS.items() if find_spec(package) is None
+]
