@@ -236,7 +236,7 @@ ATTACKS: dict[str, Callable[[Server, socket.socket, random.Random], None]] = {
 def certificate(folder: Path) -> ssl.SSLContext:
     """Return the context of a server with a certificate that nobody has signed."""
     key, cert = folder / "key.pem", folder / "cert.pem"
-    options = "-x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=localhost".split()
+    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=localhost"]
     command = ["openssl", "req", *options, "-keyout", str(key), "-out", str(cert)]
     subprocess.run(command, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
