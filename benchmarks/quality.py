@@ -183,7 +183,7 @@ def recall_table(summary: Record) -> str:
     return table(["method", *metrics, f"recall@5 against {summary['baseline']}"], rows)
 
 
-def compared(folders: Mapping[str, Path], method: str = "bubblerag") -> str:
+def compared(folders: Mapping[str, Path], method: str = "multihop") -> str:
     """Return the mean recall@5 of each method over sets, and the lead of one method on each, with paired tests."""
     values: dict[str, dict[str, dict[str, float]]] = {}
     for label, folder in folders.items():

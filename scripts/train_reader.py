@@ -299,7 +299,8 @@ def main() -> None:
         training, end = Training(weights, start), given.work / f"without-{given.without or 'none'}.safetensors"
         training.step = training.begun = 0
         train(training, steps, given, end, decay=True)
-        save_mean(start.with_stem("open-mean"), end.with_stem(f"{end.stem}-mean"), end)
+        mean = start.with_stem("open-mean")  # of a stage A that ran here; else the checkpoint of the repository
+        save_mean(mean if mean.is_file() else start, end.with_stem(f"{end.stem}-mean"), end)
 
 
 if __name__ == "__main__":
