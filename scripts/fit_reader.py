@@ -73,7 +73,7 @@ def read_set(data: Path, name: str) -> tuple[list[Asked], dict[str, tuple[str, s
 
 def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Index:
     """Return the index of a set, built where it is not there yet."""
-    folder = work / "index" / name
+    folder = work / "indexes" / name  # where scripts/fit_scorer.py keeps them
     if folder.is_dir():
         return Index.open(folder)
     index = Index.create(folder)
