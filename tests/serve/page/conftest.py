@@ -54,9 +54,9 @@ def unavailable(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium."""
+    """Debian's Chromium; an event loop runs while it does, so it ends before tests that start one."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
