@@ -31,6 +31,7 @@ ORDER = [
     "adapters",
     "serve",
     "cli",
+    "__main__",
 ]
 # Not a strict order: these do not see each other.
 APART = {

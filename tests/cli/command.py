@@ -12,7 +12,7 @@ from unittest import mock
 from graphwright.cli.app import main
 
 TERMINAL = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-PROGRAM = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
+PROGRAM = [sys.executable, "-m", "graphwright"]
 
 
 def graphwright(*arguments: object, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:

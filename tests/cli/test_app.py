@@ -115,9 +115,46 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
     assert "documents  8" in graphwright("info", folder).stdout
 
 
-def test_info_needs_a_folder() -> None:
-    done = graphwright("info")
-    assert done.returncode == 2 and "graphwright info --index DIR" in done.stderr
+def test_the_default_index_is_named_by_the_environment_or_found_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / "project" / "notes" / "deep"
+    deep.mkdir(parents=True)
+    (deep / "a.txt").write_text("Anton lives in Gmunden.")
+    monkeypatch.chdir(deep)
+    for command in (["info"], ["ask", "x"], ["serve"]):
+        done = graphwright(*command)
+        assert done.returncode == 2 and "--index DIR or GRAPHWRIGHT_INDEX" in done.stderr, done.stderr
+    monkeypatch.chdir(tmp_path / "project")
+    assert graphwright("index", "notes").returncode == 0
+    assert (tmp_path / "project" / ".graphwright" / "index.sqlite").exists()
+    monkeypatch.chdir(deep)
+    assert json.loads(graphwright("info", "--json").stdout)["documents"] == 1
+    assert graphwright("index", "a.txt").returncode == 0  # added to the one above
+    assert json.loads(graphwright("info", "--json").stdout)["documents"] == 2 and not (deep / ".graphwright").exists()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRAPHWRIGHT_INDEX", str(tmp_path / "project" / ".graphwright"))
+    assert json.loads(graphwright("info", "--json").stdout)["documents"] == 2
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "graphwright", "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == f"graphwright {version('graphwright')}\n"
+
+
+def test_shell_completion_knows_commands_and_options() -> None:
+    for words, expected in (("graphwright as", "ask"), ("graphwright ask --inde", "--index")):
+        done = graphwright_process(
+            _GRAPHWRIGHT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" "))
+        )
+        assert expected in done.stdout.split(), done
+
+
+def test_a_misspelt_command_or_option_is_corrected() -> None:
+    assert "Did you mean 'retrieve'" in graphwright("retreive", "x").stderr
+    assert "--method" in graphwright("ask", "x", "--metod", "ppr").stderr
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,16 @@ from graphwright.cli.evaluate import evaluate
 from graphwright.cli.indexing import import_, index, reextract, remove, sync
 from graphwright.cli.keys import keys
 from graphwright.cli.mcp import mcp
-from graphwright.cli.options import AsJson, AskModelOptions, BaseUrl, IndexFolder, Method, QueryOptions, expanded
+from graphwright.cli.options import (
+    AsJson,
+    AskModelOptions,
+    BaseUrl,
+    IndexFolder,
+    Method,
+    QueryOptions,
+    expanded,
+    index_folder,
+)
 from graphwright.cli.serve import serve
 from graphwright.cli.terminal import (
     check_output,
@@ -55,7 +64,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    add_completion=False,
 )
 
 
@@ -153,10 +161,7 @@ def info(
     """Print the contents, settings and size of an index."""
     from graphwright.index_folder import Index
 
-    path = folder or index
-    if path is None:
-        raise OptionError("info needs an index folder: graphwright info --index DIR")
-    with Index.open(path) as opened:
+    with Index.open(folder or index or index_folder()) as opened:
         facts = opened.info()
     if as_json:
         print_json(facts)
@@ -372,7 +377,7 @@ def _run(arguments: list[str] | None) -> int | str | None:
     """Run a command and return its exit code."""
     check_output()
     try:
-        code: int | None = app(arguments, standalone_mode=False)
+        code: int | None = app(arguments, prog_name="graphwright", standalone_mode=False)
     except typer.Abort:
         code = _INTERRUPTED
     except SystemExit as end:

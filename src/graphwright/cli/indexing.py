@@ -93,7 +93,7 @@ def index(
 @expanded
 def sync(
     folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
-    into: Annotated[Path, typer.Option("--into", "--index", help="Index folder; created if it does not exist.")],
+    into: Into,
     *,
     encoder: Encoder = None,
     as_json: AsJson = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from graphwright.cli.options import BaseUrl, expanded
+from graphwright.cli.options import BaseUrl, expanded, served_folders
 from graphwright.cli.serve import EXTRA, server_settings
 from graphwright.cli.terminal import note
 from graphwright.errors import DataError
@@ -19,8 +19,11 @@ __all__ = ["mcp"]
 @expanded
 def mcp(
     folders: Annotated[
-        list[str], typer.Argument(metavar="DIR...", help="Index folders; NAME=DIR gives one another name.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[DIR]...", help="Index folders; NAME=DIR gives one another name (default: that of this folder)."
+        ),
+    ] = None,
     settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
     data: Annotated[Path | None, "Folder of jobs (default: by the platform's rules)."] = None,
     llm: Annotated[str | None, "Language model that answers (default: answers are quotations)."] = None,
@@ -46,7 +49,7 @@ def mcp(
         raise DataError(EXTRA.format(error.name)) from error
     chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
     with ExitStack() as held, suppress(KeyboardInterrupt):
-        catalog = Catalog.open(folders, remote_encoders=chosen.encoders)
+        catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders)
         held.callback(catalog.close)
         models = AnswerModels(chosen.llm, chosen.model_servers, {name: index.path for name, index in catalog.items()})
         workers = Workers(chosen.threads, chosen.llm_threads, chosen.queue, chosen.timeout)

@@ -26,16 +26,78 @@ __all__ = [
     "ModelOptions",
     "QueryOptions",
     "expanded",
+    "found_index",
+    "index_folder",
     "names_in",
+    "served_folders",
 ]
 
-IndexFolder = Annotated[Path, typer.Option("--index", help="Index folder.")]
-Into = Annotated[Path, "Index folder; created if it does not exist."]
+DEFAULT_FOLDER = ".graphwright"
+"""Name of the index that is made, and looked for, where none is named."""
+_VARIABLE = "GRAPHWRIGHT_INDEX"
+
+
+def found_index() -> Path | None:
+    """Return the index of GRAPHWRIGHT_INDEX, else the nearest one in this folder or above it; None if there is none.
+
+    A folder's index is the folder itself, or `.graphwright` in it.
+    """
+    if named := os.environ.get(_VARIABLE):
+        return Path(named)
+    here = Path.cwd()
+    candidates = (place for folder in (here, *here.parents) for place in (folder, folder / DEFAULT_FOLDER))
+    return next((place for place in candidates if (place / "index.sqlite").is_file()), None)
+
+
+def index_folder() -> Path:
+    """Return the index that is meant where none is named. Raises OptionError if there is none."""
+    if (found := found_index()) is None:
+        if "_GRAPHWRIGHT_COMPLETE" in os.environ:  # a shell completes the words of a command, which is not run
+            return Path(DEFAULT_FOLDER)
+        raise OptionError(
+            f"no index is named, and none is in {Path.cwd()} or above it. Name one by --index DIR or {_VARIABLE}, or "
+            f"make one: graphwright index PATH"
+        )
+    return found
+
+
+def served_folders(folders: list[str] | None) -> list[str]:
+    """Return the index folders of a server: those given, else the default one, by the name of the folder it is in."""
+    if folders:
+        return folders
+    path = index_folder()
+    return [f"{path.resolve().parent.name}={path}" if path.name == DEFAULT_FOLDER else str(path)]
+
+
+def _new_index_folder() -> Path:
+    """Return the index to which documents are added where none is named: that of this folder, or a new one in it."""
+    return found_index() or Path(DEFAULT_FOLDER)
+
+
+_DEFAULT = f"{_VARIABLE}, else {DEFAULT_FOLDER} in this folder or the nearest above"
+IndexFolder = Annotated[
+    Path,
+    typer.Option(
+        "--index", help=f"Index folder (default: {_DEFAULT}).", default_factory=index_folder, show_default=False
+    ),
+]
+Into = Annotated[
+    Path,
+    typer.Option(
+        "--into",
+        "--index",
+        help=f"Index folder; created if it does not exist (default: {_DEFAULT}).",
+        default_factory=_new_index_folder,
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]
 Method = Annotated[
     str | None,
-    typer.Option("--method", "-m", help="Retrieval method, see 'graphwright methods' (default: ppr; graphs: graph)."),
+    typer.Option(
+        "--method", "-m", help="Retrieval method, see 'graphwright methods' (default: multihop; over a graph: graph)."
+    ),
 ]
 BaseUrl = Annotated[str | None, "OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."]
 Encoder = Annotated[str | None, "Encoder of a new index: minilm (embedded, default), sbert:NAME or openai:MODEL@URL."]

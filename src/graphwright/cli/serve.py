@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.options import BaseUrl, expanded
+from graphwright.cli.options import BaseUrl, expanded, served_folders
 from graphwright.cli.terminal import counted, note
 from graphwright.errors import DataError, OptionError
 
@@ -26,8 +26,11 @@ EXTRA = 'The server needs packages that are not installed ({}): pip install "gra
 @expanded
 def serve(
     folders: Annotated[
-        list[str], typer.Argument(metavar="DIR...", help="Index folders; NAME=DIR gives one another name.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[DIR]...", help="Index folders; NAME=DIR gives one another name (default: that of this folder)."
+        ),
+    ] = None,
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
     settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
@@ -55,7 +58,7 @@ def serve(
     chosen = server_settings(settings, llm, base_url, options)
     configure_logging(chosen.log_format)
     _raise_descriptor_limit()
-    catalog = Catalog.open(folders, remote_encoders=chosen.encoders)
+    catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders)
     app = create_app(catalog, chosen)
     listening = _listen(chosen.host, chosen.port)
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"
