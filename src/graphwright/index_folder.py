@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from graphwright.data.knowledge_graphs import Dump, dump_of
+from graphwright.data.other_indexes.read import read_other_index
 from graphwright.errors import GraphwrightError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
@@ -24,6 +25,7 @@ from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
+from graphwright.index.other_import import create_other_index
 from graphwright.index.reader import SnapshotReader
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.store import Store
@@ -151,9 +153,10 @@ class Index:
         max_malformed: int | None = None,
         embed: Sequence[str] | None = None,
         encoder: GivenEncoder = None,
+        reports: bool = False,
         progress: Progress | None = None,
     ) -> Index:
-        """Create an index of a knowledge graph in a new or empty folder.
+        """Create an index of a knowledge graph, or of another system's index, in a new or empty folder.
 
         `source`: a graph, or files of triples: TSV, CSV, N-Triples, Parquet or GraphML, text also packed with gzip
         (`dump_of` describes a file further). Files may be larger than memory; the graph equals `Graph.from_triples`
@@ -164,6 +167,11 @@ class Index:
 
         Every method runs on it, and its nodes take the place of passages. Documents cannot be added to it.
 
+        `source` may also be the output folder of Microsoft GraphRAG 2 or 3, or the working folder of LightRAG: the
+        result is an index of its documents, with its entities and relationships in place of an extraction, so that no
+        language model is asked. `reports`: community reports are documents too. `info()["source"]` has the counts, and
+        remarks on what was left out.
+
         >>> import tempfile; from graphwright.models.fake import HashEncoder
         >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")])
         >>> index = Index.from_graph(Path(tempfile.mkdtemp()) / "rivers", graph, encoder=HashEncoder())
@@ -171,6 +179,17 @@ class Index:
         'Drava'
         """
         spaces = None if embed is None else checked_spaces(embed)
+        if isinstance(source, str | Path) and Path(source).is_dir():
+            if names or max_malformed is not None:
+                raise OptionError(f"{source} is a folder: leave out names and max_malformed, which are for triples.")
+            settings = Settings() if spaces is None else Settings(embed=checked_spaces(("passages", *spaces)))
+            other, folder = read_other_index(Path(source)), Path(path)
+            create_other_index(
+                folder, other, Path(source), encoder, settings=settings, reports=reports, progress=progress
+            )
+            return cls(folder, encoder=encoder)
+        if reports:
+            raise OptionError("reports=True is for the output of Microsoft GraphRAG; give its folder as the source.")
         files: Any = source if isinstance(source, Graph | list | tuple) else [source]
         given = files if isinstance(files, Graph) else [f if isinstance(f, Dump) else dump_of(f) for f in files]
         if not isinstance(given, Graph) and not given:
@@ -454,6 +473,7 @@ class Index:
             "missing_values": int(self._store.setting("missing values") or 0),
             "folders": self._store.folders(),
             **({} if self.imported is None else {"imported": self.imported}),
+            **({} if (source := self._store.setting("source")) is None else {"source": json.loads(source)}),
             "settings": asdict(self.settings),
             "bytes": self._layout.bytes(),
             "current": self.is_current,

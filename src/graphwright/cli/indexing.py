@@ -152,7 +152,10 @@ def remove(ids: Annotated[list[str], typer.Argument(help="Ids of documents.")], 
 @expanded
 def import_(
     files: Annotated[
-        list[Path], typer.Argument(help="TSV, CSV, N-Triples, Parquet or GraphML; text files also as .gz.")
+        list[Path],
+        typer.Argument(
+            help="TSV, CSV, N-Triples, Parquet or GraphML, text also as .gz; or the folder of GraphRAG or LightRAG."
+        ),
     ],
     into: Annotated[Path, "New folder for the index."],
     columns: Annotated[str | None, "Columns of head, relation and tail, by name or number, such as 1,2,3."] = None,
@@ -169,9 +172,10 @@ def import_(
         str | None, "Texts with vectors: names, triples (default: either up to 50,000), passages, none."
     ] = None,
     encoder: Encoder = None,
+    reports: Annotated[bool, "Add the community reports of GraphRAG as documents."] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create an index from a knowledge graph.
+    """Create an index from a knowledge graph, or from an index of GraphRAG or LightRAG.
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """
@@ -184,15 +188,39 @@ def import_(
         "max_malformed": max_malformed,
         "embed": None if spaces is None else [name for name in spaces if name != "none"],
         "encoder": encoder,
+        "reports": reports,
     }
-    dumps = [dump_of(file, columns=columns and columns.split(","), mark=delimiter, header=header) for file in files]
+    table: dict[str, Any] = {"columns": columns and columns.split(","), "mark": delimiter, "header": header}
+    source: Any = files[0]
+    if not (len(files) == 1 and source.is_dir()):
+        source = [dump_of(file, **table) for file in files]
+    elif any(value is not None for value in table.values()):
+        raise OptionError("--columns, --delimiter and --header are for tables of triples; leave them out for a folder.")
     start = time.perf_counter()
     with progress_bar() as show:
-        opened = Index.from_graph(into, dumps, progress=show, **options)
+        opened = Index.from_graph(into, source, progress=show, **options)
     seconds, info = time.perf_counter() - start, opened.info()
     if as_json:
         print_json({"index": info, "seconds": seconds})
-        return
+    else:
+        (_show_graph if "imported" in info else _show_source)(info, seconds)
+        note(f'Next: graphwright ask "…" --index {into}')
+
+
+def _show_source(info: Mapping[str, Any], seconds: float) -> None:
+    """Print what was imported from another system's index."""
+    source = info["source"]
+    for remark in source["remarks"]:
+        note(f"note: {remark}.")
+    say(
+        f"{info['path']}: {counted(info['documents'], 'document')} of {source['system']}, "
+        f"{counted(info['chunks'], 'chunk')}, {counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
+        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
+    )
+
+
+def _show_graph(info: Mapping[str, Any], seconds: float) -> None:
+    """Print what was imported from files of triples."""
     imported = info["imported"]
     if imported["malformed"]:
         note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
@@ -202,11 +230,10 @@ def import_(
     if not vectors:
         note("note: the index has no vectors; methods that search by meaning need --embed names.")
     say(
-        f"{opened.path}: {counted(info['edges'], 'triple')}, {counted(info['nodes'], 'node')}, "
+        f"{info['path']}: {counted(info['edges'], 'triple')}, {counted(info['nodes'], 'node')}, "
         f"{counted(imported['relations'], 'relation')}"
         f"{', vectors of ' * bool(vectors)}{vectors} ({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
     )
-    note(f'Next: graphwright ask "…" --index {into}')
 
 
 def _extractor(

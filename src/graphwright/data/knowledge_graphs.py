@@ -20,7 +20,20 @@ from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.records import split_row, table_rows, without_wildcards
 from graphwright.errors import DataError, OptionError
 
-__all__ = ["BAD", "LABEL", "SKIPPED", "TRIPLE", "Dump", "GraphML", "NTriples", "dump_of", "iri_name", "unescaped"]
+__all__ = [
+    "BAD",
+    "LABEL",
+    "NO_RELATION",
+    "SKIPPED",
+    "TRIPLE",
+    "Dump",
+    "GraphML",
+    "NTriples",
+    "dump_of",
+    "graphml_elements",
+    "iri_name",
+    "unescaped",
+]
 
 TRIPLE, LABEL, BAD, SKIPPED = range(4)
 """Roles of a row: a triple; a name (`tail`) of the node `head`; malformed; a comment or blank."""
@@ -244,6 +257,20 @@ _GRAPHML_KEYS = {"node": ("name", "label", "title"), "edge": ("relation", "predi
 
 def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
     """Yield ("edge", (source, relation, target)) and ("node", (id, "name", name)) in the order of the file."""
+    for tag, attributes, data in graphml_elements(path):
+        by_key = {key.lower(): " ".join(value.split()) for key, value in data.items()}
+        text = next((by_key[key] for key in _GRAPHML_KEYS[tag] if by_key.get(key)), "")
+        if tag == "edge":
+            yield tag, (attributes.get("source", ""), text or NO_RELATION, attributes.get("target", ""))
+        elif text:
+            yield tag, (attributes.get("id", ""), "name", text)
+
+
+def graphml_elements(path: Path) -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+    """Yield each node and edge of a GraphML file: "node" or "edge", its attributes, and its data by the keys' names.
+
+    Raises DataError with the line for a file that is not GraphML, or is cut short.
+    """
     from xml.etree.ElementTree import ParseError, iterparse
 
     keys: dict[str, str] = {}
@@ -258,14 +285,10 @@ def _elements(path: Path) -> Iterator[tuple[str, tuple[str, str, str]]]:
                     continue
                 stack.pop()
                 if tag == "key":
-                    keys[element.get("id", "")] = element.get("attr.name", element.get("id", "")).lower()
+                    keys[element.get("id", "")] = element.get("attr.name", element.get("id", ""))
                 elif tag in ("node", "edge"):
-                    data = {keys.get(d.get("key", ""), ""): " ".join("".join(d.itertext()).split()) for d in element}
-                    text = next((data[key] for key in _GRAPHML_KEYS[tag] if data.get(key)), "")
-                    if tag == "edge":
-                        yield tag, (element.get("source", ""), text or NO_RELATION, element.get("target", ""))
-                    elif text:
-                        yield tag, (element.get("id", ""), "name", text)
+                    data = {keys.get(d.get("key", ""), ""): "".join(d.itertext()).strip() for d in element}
+                    yield tag, dict(element.attrib), data
                     if stack:  # frees the memory of the element
                         stack[-1].remove(element)
     except (ParseError, OSError, LookupError, ValueError) as error:  # LookupError: unknown encoding

@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -35,7 +36,14 @@ from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.text.words import words
 
-__all__ = ["build_from_chunks", "build_from_graph", "create_graph_index", "create_index", "triple_words"]
+__all__ = [
+    "build_from_chunks",
+    "build_from_graph",
+    "create_graph_index",
+    "create_index",
+    "create_index_with",
+    "triple_words",
+]
 
 MAX_NAMES_EMBEDDED = 50_000
 """Nodes of an imported graph up to which names are embedded by default: about a minute on two cores."""
@@ -274,6 +282,23 @@ def create_index(folder: Path, encoder: object, settings: Settings) -> IndexLayo
         raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
     snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
     return IndexLayout.create(folder.resolve(), lambda layout: _write_new(layout, snapshot, encoder, settings))
+
+
+def create_index_with(
+    folder: Path, encoder: object, settings: Settings, fill: Callable[[IndexLayout, Store], None], **more: str
+) -> IndexLayout:
+    """Create an index in a new or empty folder, atomically, with what `fill` adds to its store.
+
+    `more`: further settings of the store.
+    """
+    snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
+
+    def write(layout: IndexLayout) -> None:
+        _write_new(layout, snapshot, encoder, settings, **more)
+        with closing(Store(layout.store)) as store:
+            fill(layout, store)
+
+    return IndexLayout.create(folder.resolve(), write)
 
 
 def create_graph_index(

@@ -33,6 +33,7 @@ __all__ = [
     "is_new",
     "possibly_present",
     "read_sources",
+    "storable",
 ]
 
 Source = Document | Mapping[str, Any] | Path | str
@@ -182,14 +183,14 @@ def read_sources(sources: Iterable[Source] | Source, changes: Changes, excluded:
     for are_paths, group in groupby(listed, lambda source: isinstance(source, Path)):
         if are_paths:
             paths = [source for source in group if isinstance(source, Path)]
-            yield from map(_storable, read_documents(paths, changes.skipped.append, exclude=[excluded]))
+            yield from map(storable, read_documents(paths, changes.skipped.append, exclude=[excluded]))
         else:
             yield from map(_document, group)
 
 
 def _document(source: Any) -> Document:
     if isinstance(source, Document):
-        return _storable(source)
+        return storable(source)
     if isinstance(source, str):
         if len(source) <= _MAX_PATH and "\0" not in source and os.path.exists(source):
             raise OptionError(
@@ -208,7 +209,7 @@ def _document(source: Any) -> Document:
     fields = ("id", "text", "title", *(["links"] if links else []))
     metadata = {name: value for name, value in source.items() if name not in fields}
     title, text = str(source.get("title") or ""), source["text"]
-    return _storable(Document(_id_of(source.get("id"), title, text), text, title, metadata, links=links))
+    return storable(Document(_id_of(source.get("id"), title, text), text, title, metadata, links=links))
 
 
 def _id_of(value: Any, title: str, text: Any) -> Any:
@@ -221,7 +222,7 @@ def _id_of(value: Any, title: str, text: Any) -> Any:
     return f"text-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
 
 
-def _storable(document: Document) -> Document:
+def storable(document: Document) -> Document:
     """Return the document with NUL and half surrogate pairs replaced by U+FFFD, so that spans stay valid.
 
     Links are sorted, each once, without those to itself. Raises OptionError if id, text, title or a link is not a

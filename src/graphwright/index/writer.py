@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,7 +12,7 @@ from pathlib import Path
 from graphwright.data.document import Chunk, Document, split
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index.build import build_from_chunks
-from graphwright.index.changes import Changes, Progress, Source, is_new, possibly_present, read_sources
+from graphwright.index.changes import Changes, Progress, Source, is_new, possibly_present, read_sources, storable
 from graphwright.index.derived import Derived, Refiner, Task
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
@@ -27,6 +27,8 @@ _DOCUMENTS = 500  # held in memory at once
 _QUICK = 500  # texts that are encoded in some seconds
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
+ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
+"""A function that returns the chunks of a document with their extractions."""
 
 
 @dataclass
@@ -54,6 +56,18 @@ class Writer:
         with self._transaction():
             self._store_documents(read_sources(sources, self.changes, self.layout.path))
         return self._finish(self._pending_chunks())
+
+    def add_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> Changes:
+        """Add documents whose chunks are not read by this extractor, but by a function each."""
+        seen = dict[str, bytes]()
+        with self._transaction():
+            for document, extracted in documents:
+                document = storable(document)
+                if is_new(document, {}, seen, self.changes):
+                    for _, chunks in self._split([document]):
+                        self.store.put(document, extracted(chunks))
+                self._report("read documents", len(self.changes.added), len(self.changes.added))
+        return self._finish([])
 
     def sync(self, folder: Path) -> Changes:
         """Make the documents of a folder those that it contains now."""
