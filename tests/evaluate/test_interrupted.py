@@ -81,6 +81,7 @@ def killed_again_and_again(given: str, wanted: str) -> None:
     print(f"late {late} second {os.waitpid(second, 0)[1]} first {os.waitpid(first, 0)[1]}")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_as_if_it_never_was(tmp_path: Path) -> None:
     data, out = written(tmp_path / "data"), tmp_path / "out"
     call = "import sys; from tests.evaluate import test_interrupted as it; it.killed_again_and_again(*sys.argv[1:])"

@@ -246,6 +246,7 @@ class History(RuleBasedStateMachine):
             return contents(index)
 
 
+@pytest.mark.slow
 def test_any_history_leads_to_the_index_built_from_the_last_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     # No power is lost here, so fsync is not needed.
     monkeypatch.setattr(os, "fsync", lambda file: None)

@@ -91,6 +91,7 @@ def stops(points: list[str], creating: bool) -> list[tuple[str, int]]:
     return [(point, at) for point, times in passed.items() for at in sorted({0 if creating else times - 1, times - 1})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["add", "read", "sync"])
 def test_killed_at_each_point_where_something_changes(kind: str, tmp_path: Path, server: ForkServer) -> None:
     if kind == "sync":
@@ -115,6 +116,7 @@ def test_killed_at_each_point_where_something_changes(kind: str, tmp_path: Path,
         shutil.rmtree(folder.parent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, kills, documents", [("add", 6, 200), ("read", 6, 60)])
 def test_killed_at_a_random_moment(kind: str, kills: int, documents: int, tmp_path: Path, server: ForkServer) -> None:
     rng = random.Random(11)

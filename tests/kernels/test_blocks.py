@@ -116,6 +116,7 @@ def test_values_outside_their_limits_count_as_damage(tmp_path: Path, monkeypatch
     assert array[0] == N - 1
 
 
+@pytest.mark.slow
 def test_kernels_give_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = ring()
     some = mapped_ring(tmp_path, monkeypatch)

@@ -54,6 +54,14 @@ class Place(BaseModel):
 GRAZ = '{"name": "Graz", "kind": "city", "near": []}'
 
 
+@pytest.fixture(autouse=True, scope="module")
+def older_objects():
+    gc.collect()
+    gc.freeze()  # so that the collection after each test looks at that test's objects only
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):

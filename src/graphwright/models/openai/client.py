@@ -21,7 +21,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import KW_ONLY, dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -34,6 +34,8 @@ from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import checked_address
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from openai import OpenAI
 
 __all__ = [
@@ -244,7 +246,9 @@ class HTTPConnection:
             timeout=openai.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_TIMEOUT)),
             max_retries=0,
             http_client=openai.DefaultHttpxClient(
-                follow_redirects=False, event_hooks={"request": [before_sending], "response": [_raise_for_status]}
+                verify=_trust(),
+                follow_redirects=False,
+                event_hooks={"request": [before_sending], "response": [_raise_for_status]},
             ),
         )
 
@@ -425,6 +429,14 @@ class _Channel:
             with suppress(OSError):  # it is closed already
                 # Not the method of an encrypted socket, which another thread may be reading.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+@cache
+def _trust() -> SSLContext:
+    """Return the certificates that are trusted; reading them takes longer than a short request, so once a process."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _close(channels: list[_Channel]) -> None:
