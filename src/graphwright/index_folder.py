@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.data.other_indexes.read import read_other_index
+from graphwright.data.reading import ReadOptions
 from graphwright.errors import GraphwrightError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
@@ -237,7 +238,12 @@ class Index:
         return self._store.build_settings
 
     def add(
-        self, documents: Iterable[Source] | Source, progress: Progress | None = None, *, usage: Usage | None = None
+        self,
+        documents: Iterable[Source] | Source,
+        progress: Progress | None = None,
+        *,
+        usage: Usage | None = None,
+        options: ReadOptions | None = None,
     ) -> Changes:
         """Add documents, replace those with a known id and other content, and publish the new snapshot.
 
@@ -246,19 +252,28 @@ class Index:
         nothing. An error in one document leaves none of them.
         If the extractor is a language model, the offline extractor reads the documents first, so that they can be
         searched at once; then the model reads them, with failures retried in the next call. After an interruption the
-        next call continues where this one stopped. `usage`: a record that the models' work is added to.
+        next call continues where this one stopped. `usage`: a record that the models' work is added to. `options`: how
+        files and folders are read (`graphwright.data.ReadOptions`).
         """
         with self._write(progress, usage) as writer:
-            return writer.add(documents)
+            return writer.add(documents, options)
 
-    def sync(self, folder: str | Path, progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
+    def sync(
+        self,
+        folder: str | Path,
+        progress: Progress | None = None,
+        *,
+        usage: Usage | None = None,
+        options: ReadOptions | None = None,
+    ) -> Changes:
         """Make the documents that came from a folder those that it contains now: added, replaced and removed.
 
         Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
-        (`Changes.retained`, `Changes.unreadable`). Raises DataError for a folder that is missing or has no documents.
+        (`Changes.retained`, `Changes.unreadable`). `options`: how the folder is read; documents of files that they
+        leave out are removed. Raises DataError for a folder that is missing or has no documents.
         """
         with self._write(progress, usage) as writer:
-            return writer.sync(_path(folder))
+            return writer.sync(_path(folder), options)
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
         """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id.
@@ -282,9 +297,11 @@ class Index:
         """Return the chunks that `reextract` would read, for an estimate."""
         return [chunk.excerpt for chunk in self._writer().outdated(ids)]
 
-    def chunks_to_extract(self, documents: Iterable[Source] | Source) -> list[Excerpt]:
+    def chunks_to_extract(
+        self, documents: Iterable[Source] | Source, options: ReadOptions | None = None
+    ) -> list[Excerpt]:
         """Return the chunks that `add` would read, for an estimate; writes nothing."""
-        return self._writer().unread(documents)
+        return self._writer().unread(documents, options)
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Return the problems of the folder, none if it is sound.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from graphwright.data.document import Heading
 from graphwright.data.documents import Document, Skipped, read_documents
-from graphwright.errors import DataError
+from graphwright.data.reading import ReadOptions
+from graphwright.errors import DataError, OptionError
 
 
 def read(*paths: Path | str) -> tuple[list[Document], list[Skipped]]:
@@ -100,27 +102,102 @@ def test_a_repeated_document_is_passed_over_and_a_different_one_refused(tmp_path
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"id": 1, "text": "x"}\n{"id": 2, "text": "y"}\n{"id": "1", "text": "x"}\n')
     documents, skipped = read(rows)
-    assert [document.id for document in documents] == ["1", "2"]
-    assert skipped == [Skipped(f"{rows}:3", f"the same as {rows}:1, id '1'")]
+    assert [document.id for document in documents] == ["rows.jsonl#1", "rows.jsonl#2"]
+    assert skipped == [Skipped(f"{rows}:3", f"the same as {rows}:1, id 'rows.jsonl#1'")]
     rows.write_text('{"id": 1, "text": "x"}\n{"id": 1, "text": "x", "title": "other"}\n')
     with pytest.raises(
         DataError,
-        match=r"different documents have the id '1': .*:1 and .*:2\. Give each document its own id; or rename",
+        match=r"different documents have the id 'rows.jsonl#1': .*:1 and .*:2\. Give each row of .* an id of its own",
     ):
         read(rows)
-    (tmp_path / "more").mkdir()
-    for name in ("a", "b"):
-        (tmp_path / "more" / f"{name}.csv").write_text(f"id,text\n1,{name}\n")
-    with pytest.raises(DataError, match=r"ids in .*b\.csv, for example to 'number': the ids of its rows are"):
-        read(tmp_path / "more")
-    (tmp_path / "more" / "b.csv").write_text("number,text\n1,b\n")
-    assert [d.id for d in read(tmp_path / "more")[0]] == ["1", "b.csv#2"]
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "README.md").write_text(name)
     with pytest.raises(DataError, match=r"'README\.md': .*one.* and .*two.*Give the folder above both"):
         read(tmp_path / "one", tmp_path / "two")
     assert len(read(tmp_path / "one", tmp_path / "one" / "README.md")[1]) == 1
+
+
+def test_two_files_whose_rows_have_the_same_ids_are_both_read(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(f"id,text\n1,{name} one\nx,{name} two\n")
+    assert [d.id for d in read(tmp_path)[0]] == ["a.csv#1", "x", "b.csv#1", "b.csv#x"]
+    options = ReadOptions(id_column="ID")
+    assert [d.id for d in read_documents([tmp_path], print, options=options)] == ["1", "x", "b.csv#1", "b.csv#x"]
+
+
+def chosen(folder: Path, **options: Any) -> tuple[list[str], dict[str, str]]:
+    """Return the ids of the documents that are read, and the reasons for files that are left out."""
+    skipped: list[Skipped] = []
+    read = [document.id for document in read_documents([folder], skipped.append, options=ReadOptions(**options))]
+    return read, {Path(item.path).relative_to(folder).as_posix(): item.reason for item in skipped}
+
+
+def fill(folder: Path, *names: str, **rules: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"The text of {name}.", encoding="utf-8")
+    for place, lines in rules.items():
+        (folder / place.replace("_", "") / ".gitignore").write_text(lines, encoding="utf-8")
+
+
+def test_files_that_a_gitignore_names_are_left_out(tmp_path: Path) -> None:
+    fill(tmp_path, "a.txt", "a.log", "keep.log", "sub/b.txt", "sub/b.log", "out/c.txt", "sub/out.txt", "sub/d.tmp")
+    fill(tmp_path, _="*.log\n!keep.log\n/out/\n# a remark\n", sub="!b.log\n*.tmp\n")
+    read, left = chosen(tmp_path)
+    assert read == ["a.txt", "keep.log", "sub/b.log", "sub/b.txt", "sub/out.txt"]
+    assert left == {
+        "a.log": f"left out by {tmp_path / '.gitignore'}",
+        "out": f"left out by {tmp_path / '.gitignore'}",
+        "sub/d.tmp": f"left out by {tmp_path / 'sub/.gitignore'}",
+    }
+    assert len(chosen(tmp_path, ignore=False)[0]) == 8
+
+
+def test_the_rules_of_the_repository_around_a_folder_hold_unless_they_leave_it_out(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    fill(tmp_path, "docs/a.txt", "docs/a.log", "docs/old/b.txt", "data/c.txt", "data/c.log")
+    (tmp_path / ".gitignore").write_text("*.log\n/docs/old/\n/data/\n")
+    assert chosen(tmp_path)[0] == ["docs/a.txt"]
+    assert chosen(tmp_path / "docs")[0] == ["a.txt"]
+    assert chosen(tmp_path / "data")[0] == ["c.log", "c.txt"]  # it was named, so it is meant
+
+
+def test_build_folders_scripts_of_pages_and_style_sheets_are_left_out(tmp_path: Path) -> None:
+    fill(tmp_path, "a.txt", "build/b.txt", "py/build/c.txt", "py/setup.py", "x/node_modules/d.txt", "env/pyvenv.cfg")
+    fill(tmp_path, "env/e.txt", "site/index.html", "site/_static/search.js", "site/theme.css", "site/lib.min.js")
+    fill(tmp_path, "app/package.json", "app/index.html", "app/src/main.js", "tools/run.js")
+    read, left = chosen(tmp_path)
+    assert read == [
+        "a.txt",
+        "app/index.html",
+        "app/src/main.js",
+        "build/b.txt",
+        "py/setup.py",
+        "site/index.html",
+        "tools/run.js",
+    ]
+    assert {name: reason for name, reason in left.items() if name != "app/package.json"} == {
+        **dict.fromkeys(("py/build", "x/node_modules", "env"), "a build folder"),
+        **dict.fromkeys(("site/theme.css", "site/lib.min.js"), "a style sheet or a packed script"),
+        "site/_static/search.js": "a script of the pages beside it",
+    }
+    assert "site/theme.css" in chosen(tmp_path, ignore=False)[0]
+
+
+def test_patterns_choose_files(tmp_path: Path) -> None:
+    fill(tmp_path, "a.md", "b.txt", "sub/c.md", "sub/drafts/d.md", "drafts.md")
+    assert chosen(tmp_path, include=("*.md",))[0] == ["a.md", "drafts.md", "sub/c.md", "sub/drafts/d.md"]
+    assert chosen(tmp_path, include=("sub/",), exclude=("drafts/",))[0] == ["sub/c.md"]
+    assert chosen(tmp_path, exclude=("*.md", "!a.md"))[0] == ["a.md", "b.txt"]
+    with pytest.raises(DataError, match=r"nothing to read in .*: no file matches \*\.rst"):
+        chosen(tmp_path, include=("*.rst",))
+    with pytest.raises(OptionError, match=r"include is '\*.md'; give a tuple"):
+        chosen(tmp_path, include="*.md")
+    (tmp_path / ".gitignore").write_text("*\n")
+    with pytest.raises(DataError, match=r"all files are left out\. .*left out by .*\.gitignore"):
+        chosen(tmp_path)
+    assert [document.id for document in read(tmp_path / "a.md")[0]] == ["a.md"]  # a file that is named is read
 
 
 def test_a_link_to_what_is_read_itself_is_passed_over_and_other_links_to_files_are_followed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.data.small_sets import ASKED, RIVERS, hotpot, musique, sentences, wri
 
 from graphwright.data.datasets import Dataset, read_dataset
 from graphwright.data.multihop import _Pool, has_contexts, joined, passage_id, read_over
-from graphwright.data.records import MAX_PASSAGE
+from graphwright.data.rows import MAX_PASSAGE
 from graphwright.errors import DataError
 
 MUR, DRAVA, GRAZ = (passage_id(*RIVERS[name]) for name in ("mur", "drava", "graz"))

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.options import AsJson, Encoder, Estimate, ExtractionOptions, IndexFolder, Into, expanded, names_in
+from graphwright.cli.options import (
+    AsJson,
+    Encoder,
+    Estimate,
+    ExtractionOptions,
+    FileOptions,
+    IndexFolder,
+    Into,
+    expanded,
+    names_in,
+)
 from graphwright.cli.terminal import (
     counted,
     flush_output,
@@ -28,6 +38,7 @@ from graphwright.errors import DataError, GraphwrightError, OptionError
 
 if TYPE_CHECKING:
     from graphwright.data.document import Skipped
+    from graphwright.data.reading import ReadOptions
     from graphwright.index.changes import Progress
     from graphwright.index.extraction import Excerpt, Extractor
     from graphwright.index_folder import Changes, Index
@@ -63,6 +74,7 @@ def index(
     overlap: Annotated[
         int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
     ] = None,
+    files: FileOptions,
     estimate: Estimate = False,
     as_json: AsJson = False,
     model: ExtractionOptions,
@@ -81,13 +93,16 @@ def index(
         raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
     llm = None if openie is not None else model.settings(into)
     _check_paths(paths)
+    reading = files.read_options()
     if estimate:
-        _show_estimate(_new_chunks(paths, into, settings), llm, model, as_json=as_json)
+        _show_estimate(_new_chunks(paths, into, settings, reading), llm, model, as_json=as_json)
         return
     skipped: list[Skipped] = []
     stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
     with _opened(into, settings, encoder, stored or _extractor(llm, into, model)) as opened:
-        _change(opened, lambda show, usage: opened.add(paths, show, usage=usage), skipped, as_json=as_json)
+        _change(
+            opened, lambda show, usage: opened.add(paths, show, usage=usage, options=reading), skipped, as_json=as_json
+        )
 
 
 @expanded
@@ -96,6 +111,7 @@ def sync(
     into: Into,
     *,
     encoder: Encoder = None,
+    files: FileOptions,
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
@@ -104,8 +120,10 @@ def sync(
     New documents are added, changed ones replaced, missing ones removed.
     """
     _check_paths([folder])
+    reading = files.read_options()
     with _opened(into, {}, encoder, _extractor(model.settings(into), into, model)) as opened:
-        _change(opened, lambda show, usage: opened.sync(folder, show, usage=usage), [], as_json=as_json)
+        work = lambda show, usage: opened.sync(folder, show, usage=usage, options=reading)  # noqa: E731
+        _change(opened, work, [], as_json=as_json)
 
 
 @expanded
@@ -311,7 +329,7 @@ def _delete_unused(into: Path, keep_folder: bool) -> None:
             IndexLayout(into).delete(keep_folder)
 
 
-def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any]) -> list[Excerpt]:
+def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any], reading: ReadOptions) -> list[Excerpt]:
     """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
     from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
@@ -320,7 +338,7 @@ def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any]) -> l
         exists = (into / "index.sqlite").exists()
         index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
         with index:
-            return index.chunks_to_extract(paths)
+            return index.chunks_to_extract(paths, reading)
 
 
 def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: ExtractionOptions, *, as_json: bool) -> None:

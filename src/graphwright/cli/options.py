@@ -15,6 +15,7 @@ import typer
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
+    from graphwright.data.reading import ReadOptions
     from graphwright.index.filter import Filter
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
@@ -23,6 +24,7 @@ __all__ = [
     "AnswerModelOptions",
     "AskModelOptions",
     "ExtractionOptions",
+    "FileOptions",
     "ModelOptions",
     "QueryOptions",
     "expanded",
@@ -245,6 +247,31 @@ class ExtractionOptions(AnswerModelOptions):
             return settings
         prompt_rate, completion_rate = _two_numbers("--rate", self.rate, "tokens a second: 2000,100")
         return replace(settings, prompt_rate=prompt_rate, completion_rate=completion_rate)
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """The files that are read, and the columns of rows."""
+
+    include: Annotated[
+        list[str] | None, "Read only files of a folder that match this pattern, as in a .gitignore. Repeatable."
+    ] = None
+    exclude: Annotated[list[str] | None, "Leave out files and folders that match this pattern. Repeatable."] = None
+    no_ignore: Annotated[
+        bool, "Read also what .gitignore files name, build folders, style sheets and scripts of pages."
+    ] = False
+    text_columns: Annotated[
+        str | None, "Columns of tables and JSON rows that are the text, such as title,body (default: detected)."
+    ] = None
+    id_column: Annotated[str | None, "Column of tables and JSON rows whose values are the ids."] = None
+
+    def read_options(self) -> ReadOptions:
+        """Return the options as `Index.add` and `Index.sync` take them."""
+        from graphwright.data.reading import ReadOptions
+
+        include, exclude = tuple(self.include or ()), tuple(self.exclude or ())
+        columns = names_in(self.text_columns) or ()
+        return ReadOptions(include, exclude, not self.no_ignore, columns, self.id_column or "")
 
 
 @dataclass(frozen=True)

@@ -11,5 +11,6 @@ from .questions import Dataset as Dataset
 from .questions import QuestionRecord as QuestionRecord
 from .questions import read_questions as read_questions
 from .questions import write_questions as write_questions
+from .reading import ReadOptions as ReadOptions
 from .records import OpenieRecord as OpenieRecord
 from .records import read_openie as read_openie

@@ -15,12 +15,14 @@ from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolved
-from graphwright.data.records import ROW_SUFFIXES, read_rows
+from graphwright.data.reading import ReadOptions
+from graphwright.data.rows import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
 
 __all__ = ["Document", "Skipped", "has_rows", "read_documents", "read_file"]
 
 _MAX_DEPTH = 4  # of archives in archives
+_BESIDE = ("queries.jsonl", "questions.jsonl", "openie.jsonl")  # files of a corpus that are no documents
 
 
 def has_rows(path: Path) -> bool:
@@ -37,13 +39,16 @@ def read_documents(
     skip: Callable[[Skipped], None],
     *,
     exclude: Iterable[Path | str] = (),
+    options: ReadOptions | None = None,
 ) -> Iterator[Document]:
     """Return an iterator over the documents of files and folders, in a fixed order.
 
-    Folders are read recursively, sorted by name, without hidden files and without the folders in `exclude`. A file is
-    text (with or without a known suffix), rows (JSON lines, a JSON array, CSV or TSV), or of a format in
-    `data.formats`; each may be packed with gzip. The id of a file's document is its path in the folder given; a row has
-    its own id, else `file#line`; a file in an archive is `archive/file`, a message of a mailbox `file#number`.
+    Folders are read recursively, sorted by name, without hidden files, the folders in `exclude`, and what `options`
+    leave out: by default what a `.gitignore` names, build folders, style sheets and scripts of pages. A file is text
+    (with or without a known suffix), rows (JSON lines, a JSON array, CSV or TSV), or of a format in `data.formats`;
+    each may be packed with gzip. The id of a file's document is its path in the folder given; of a row `file#line`, or
+    `file#number` if its own id is a number, else its own id, which a `corpus.jsonl` always has; a file in an archive is
+    `archive/file`, a message of a mailbox `file#number`.
 
     `Document.links` are read from a row's field `links`, from the pairs of ids in a `links.tsv` beside a
     `corpus.jsonl`, and from hyperlinks to files of the same folder.
@@ -59,42 +64,60 @@ def read_documents(
     if missing := [str(path) for path in roots if not path.exists()]:
         raise DataError(f"no such file or folder: {', '.join(missing)}. Paths start from {Path.cwd()}.")
     excluded = frozenset(Path(path).resolve() for path in exclude)
-    return _read(roots, skip, excluded)
+    return _read(roots, skip, excluded, options or ReadOptions())
 
 
-def read_file(path: Path, name: str, skip: Callable[[Skipped], None]) -> Iterator[Document]:
+def read_file(
+    path: Path, name: str, skip: Callable[[Skipped], None], options: ReadOptions | None = None
+) -> Iterator[Document]:
     """Yield the documents of one file under another name than its own, as `read_documents` does.
 
     `name` is the id of the file's document, and begins the ids of its rows; the file's own suffix tells its format.
     """
-    for _, item in _file(path, name):
+    for _, item in _file(path, name, options or ReadOptions()):
         if isinstance(item, Document):
             yield item
         else:
             skip(item)
 
 
-def _read(roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path]) -> Iterator[Document]:
+def _read(
+    roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path], options: ReadOptions
+) -> Iterator[Document]:
     places: dict[str, _Place] = {}
     skipped: list[Skipped] = []
     count = 0
-    for path, name in files(roots, skip, excluded):
+
+    def note(item: Skipped) -> None:
+        skip(item)
+        if not places:  # needed only for the error if no document is read
+            skipped.append(item)
+
+    for path, name in files(roots, note, excluded, options):
         count += 1
-        for line, item in _file(path, name):
-            if isinstance(item, Document):
-                place = (_digest(item), path, line)
-                first = places.setdefault(item.id, place)
-                if first is place:
-                    yield item
-                    continue
-                item = _repeat(item.id, first, place)
-            skip(item)
-            if not places:  # needed only for the error if no document is read
-                skipped.append(item)
+        for line, item in _file(path, name, options):
+            if isinstance(item, Skipped):
+                note(item)
+                continue
+            document, place = item, (_digest(item), path, line)
+            if line and (other := places.get(item.id)) and other[1] != path and other[0] != place[0]:
+                document = replace(item, id=f"{clean(name)}#{item.id}")  # the id of a row in another file
+            first = places.setdefault(document.id, place)
+            if first is place:
+                yield document
+            else:
+                note(_repeat(document.id, first, place))
     if not places:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
-        reason = f"{count:,} files, none with text. {reasons}" if count else "no files that are not hidden"
+        reason = f"{count:,} files, none with text. {reasons}" if count else _no_file(options, reasons)
         raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
+
+
+def _no_file(options: ReadOptions, reasons: str) -> str:
+    """Return why no file was chosen."""
+    if options.include:
+        return f"no file matches {', '.join(options.include)}"
+    return f"all files are left out. {reasons}" if reasons else "no files that are not hidden"
 
 
 def _digest(document: Document) -> bytes:
@@ -110,8 +133,7 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
         return Skipped(position, f"the same as {first_position}, id {identity!r}")
     rows = next((path for _, path, line in (place, first) if line), None)
     remedy = (
-        f"Give each document its own id; or rename the field of ids in {rows}, for example to 'number': the ids of its "
-        "rows are then their file and line"
+        f"Give each row of {rows} an id of its own, or name another column of ids"
         if rows
         else "Give the folder above both"
     )
@@ -121,7 +143,7 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
     )
 
 
-def _file(path: Path, name: str) -> _Rows:
+def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
     """Read one file; without permission it becomes `Skipped`. Raises DataError for a damaged file."""
     name = clean(name)  # a name that is not UTF-8 has lone surrogates, which cannot be stored
     try:
@@ -131,10 +153,10 @@ def _file(path: Path, name: str) -> _Rows:
         elif reason := _part_of_corpus(path):
             yield 0, Skipped(str(path), reason)
         elif has_rows(path):
-            yield from _rows(path, name)
+            yield from _rows(path, name, options)
         else:
             source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path)
-            yield from ((0, item) for item in _Reader(str(path), _Allowance()).read(source, name))
+            yield from ((0, item) for item in _Reader(str(path), _Allowance(), options).read(source, name))
     except PermissionError as error:  # of the file, or of the links beside it
         yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
     except OSError as error:
@@ -142,20 +164,24 @@ def _file(path: Path, name: str) -> _Rows:
 
 
 def _part_of_corpus(path: Path) -> str:
-    """Return the role of a file that belongs to a BEIR corpus beside it and is not a document; else an empty string."""
-    if not any((path.parent / name).exists() for name in CORPUS):
+    """Return the role of a file that belongs to a corpus beside it and is not a document; else an empty string."""
+    folder = path.parent.parent if path.parent.name == "qrels" else path.parent
+    if not any((folder / name).exists() for name in CORPUS):
         return ""
-    if path.name.startswith("queries.jsonl"):
-        return "the queries of the corpus beside it"
-    return "the links of the corpus beside it, read with it" if path.name in LINKS else ""
+    if path.name in LINKS:
+        return "the links of the corpus beside it, read with it"
+    if folder != path.parent or path.name == "qrels.tsv":
+        return "the judgements of the corpus beside it"
+    kind = path.name.removesuffix(".gz")
+    return f"the {Path(kind).stem} of the corpus beside it" if kind in _BESIDE else ""
 
 
-def _rows(path: Path, name: str) -> _Rows:
+def _rows(path: Path, name: str, options: ReadOptions) -> _Rows:
     """Read a file of rows, and their links from the file beside it."""
     beside = links_file(path)
     links, broken = ({}, []) if beside is None else read_links(beside)
     yield from ((0, skipped) for skipped in broken)
-    for line, row in read_rows(path, name):
+    for line, row in read_rows(path, name, options):
         if isinstance(row, Document) and row.id in links:
             row = replace(row, links=tuple(dict.fromkeys((*row.links, *links[row.id]))))
         yield line, row
@@ -174,6 +200,7 @@ class _Reader:
 
     where: str
     allowance: _Allowance
+    options: ReadOptions
     depth: int = 0
 
     def read(self, file: File, name: str) -> Iterator[Document | Skipped]:
@@ -228,18 +255,18 @@ class _Reader:
             limit = f"{_MAX_DEPTH} archives" if self.depth >= _MAX_DEPTH else f"{MAX_UNPACKED >> 20:,} MB"
             yield Skipped(where, f"in an archive of more than {limit}; unpack it first", True)
         elif has_rows(Path(file.name)):
-            yield from _inner_rows(file, name, where)
+            yield from _inner_rows(file, name, where, self.options)
         else:
-            yield from _Reader(where, self.allowance, self.depth + 1).read(file, name)
+            yield from _Reader(where, self.allowance, self.options, self.depth + 1).read(file, name)
 
 
-def _inner_rows(file: File, name: str, where: str) -> Iterator[Document | Skipped]:
+def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iterator[Document | Skipped]:
     """Read rows of a file in an archive."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"rows{Path(file.name).suffix}"
         path.write_bytes(file.data())
         try:
-            for _, row in read_rows(path, name):
+            for _, row in read_rows(path, name, options):
                 yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row
         except DataError as error:
             yield Skipped(where, str(error).replace(str(path), where), True)

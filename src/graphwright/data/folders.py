@@ -1,44 +1,198 @@
-"""Files of folders, in a fixed order."""
+"""Files of folders, in a fixed order, without those that are no documents."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
+from pathspec import GitIgnoreSpec
+
 from graphwright.data.document import Skipped
+from graphwright.data.reading import ReadOptions
+from graphwright.errors import OptionError
 
 __all__ = ["files"]
 
 _INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is an index
+_IGNORE = ".gitignore"
+_BUILT = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "_build"))
+_MARKED = frozenset(("pyvenv.cfg", "CACHEDIR.TAG"))  # a folder with one of these files is built
+_BUILDERS = {  # folders that are built where one of these files stands beside them
+    "build": frozenset(
+        ("package.json", "pyproject.toml", "setup.py", "CMakeLists.txt", "Makefile", "build.gradle", "build.gradle.kts")
+    ),
+    "dist": frozenset(("package.json", "pyproject.toml", "setup.py")),
+    "target": frozenset(("Cargo.toml", "pom.xml", "build.sbt")),
+}
+_STYLES = (".css", ".scss", ".sass", ".less", ".map", ".min.js", ".min.mjs")
+_SCRIPTS, _PAGES = (".js", ".mjs"), (".html", ".htm", ".xhtml")
 
 
 def files(
-    roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path]
+    roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path], options: ReadOptions
 ) -> Iterator[tuple[Path, str]]:
-    """Yield each file with the id of its document."""
+    """Yield each file with the id of its document; files given themselves are always read.
 
-    def closed(error: OSError) -> None:
-        skip(Skipped(str(error.filename), f"a folder that cannot be read: {error.strerror}", True))
-
+    Raises OptionError for a pattern that cannot be read.
+    """
+    include, exclude = _patterns("include", options.include), _patterns("exclude", options.exclude)
     for path in roots:
-        if not path.is_dir():
+        if path.is_dir():
+            yield from _Folder(path, skip, excluded, include, exclude, options.ignore).files()
+        else:
             yield path, path.name
-            continue
-        for folder, folders, names in os.walk(path, onerror=closed):
+
+
+def _patterns(name: str, lines: Iterable[str]) -> GitIgnoreSpec | None:
+    try:
+        return GitIgnoreSpec.from_lines(lines) if lines else None
+    except ValueError as error:
+        raise OptionError(
+            f"{name} {list(lines)}: {error}. Give patterns as in a .gitignore, such as '*.md'."
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """The rules of one `.gitignore`.
+
+    `prefix`, `cut`: a path in the folder that is read is `prefix` and the path from `cut` on in its folder.
+    """
+
+    file: Path
+    spec: GitIgnoreSpec
+    prefix: str = ""
+    cut: int = 0
+
+    def ignores(self, name: str) -> bool | None:
+        """Return whether these rules leave a path out, which ends in "/" for a folder; None if they do not say."""
+        return self.spec.check_file(self.prefix + name[self.cut :]).include
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A folder that is read, with what is left out of it."""
+
+    root: Path
+    skip: Callable[[Skipped], None]
+    excluded: frozenset[Path]
+    include: GitIgnoreSpec | None
+    exclude: GitIgnoreSpec | None
+    ignore: bool
+
+    def files(self) -> Iterator[tuple[Path, str]]:
+        """Yield each file with its path in the folder."""
+
+        def closed(error: OSError) -> None:
+            self.skip(Skipped(str(error.filename), f"a folder that cannot be read: {error.strerror}", True))
+
+        rules: dict[Path, tuple[_Rules, ...]] = {self.root.parent: self._rules_above()}
+        scripts: dict[Path, str] = {self.root.parent: ""}  # what the scripts of a folder belong to
+        for folder, folders, names in os.walk(self.root, onerror=closed):
             here = Path(folder)
             if set(names) >= _INDEX:
                 folders.clear()
-                skip(Skipped(folder, "an index, not documents"))
+                self.skip(Skipped(folder, "an index, not documents"))
                 continue
-            for name in (name for name in folders if name[0] != "." and os.path.islink(here / name)):
-                skip(Skipped(str(here / name), "a link to a folder; only links to files are followed"))
-            folders[:] = sorted(name for name in folders if name[0] != "." and (here / name).resolve() not in excluded)
+            rules[here] = (*rules[here.parent], *self._rules_of(here, names))
+            scripts[here] = _scripts_of(names) or scripts[here.parent]
+            folders[:] = sorted(name for name in folders if self._enters(here, name, names, rules[here]))
             for name in sorted(name for name in names if name[0] != "."):
-                if target := _linked_file(here / name, path, excluded):
-                    skip(Skipped(str(here / name), f"a link to {target}, which is read itself"))
-                else:
-                    yield here / name, (here / name).relative_to(path).as_posix()
+                if self._reads(here / name, rules[here], scripts[here]):
+                    yield here / name, (here / name).relative_to(self.root).as_posix()
+
+    def _enters(self, here: Path, name: str, beside: Sequence[str], rules: tuple[_Rules, ...]) -> bool:
+        """Return whether a folder is read; one that is left out by a rule is named."""
+        path = here / name
+        if name[0] == ".":
+            return False
+        if os.path.islink(path):
+            self.skip(Skipped(str(path), "a link to a folder; only links to files are followed"))
+            return False
+        if path.resolve() in self.excluded or self._excludes(path, "/"):
+            return False
+        reason = (
+            "a build folder" if self.ignore and _is_built(path, beside) else _ignored(f"{self._name(path)}/", rules)
+        )
+        if reason:
+            self.skip(Skipped(str(path), reason))
+        return not reason
+
+    def _reads(self, path: Path, rules: tuple[_Rules, ...], scripts: str) -> bool:
+        """Return whether a file is read; one that is left out by a rule is named."""
+        if self._excludes(path, "") or (self.include is not None and not self.include.match_file(self._name(path))):
+            return False
+        name = path.name.lower().removesuffix(".gz")
+        reason = _ignored(self._name(path), rules)
+        if self.ignore and not reason and name.endswith(_STYLES):
+            reason = "a style sheet or a packed script"
+        elif self.ignore and not reason and scripts == "pages" and name.endswith(_SCRIPTS):
+            reason = "a script of the pages beside it"
+        elif not reason and (target := _linked_file(path, self.root, self.excluded)):
+            reason = f"a link to {target}, which is read itself"
+        if reason:
+            self.skip(Skipped(str(path), reason))
+        return not reason
+
+    def _excludes(self, path: Path, mark: str) -> bool:
+        return self.exclude is not None and self.exclude.match_file(self._name(path) + mark)
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+    def _rules_of(self, folder: Path, names: Sequence[str]) -> list[_Rules]:
+        if not self.ignore or _IGNORE not in names:
+            return []
+        inside = self._name(folder) if folder.is_relative_to(self.root) else "."
+        try:
+            lines = (folder / _IGNORE).read_text(encoding="utf-8", errors="replace").splitlines()
+            return [_Rules(folder / _IGNORE, GitIgnoreSpec.from_lines(lines), cut=(inside != ".") * (len(inside) + 1))]
+        except (OSError, ValueError) as error:
+            self.skip(Skipped(str(folder / _IGNORE), f"its rules do not hold, as they cannot be read ({error})"))
+        return []
+
+    def _rules_above(self) -> tuple[_Rules, ...]:
+        """Return the rules of the repository around the folder, none if they leave out the folder itself."""
+        root = self.root.resolve()
+        repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+        above = [folder for folder in reversed(root.parents) if folder.is_relative_to(repository)]
+        rules: tuple[_Rules, ...] = ()
+        for folder, inner in pairwise([*above, root]):
+            names = [_IGNORE] if (folder / _IGNORE).is_file() else []
+            rules += tuple(replace(rule, cut=0, prefix=folder.as_posix()) for rule in self._rules_of(folder, names))
+            relative = [replace(rule, prefix=f"{inner.relative_to(rule.prefix).as_posix()}/") for rule in rules]
+            if _ignored("", relative):
+                return ()
+        return tuple(replace(rule, prefix=f"{root.relative_to(rule.prefix).as_posix()}/") for rule in rules)
+
+
+def _ignored(name: str, rules: Sequence[_Rules]) -> str:
+    """Return why the rules of `.gitignore` files leave a path out, "" if they do not: the nearest file decides."""
+    for rule in reversed(rules):
+        if (ignores := rule.ignores(name)) is not None:
+            return f"left out by {rule.file}" if ignores else ""
+    return ""
+
+
+def _is_built(path: Path, beside: Sequence[str]) -> bool:
+    """Return whether a folder holds what a program made of files elsewhere."""
+    if (
+        path.name in _BUILT
+        or path.name.endswith(".egg-info")
+        or not _BUILDERS.get(path.name, frozenset()).isdisjoint(beside)
+    ):
+        return True
+    return any(os.path.isfile(path / name) for name in _MARKED)
+
+
+def _scripts_of(names: Sequence[str]) -> str:
+    """Return what scripts in a folder belong to, by the files in it: pages, a program, or "" if they do not say."""
+    if "package.json" in names:
+        return "program"
+    return "pages" if any(name.lower().endswith(_PAGES) for name in names) else ""
 
 
 def _linked_file(link: Path, folder: Path, excluded: frozenset[Path]) -> str:

@@ -28,7 +28,8 @@ from graphwright.data.questions import (
     questions_of,
     texts_of,
 )
-from graphwright.data.records import MAX_PASSAGE, Record, Records, checked, read_records
+from graphwright.data.records import Record, Records, checked, read_records
+from graphwright.data.rows import MAX_PASSAGE
 from graphwright.errors import DataError
 from graphwright.text.words import WORD
 

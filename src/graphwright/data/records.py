@@ -1,4 +1,4 @@
-"""Records from files: JSON, JSON lines, CSV, TSV and Parquet; passages in rows, and extractions made beforehand."""
+"""Records from files: JSON, JSON lines, CSV, TSV and Parquet; and extractions made beforehand."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import clean, decode, existing, lines, open_bytes, suffix_of
-from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.document import Skipped
 from graphwright.data.duckdb_session import duckdb_session
-from graphwright.data.tables import row_sentence
 from graphwright.errors import DataError
 
 __all__ = [
-    "MAX_PASSAGE",
     "OpenieRecord",
-    "ROW_SUFFIXES",
     "Record",
     "Records",
     "SUFFIXES",
@@ -33,7 +30,6 @@ __all__ = [
     "links_of",
     "read_openie",
     "read_records",
-    "read_rows",
     "split_row",
     "table_rows",
     "without_wildcards",
@@ -170,52 +166,12 @@ def checked(kind: Any, value: object, where: str, name: str = "") -> Any:
         raise DataError(f"{where}: {field}: {first['msg']}{actual}. Repair or remove this record.") from error
 
 
-ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
-"""Suffixes of files of rows, whose documents have ids of their own."""
-ID_FIELDS = ("id", "_id", "doc_id", "docid", "idx")
 TEXT_FIELDS = (
     "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
 )  # fmt: skip
-MAX_PASSAGE = 20_000
-"""Maximum characters of a row that is one passage; a longer one is an article, and is split."""
-
-_MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
+"""Names of the fields that hold a text."""
 _MAX_CELL = 2**31 - 1  # characters; the csv module's own limit is 131,072
 _cell_limit = threading.Lock()
-
-
-def read_rows(path: Path, name: str) -> Iterator[tuple[int, Document | Skipped]]:
-    """Yield each row of a file with its line number, as a document or as `Skipped` with the reason.
-
-    A row without an id gets `name#line`. A row of a table without a column of texts becomes a sentence: "column: value"
-    for each column, which are its metadata too. A file without any passage gives one `Skipped`. Raises DataError if
-    more than ten rows and more than one in a hundred are broken.
-    """
-    broken: list[tuple[int, Skipped]] = []
-    documents, is_table = 0, suffix_of(path) in (".csv", ".tsv")
-    for number, record in read_records(path, TEXT_FIELDS):
-        row = _document(record, f"{name}#{number}", is_table=is_table) if isinstance(record, dict) else record
-        if isinstance(row, str):
-            # A record without a text is not a passage; a line that is not a record may have been one.
-            broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
-            if documents:
-                yield broken[-1]
-            elif len(broken) > _MAX_BROKEN:
-                break
-            continue
-        if not documents:
-            yield from broken
-        documents += 1
-        yield number, row if row.text.strip() else Skipped(f"{path}:{number}", "empty")
-    if not documents:
-        unread = any(skipped.unread for _, skipped in broken)
-        yield 0, Skipped(str(path), f"no passages: {broken[0][1].reason}" if broken else "empty", unread)
-    elif len(broken) > 10 and len(broken) * 100 > documents + len(broken):
-        first = "; ".join(f"{skipped.path}: {skipped.reason}" for _, skipped in broken[:3])
-        raise DataError(
-            f"{path}: {len(broken):,} of {documents + len(broken):,} rows cannot be read, more than one in a hundred. "
-            f"The first: {first}. Repair or remove these rows; up to one in a hundred are skipped and listed."
-        )
 
 
 def _table(path: Path, delimiter: str) -> Records:
@@ -257,65 +213,6 @@ def split_row(line: str, delimiter: str) -> list[str]:
 def _columns(header: str, delimiter: str) -> tuple[bool, int]:
     cells = split_row(header, delimiter)
     return any(cell.strip().lower() in TEXT_FIELDS for cell in cells), len(cells)
-
-
-def _field(record: Record, names: Sequence[str]) -> str:
-    """Return the record's own key for the first of these names that it has, in any case; else an empty string."""
-    if name := first_field(record, names):
-        return name
-    lowered = {str(key).strip().lower(): key for key in record}
-    return first_field(record, [lowered[name] for name in names if name in lowered])
-
-
-def _document(record: dict[str, Any], fallback: str, *, is_table: bool) -> Document | str:
-    """Return the document of a record, or the reason why it is none."""
-    id_field, title_field = _field(record, ID_FIELDS), _field(record, ("title",))
-    candidates = (_field(record, (name,)) for name in TEXT_FIELDS)
-    text_field = next((field for field in candidates if field and _is_text(record[field])), None)
-    if text_field is None and is_table:
-        return _sentence(record, fallback)
-    if text_field is None:
-        return f"no field named text, contents or the like; it has {field_names(record)}"
-    title = record[title_field] if title_field else ""
-    title = " ".join(clean(title).split()) if isinstance(title, str) else ""
-    identity = record[id_field] if id_field else None
-    identity = clean(str(identity)).strip() if isinstance(identity, str | int | float) else ""
-    value = record[text_field]
-    text = clean(value if isinstance(value, str) else ("\n\n" if "para" in text_field else " ").join(value))
-    links_field = _field(record, ("links",))
-    links = links_of(record[links_field]) if links_field else ()
-    used = {id_field, title_field, text_field, links_field if links else ""} - {""}
-    return Document(
-        id=identity or fallback,
-        text=text if text.strip() else title,  # an entry with only a title can still be retrieved
-        title=title,
-        metadata=_metadata({key: value for key, value in record.items() if key not in used}),
-        whole=len(text) <= MAX_PASSAGE,
-        links=links,
-    )
-
-
-def _sentence(record: dict[str, str], name: str) -> Document:
-    """Return a row of a table as a document; its id is the name, as a number in a column may repeat in other tables."""
-    columns, cells = ([clean(text) for text in texts] for texts in (record, record.values()))
-    return Document(name, row_sentence(columns, cells), metadata=_metadata(record), whole=True)
-
-
-def _is_text(value: object) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(isinstance(part, str) for part in value)
-    return isinstance(value, str)
-
-
-def _metadata(record: Record) -> dict[str, str]:
-    """Return the scalars of a record, including those under `metadata`, as text."""
-    nested = record.get("metadata")
-    scalars = {**nested, **record} if isinstance(nested, dict) else record
-    return {
-        clean(str(key)): clean(metadata_text(value))
-        for key, value in scalars.items()
-        if isinstance(value, str | int | float) and value != ""
-    }
 
 
 def links_of(value: object) -> tuple[str, ...]:

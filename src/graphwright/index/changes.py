@@ -17,6 +17,7 @@ from graphwright.constraints import AtLeast, Checked
 from graphwright.data.decoding import clean
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import has_rows, read_documents
+from graphwright.data.reading import ReadOptions
 from graphwright.data.records import links_of
 from graphwright.errors import DataError, OptionError
 from graphwright.models.protocols import Usage
@@ -173,7 +174,9 @@ def possibly_present(
     return sorted(present), unreadable
 
 
-def read_sources(sources: Iterable[Source] | Source, changes: Changes, excluded: Path) -> Iterator[Document]:
+def read_sources(
+    sources: Iterable[Source] | Source, changes: Changes, excluded: Path, options: ReadOptions | None = None
+) -> Iterator[Document]:
     """Read one document or several in any form; consecutive paths are read together, so that repetitions are noticed.
 
     `excluded`: a folder that is not read.
@@ -183,7 +186,7 @@ def read_sources(sources: Iterable[Source] | Source, changes: Changes, excluded:
     for are_paths, group in groupby(listed, lambda source: isinstance(source, Path)):
         if are_paths:
             paths = [source for source in group if isinstance(source, Path)]
-            yield from map(storable, read_documents(paths, changes.skipped.append, exclude=[excluded]))
+            yield from map(storable, read_documents(paths, changes.skipped.append, exclude=[excluded], options=options))
         else:
             yield from map(_document, group)
 

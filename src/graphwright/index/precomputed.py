@@ -41,11 +41,16 @@ class Precomputed:
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Look up the document of each excerpt."""
-        unknown = iter(self.otherwise.extract([e for e in excerpts if e.document not in self.records]))
-        return [self._look_up(e) if e.document in self.records else next(unknown) for e in excerpts]
+        records = [self._record(excerpt.document) for excerpt in excerpts]
+        pairs = list(zip(excerpts, records, strict=True))
+        unknown = iter(self.otherwise.extract([excerpt for excerpt, record in pairs if record is None]))
+        return [next(unknown) if record is None else self._extraction(excerpt, record) for excerpt, record in pairs]
 
-    def _look_up(self, excerpt: Excerpt) -> Extraction:
-        record = self.records[excerpt.document]
+    def _record(self, document: str) -> OpenieRecord | None:
+        """Return the record of a document; one of a row `file#3` may be named by the row alone."""
+        return self.records.get(document) or self.records.get(document.rpartition("#")[2])
+
+    def _extraction(self, excerpt: Excerpt, record: OpenieRecord) -> Extraction:
         names = dict.fromkeys([*([excerpt.title] if excerpt.title else []), *record.entities])
         relations = tuple(Relation(h, r, t, f"{h} {r} {t}") for h, r, t in record.triples)
         return Extraction(located(map(Mention, names), excerpt, excerpt.title), relations)

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from graphwright.data.document import Chunk, Document, split
+from graphwright.data.reading import ReadOptions
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index.build import build_from_chunks
 from graphwright.index.changes import Changes, Progress, Source, is_new, possibly_present, read_sources, storable
@@ -51,10 +52,10 @@ class Writer:
     reported: int = -1
     _derived: Derived | None = field(default=None, init=False)  # of the last build
 
-    def add(self, sources: Iterable[Source] | Source) -> Changes:
+    def add(self, sources: Iterable[Source] | Source, options: ReadOptions | None = None) -> Changes:
         """Add documents, and replace those with a known id and other content."""
         with self._transaction():
-            self._store_documents(read_sources(sources, self.changes, self.layout.path))
+            self._store_documents(read_sources(sources, self.changes, self.layout.path, options))
         return self._finish(self._pending_chunks())
 
     def add_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> Changes:
@@ -69,14 +70,14 @@ class Writer:
                 self._report("read documents", len(self.changes.added), len(self.changes.added))
         return self._finish([])
 
-    def sync(self, folder: Path) -> Changes:
+    def sync(self, folder: Path, options: ReadOptions | None = None) -> Changes:
         """Make the documents of a folder those that it contains now."""
         if not folder.is_dir():
             raise DataError(f"{folder} is not a folder that could be synced; nothing was changed.")
         source, changes = str(folder.resolve()), self.changes
         with self._transaction():
             self._check_not_nested(source)
-            files = self._store_documents(read_sources([folder], changes, self.layout.path), source)
+            files = self._store_documents(read_sources([folder], changes, self.layout.path, options), source)
             present = {*changes.added, *changes.replaced, *changes.unchanged}
             self.store.set_folder(present, source)
             missing = self.store.documents_of(source) - present
@@ -136,10 +137,10 @@ class Writer:
         self._check_known(ids or (), "extracted")
         return [c for c in self.store.chunks(ids=ids) if c.pending or c.extractor != self.extractor.id]
 
-    def unread(self, sources: Iterable[Source] | Source) -> list[Excerpt]:
+    def unread(self, sources: Iterable[Source] | Source, options: ReadOptions | None = None) -> list[Excerpt]:
         """Return the chunks that would be read if these documents were added; writes nothing."""
         seen, excerpts = dict[str, bytes](), list[Excerpt]()
-        documents = read_sources(sources, self.changes, self.layout.path)
+        documents = read_sources(sources, self.changes, self.layout.path, options)
         while batch := list(islice(documents, _DOCUMENTS)):
             known = self.store.hashes(document.id for document in batch)
             new = [document for document in batch if is_new(document, known, seen, self.changes)]

@@ -64,7 +64,7 @@ def test_files_of_an_archive_are_documents(tmp_path: Path, name: str) -> None:
         f"{archive}/a.txt": "Some text.",
         f"{archive}/b/page.html": "One link",
         f"{archive}/up.txt": "Not above.",
-        "7": "Seven",
+        f"{archive}/rows.csv#7": "Seven",
         "y.txt": "Beside.",
     }
     assert next(d for d in documents if d.id.endswith("html")).links == (f"{archive}/a.txt",)

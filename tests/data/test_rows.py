@@ -13,7 +13,8 @@ import pytest
 
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
-from graphwright.data.records import MAX_PASSAGE, read_rows
+from graphwright.data.reading import ReadOptions
+from graphwright.data.rows import MAX_PASSAGE, read_rows
 from graphwright.errors import DataError
 
 
@@ -48,7 +49,7 @@ def test_json_lines_of_every_spelling(tmp_path: Path) -> None:
     )
     assert rows(path) == [
         Document("b1", "beir", "A Title", {"url": "u", "year": "1999"}, whole=True),
-        Document("7", "rag", "Hippo", {"ok": "true", "score": "0.5"}, whole=True),
+        Document("c.jsonl#7", "rag", "Hippo", {"ok": "true", "score": "0.5"}, whole=True),
         Document("c", "pyserini", whole=True),
         Document("c.jsonl#4", "no id", whole=True),
         Document("p", "one\n\ntwo", whole=True),
@@ -78,7 +79,7 @@ PASSAGES = [{"idx": i, "title": f"T{i}", "text": f"text {i}"} for i in range(3)]
 def test_the_same_passages_in_every_form(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith("gz") else content.encode())
-    assert rows(path) == [Document(str(i), f"text {i}", f"T{i}", whole=True) for i in range(3)]
+    assert rows(path) == [Document(f"{name}#{i}", f"text {i}", f"T{i}", whole=True) for i in range(3)]
 
 
 def test_a_table_may_hold_lines_quotes_and_fields_of_any_length(tmp_path: Path) -> None:
@@ -89,21 +90,21 @@ def test_a_table_may_hold_lines_quotes_and_fields_of_any_length(tmp_path: Path) 
         writer = csv.writer(file)
         writer.writerows([("id", "text", "café"), *((i, text, "é") for i, text in enumerate(texts))])
     assert rows(path) == [
-        Document(str(i), text, "", {"café": "é"}, whole=len(text) <= MAX_PASSAGE) for i, text in enumerate(texts)
+        Document(f"t.csv#{i}", text, "", {"café": "é"}, whole=len(text) <= MAX_PASSAGE) for i, text in enumerate(texts)
     ]
     assert csv.field_size_limit() == 131_072
 
 
 def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
-    path.write_text('{"id": 1, "text": "a"}\n{"id": 2, "tex\n[1]\n"x"\n{"q": 1}\n{"text": " "}\n' + "[" * 99_999)
+    path.write_text('{"id": 1, "text": "a"}\n{"id": 2, "tex\n[1]\n"x"\n{"q": [{}]}\n{"text": " "}\n' + "[" * 99_999)
     good, *bad = rows(path)
     assert isinstance(good, Document)
     assert [(str(item.path).rpartition(":")[2], item.reason.split(" character")[0]) for item in bad] == [
         ("2", "not JSON: Unterminated string starting at"),
         ("3", "not a JSON object but list: [1]"),
         ("4", "not a JSON object but a string: 'x'"),
-        ("5", "no field named text, contents or the like; it has q"),
+        ("5", "no value that is a text or a number; it has q"),
         ("6", "empty"),
         ("7", "not readable JSON: nested too deeply"),
     ]
@@ -122,8 +123,8 @@ def test_more_than_ten_and_one_in_a_hundred_broken_rows_are_refused(tmp_path: Pa
 
 
 def test_a_file_without_passages_is_passed_over_as_one(tmp_path: Path) -> None:
-    path = write(tmp_path / "questions.jsonl", [{"id": i, "question": "Why?"} for i in range(1000)])
-    reason = "no passages: no field named text, contents or the like; it has id, question"
+    path = write(tmp_path / "questions.jsonl", [{"id": i, "question": "Why?", "gold_ids": ["a"]} for i in range(1000)])
+    reason = "no documents: questions to evaluate on, not documents"
     assert rows(path) == [Skipped(str(path), reason)]
     path.write_text(" \n\n")
     assert rows(path) == [Skipped(str(path), "empty")]
@@ -151,3 +152,57 @@ def test_rows_of_a_table_without_texts_become_sentences(tmp_path: Path) -> None:
     assert (first.id, first.text, first.whole) == ("rivers.csv#2", "River: Mur; Length: 464 km; Source: Lungau.", True)
     assert (second.id, second.text) == ("rivers.csv#3", "River: Enns.")
     assert dict(first.metadata) == {"River": "Mur", "Length": "464 km", "Source": "Lungau"}
+
+
+def of(tmp_path: Path, name: str, content: str, **options: Any) -> list[Document | Skipped]:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    return [row for _, row in read_rows(tmp_path / name, name, ReadOptions(**options))]
+
+
+def test_records_without_a_text_become_sentences(tmp_path: Path) -> None:
+    record = {"sku": 7, "name": "Lamp", "tags": ["red", "tall"], "size": {"h": 3}, "parts": [{"x": 1}], "stock": True}
+    [row] = of(tmp_path, "p.jsonl", json.dumps(record))
+    assert isinstance(row, Document) and row.id == "p.jsonl#1" and row.title == "Lamp"
+    assert row.text == "sku: 7; name: Lamp; tags: red, tall; stock: true."
+    assert dict(row.metadata) == {"sku": "7", "name": "Lamp", "stock": "true"}
+    first, second = of(tmp_path, "p.json", json.dumps([record, record]))
+    assert isinstance(first, Document) and isinstance(second, Document) and second.id == "p.json#2"
+    settings = of(tmp_path, "package.json", json.dumps(record))
+    assert isinstance(settings[0], Skipped) and "one object without a text, not rows" in settings[0].reason
+
+
+FAQ = "No,Question,Answer,Year\n1,Why?,Because.,2024\n2,How?,So.,2023\n"
+
+
+def test_columns_of_text_and_of_ids_are_named(tmp_path: Path) -> None:
+    first, _ = of(tmp_path, "f.csv", FAQ, text_columns=("question", "Answer"), id_column="no")
+    assert first == Document(
+        "1",
+        "Question: Why?; Answer: Because.",
+        "",
+        {"No": "1", "Question": "Why?", "Answer": "Because.", "Year": "2024"},
+        True,
+    )
+    first, _ = of(tmp_path, "f.csv", FAQ, text_columns=("Answer",))
+    assert first == Document("f.csv#2", "Because.", "", {"No": "1", "Question": "Why?", "Year": "2024"}, whole=True)
+    first, _ = of(tmp_path, "f.csv", FAQ, id_column="Question")
+    assert isinstance(first, Document) and first.id == "Why?"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"text_columns": ("Body",)}, "no documents: no column 'Body'; it has No, Question, Answer, Year"),
+        ({"id_column": "Key"}, "no documents: no id in a column 'Key'; it has No, Question, Answer, Year"),
+    ],
+)
+def test_a_missing_column_is_named(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
+    assert of(tmp_path, "f.csv", FAQ, **options) == [Skipped(str(tmp_path / "f.csv"), reason)]
+
+
+def test_links_between_numbered_rows_stay_in_their_file(tmp_path: Path) -> None:
+    first, second = of(tmp_path, "r.jsonl", '{"id": 1, "text": "a", "links": [2, "other"]}\n{"id": 2, "text": "b"}\n')
+    assert isinstance(first, Document) and first.links == ("r.jsonl#2", "other")
+    assert isinstance(second, Document) and second.id == "r.jsonl#2"
+    [row] = of(tmp_path, "corpus.jsonl", '{"id": 1, "text": "a"}')
+    assert isinstance(row, Document) and row.id == "1"  # a corpus, whose ids are those of the judgements

@@ -1,0 +1,40 @@
+"""Options of reading: the choice of files in a folder, and of the columns of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from graphwright.errors import OptionError
+
+__all__ = ["ReadOptions"]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options of reading files and folders.
+
+    `include`, `exclude`: patterns, as in a `.gitignore`, of the files of a folder that alone are read, and of files and
+    folders that are not. `ignore`: leave out what a `.gitignore` names, build folders, style sheets, and the scripts of
+    pages. `text_columns`: columns of rows whose values are the text; one column gives its value, several give "column:
+    value". `id_column`: the column of ids, which are taken as they are.
+
+    >>> ReadOptions(include=("*.md",), exclude=("drafts/",))
+    ReadOptions(include=('*.md',), exclude=('drafts/',), ignore=True, text_columns=(), id_column='')
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    ignore: bool = True
+    text_columns: tuple[str, ...] = ()
+    id_column: str = ""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.default, tuple):
+                if not isinstance(value, tuple) or not all(isinstance(part, str) and part.strip() for part in value):
+                    raise OptionError(
+                        f"ReadOptions: {field.name} is {value!r}; give a tuple of texts that say something."
+                    )
+            elif not isinstance(value, type(field.default)):
+                raise OptionError(f"ReadOptions: {field.name} is {value!r}; give a {type(field.default).__name__}.")
