@@ -21,8 +21,9 @@ from pathlib import Path
 from everyday_graphs import ask_graphs
 from everyday_report import add_arguments, ask_all, of_half, page, results
 from everyday_score import read_everyday
-from everyday_sources import Source, Unavailable, documents_of, read_sources
+from everyday_sources import documents_of
 from harness import Record, arguments, parse, write_results
+from packages import Source, Unavailable, read_sources
 
 from graphwright import Index
 from graphwright.cli.terminal import progress_bar

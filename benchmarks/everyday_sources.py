@@ -1,4 +1,4 @@
-"""Fetch the packages of the everyday questions through their registries' own clients, and turn them into documents."""
+"""Turn files of the packages of the everyday questions into documents."""
 
 from __future__ import annotations
 
@@ -7,31 +7,13 @@ import json
 import re
 import shutil
 import subprocess
-import sys
-import tomllib
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-Source = Mapping[str, Any]
+from packages import Source, Unavailable, fetched, unpacked
 
 _BROKEN_WORD = re.compile(r"‐\n\s*")
-_CLIENTS = {
-    "debian": ("apt-get", "download", "{package}:{architecture}={version}"),
-    "pypi": (sys.executable, "-m", "pip", "download", "--no-deps", "{package}=={version}"),
-    "npm": ("npm", "pack", "{package}@{version}"),
-}
-
-
-class Unavailable(Exception):
-    """A source that cannot be fetched as it is named."""
-
-
-def read_sources(path: Path) -> list[Source]:
-    """Return the sources of a `sources.toml`."""
-    sources: list[Source] = tomllib.loads(path.read_text(encoding="utf-8"))["source"]
-    return sources
 
 
 def documents_of(source: Source, work: Path) -> Path:
@@ -44,48 +26,10 @@ def documents_of(source: Source, work: Path) -> Path:
     made_from = json.dumps(source, sort_keys=True)
     if not (stamp.exists() and stamp.read_text(encoding="utf-8") == made_from):
         shutil.rmtree(folder, ignore_errors=True)
-        unpacked = _unpacked(_fetched(source, work / "packages"), work / "unpacked" / source["name"])
-        for base, path, form in _files(source["parts"], unpacked):
+        folder_of_package = unpacked(fetched(source, work / "packages"), work / "unpacked" / source["name"])
+        for base, path, form in _files(source["parts"], folder_of_package):
             _write(path, path.relative_to(base).as_posix(), form, folder)
         stamp.write_text(made_from, encoding="utf-8")
-    return folder
-
-
-def _fetched(source: Source, packages: Path) -> Path:
-    """Return the file of a package; it is downloaded where no file in `packages` has its checksum."""
-    packages.mkdir(parents=True, exist_ok=True)
-    if path := _with_checksum(source, packages):
-        return path
-    command = [argument.format(**source) for argument in _CLIENTS[source["registry"]]]
-    try:
-        done = subprocess.run(command, cwd=packages, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise Unavailable(f"{source['name']}: no {command[0]} on this machine to fetch {source['package']}") from error
-    if path := _with_checksum(source, packages):
-        return path
-    lines = done.stderr.strip().splitlines()
-    reason = "its checksum differs" if done.returncode == 0 else (lines or [f"exit status {done.returncode}"])[-1]
-    hint = " (apt-get update reads the lists of packages anew)" if source["registry"] == "debian" else ""
-    raise Unavailable(f"{source['name']}: {source['package']} {source['version']} is not served: {reason}{hint}")
-
-
-def _with_checksum(source: Source, packages: Path) -> Path | None:
-    name = source["package"]
-    return next((p for p in packages.glob(f"{name}[_-]*") if _digest(p) == source["sha256"]), None)
-
-
-def _digest(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
-
-
-def _unpacked(package: Path, folder: Path) -> Path:
-    """Return a folder with the files of a package."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    if package.suffix == ".deb":
-        subprocess.run(["dpkg-deb", "-x", str(package), str(folder)], check=True)
-    else:
-        shutil.unpack_archive(package, folder, "zip" if package.suffix == ".whl" else None)
     return folder
 
 

@@ -9,9 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import everyday_sources
+import packages
 import pytest
-from everyday_sources import Unavailable, documents_of
+from everyday_sources import documents_of
+from packages import Unavailable
 
 ROWS = {"codes": [{"code": "CH", "flag": "x", "name": "Schweiz"}, {"code": "AT", "note": "old"}]}
 PAGE = ".TH RAIN 1\n.SH NAME\nrain \\- makes it rain\n"
@@ -69,7 +70,7 @@ def test_a_manual_page_becomes_plain_text(package: Path, tmp_path: Path) -> None
 
 def test_a_version_that_is_not_served_is_named(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = ("sh", "-c", "echo 'no version {version}' >&2; exit 1")
-    monkeypatch.setitem(everyday_sources._CLIENTS, "pypi", refuse)
+    monkeypatch.setitem(packages._CLIENTS, "pypi", refuse)
     with pytest.raises(Unavailable, match=r"weather: rain 1\.0 is not served: no version 1\.0"):
         documents_of(source(package, PARTS, sha256="0" * 64), tmp_path)
 
@@ -77,7 +78,7 @@ def test_a_version_that_is_not_served_is_named(package: Path, tmp_path: Path, mo
 def test_a_file_with_another_checksum_is_refused(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(everyday_sources._CLIENTS, "pypi", ("true",))
+    monkeypatch.setitem(packages._CLIENTS, "pypi", ("true",))
     with pytest.raises(Unavailable, match="its checksum differs"):
         documents_of(source(package, PARTS, sha256="0" * 64), tmp_path)
 

@@ -1,0 +1,322 @@
+"""Read several hundred real files of all formats, whole and damaged, and compare their text with other programs.
+
+    python benchmarks/formats.py [--work FOLDER] [--only read damaged] [--seed 1]
+
+The packages in `formats/sources.toml` are fetched through the clients of their registries and unpacked (see
+`packages.py`); what is no longer served is named and left out. Each file is read in a process of its own.
+
+- read: the share of files with text, the reasons of the others, seconds of processor time a MB, peak memory, and words
+  beside those that another program finds (poppler's pdftotext for PDF; LibreOffice for Office documents and HTML, which
+  prints presentations to PDF first; the source of the cells for notebooks; the parts of type text/plain for mail). Of
+  e-books no other text is taken. HTML is read without menus, by LibreOffice with them.
+- damaged: of every file copies that are cut short, flipped in 20 bits, overwritten with zeros for a page, empty, and
+  named as another format. Each ends in text or in a reason, never in another exception, a signal, or after a minute.
+
+Writes `formats.json` and `formats.md`.
+"""
+
+from __future__ import annotations
+
+import email
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from email import policy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harness import Record, arguments, mean, parse, table, write_results
+from packages import Source, Unavailable, fetched, read_sources, unpacked
+
+from graphwright.data.document import Skipped
+from graphwright.data.documents import read_file
+
+SOURCES = Path(__file__).parent / "formats" / "sources.toml"
+MAX_SECONDS = 60.0
+PAGE = 4096
+OFFICE = {"docx": "txt:Text (encoded):UTF8", "odt": "txt:Text (encoded):UTF8", "html": "txt:Text (encoded):UTF8"}
+SHEETS = "csv:Text - txt - csv (StarCalc):32,34,76,1,,0,false,true,false,false,false,-1"  # all sheets of a workbook
+
+
+def corpus(work: Path) -> list[Path]:
+    """Return the files of all packages, below a folder for each package; packages that are missing are named."""
+    paths: list[Path] = []
+    for source in read_sources(SOURCES):
+        folder = work / "corpus" / source["name"]
+        if not folder.exists():
+            try:
+                _copied(
+                    source, unpacked(fetched(source, work / "packages"), work / "unpacked" / source["name"]), folder
+                )
+            except Unavailable as error:
+                print(f"left out: {error}", file=sys.stderr)
+                continue
+        paths += sorted(path for path in folder.rglob("*") if path.is_file())
+    return paths
+
+
+def _copied(source: Source, package: Path, folder: Path) -> None:
+    """Copy the files that are taken of a package."""
+    draft = folder.with_suffix(".part")
+    shutil.rmtree(draft, ignore_errors=True)
+    for pattern in source["files"]:
+        for path in sorted(package.glob(pattern)):
+            if path.is_file() and not path.is_symlink():
+                target = draft / path.relative_to(package)
+                target = target.with_name(target.name + source.get("suffix", ""))
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+    draft.rename(folder)
+
+
+def form_of(path: Path) -> str:
+    """Return the format of a file, by its suffix."""
+    return Path(path.name.removesuffix(".gz")).suffix[1:].lower()
+
+
+def read(path: Path) -> Record:
+    """Read a file in a process of its own; return its words, reasons, time and memory, or how it failed."""
+    source, sink = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(source)
+        with os.fdopen(sink, "w") as out:
+            json.dump(_read(path), out)
+        os._exit(0)
+    os.close(sink)
+    with os.fdopen(source) as reports:
+        reported = reports.read()
+    status = os.waitpid(child, 0)[1]
+    return json.loads(reported) if reported else {"failed": f"ended by signal {os.WTERMSIG(status)}"}
+
+
+def _read(path: Path) -> Record:
+    skipped: list[Skipped] = []
+    begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    resource.setrlimit(resource.RLIMIT_CPU, (int(MAX_SECONDS), int(MAX_SECONDS) + 5))
+    try:
+        documents = list(read_file(path, path.name, skipped.append))
+    except Exception as error:
+        return {"failed": f"{type(error).__name__}: {str(error)[:200]}"}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "words": words(" ".join(document.text for document in documents)),
+        "reasons": [skip.reason for skip in skipped],
+        "seconds": time.process_time() - begun,
+        "megabytes": max(0, peak - before) / 1024,
+    }
+
+
+def words(text: str) -> dict[str, int]:
+    """Return the words of a text with their counts."""
+    return dict(Counter(re.findall(r"\w+", text.lower())))
+
+
+def shared(first: Mapping[str, int], second: Mapping[str, int]) -> int:
+    """Return how many words two texts share, each as often as it is in both."""
+    return sum(min(count, second.get(word, 0)) for word, count in first.items())
+
+
+def references(paths: Sequence[Path], work: Path) -> dict[Path, str]:
+    """Return the text of each file by another program, where there is one."""
+    found: dict[Path, str] = {}
+    with TemporaryDirectory() as folder:
+        for number, path in enumerate(paths):
+            kept = work / "references" / f"{path.relative_to(work / 'corpus')}.txt"
+            if not kept.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                scratch = Path(folder) / str(number)
+                scratch.mkdir()
+                kept.write_text("\n".join(_others(path, scratch)), encoding="utf-8")
+            if text := kept.read_text(encoding="utf-8"):
+                found[path] = text
+    return found
+
+
+def _others(path: Path, scratch: Path) -> Iterator[str]:
+    """Yield the texts that another program finds in a file."""
+    form = form_of(path)
+    if form == "pdf":
+        plain = scratch / "file.pdf"
+        plain.write_bytes(subprocess.run(["gzip", "-cdf", path], capture_output=True, check=True).stdout)
+        yield _pdftotext(plain)
+    elif form == "ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8")).get("cells", [])
+        yield from ("".join(cell.get("source", ())) for cell in cells)
+    elif form == "eml":
+        message = email.message_from_bytes(path.read_bytes(), policy=policy.default)
+        for part in message.walk():
+            if part.get_content_type() == "text/plain":
+                content = part.get_payload(decode=True)
+                assert isinstance(content, bytes)
+                yield content.decode(part.get_content_charset("utf-8"), "replace")
+    elif form in OFFICE:
+        yield from (made.read_text("utf-8-sig", "replace") for made in _converted(path, OFFICE[form], scratch))
+    elif form == "xlsx":
+        yield from (made.read_text("utf-8-sig", "replace") for made in _converted(path, SHEETS, scratch))
+    elif form == "pptx":
+        yield from map(_pdftotext, _converted(path, "pdf", scratch))
+
+
+def _pdftotext(path: Path) -> str:
+    return subprocess.run(["pdftotext", "-q", path, "-"], capture_output=True).stdout.decode("utf-8", "replace")
+
+
+def _converted(path: Path, target: str, scratch: Path) -> list[Path]:
+    """Return what LibreOffice makes of a file; nothing where it cannot read it."""
+    command = [
+        "soffice",
+        "--headless",
+        f"-env:UserInstallation=file://{scratch.parent}/profile",
+        "--convert-to",
+        target,
+    ]
+    try:
+        subprocess.run([*command, "--outdir", scratch, path], capture_output=True, timeout=2 * MAX_SECONDS)
+    except subprocess.TimeoutExpired:
+        return []
+    return sorted(path for path in scratch.iterdir() if path.is_file())
+
+
+def measure_read(paths: Sequence[Path], options: Namespace) -> Record:
+    """Read the files whole; return a record for each format, and the files without text with their reasons."""
+    others = references(paths, options.work / "formats")
+    forms: dict[str, list[tuple[Path, Record]]] = {}
+    for path in paths:
+        forms.setdefault(form_of(path), []).append((path, read(path)))
+    unread = {
+        str(path.relative_to(options.work / "formats" / "corpus")): row.get("failed") or "; ".join(row["reasons"])
+        for rows in forms.values()
+        for path, row in rows
+        if not row.get("words")
+    }
+    return {"forms": {form: _summary(rows, others) for form, rows in sorted(forms.items())}, "unread": unread}
+
+
+def _summary(rows: Sequence[tuple[Path, Record]], others: Mapping[Path, str]) -> Record:
+    good = [(path, row) for path, row in rows if row.get("words")]
+    compared = [(row["words"], words(others[path])) for path, row in good if path in others]
+    compared = [pair for pair in compared if sum(pair[1].values()) >= 20]
+    size = sum(path.stat().st_size for path, _ in good) / 2**20
+    return {
+        "files": len(rows),
+        "megabytes": size,
+        "with text": len(good),
+        "partly": sum(bool(row["reasons"]) for _, row in good),
+        "failed": sum("failed" in row for _, row in rows),
+        "compared": len(compared),
+        "found": mean([shared(o, r) / sum(r.values()) for o, r in compared]) if compared else None,
+        "confirmed": mean([shared(o, r) / max(1, sum(o.values())) for o, r in compared]) if compared else None,
+        "seconds a MB": sum(row["seconds"] for _, row in good) / size if size else None,
+        "peak megabytes": max((row["megabytes"] for _, row in good), default=None),
+    }
+
+
+def _cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data) + 1)]
+
+
+def _flipped(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(20 if data else 0):
+        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _zeroed(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(data) + 1) // PAGE * PAGE
+    return data[:at] + bytes(len(data[at : at + PAGE])) + data[at + PAGE :]
+
+
+DAMAGES: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
+    "cut short": _cut,
+    "20 bits": _flipped,
+    "a page of zeros": _zeroed,
+    "empty": lambda data, rng: b"",
+    "another suffix": lambda data, rng: data,
+}
+
+
+def measure_damaged(paths: Sequence[Path], options: Namespace) -> Record:
+    """Read damaged copies of all files; return the outcomes of each kind of damage, and the failures."""
+    rng, suffixes = random.Random(options.seed), sorted({form_of(path) for path in paths})
+    outcomes: dict[str, Counter[str]] = {}
+    failures: list[str] = []
+    with TemporaryDirectory() as folder:
+        for path in paths:
+            for kind, damage in DAMAGES.items():
+                suffix = rng.choice(suffixes) if kind == "another suffix" else form_of(path)
+                copy = Path(folder) / f"copy.{suffix}"
+                copy.write_bytes(damage(path.read_bytes(), rng))
+                row = read(copy)
+                outcome = "failed" if "failed" in row else "text" if row["words"] else "a reason"
+                outcomes.setdefault(kind, Counter())[outcome] += 1
+                if outcome == "failed" or (outcome == "a reason" and not row["reasons"]):
+                    failures.append(
+                        f"{path.name} as {suffix}, {kind}: {row.get('failed', 'neither text nor a reason')}"
+                    )
+    return {"outcomes": outcomes, "failures": failures}
+
+
+def page(results: Record) -> str:
+    """Return the tables."""
+    parts = ["# Files of many formats"]
+    if "read" in results:
+        header = ["format", "files", "MB", "with text", "of these partly", "compared", "words found, %", "confirmed, %"]
+        rows = [
+            [form, *_cells(row), *_numbers(row["seconds a MB"], row["peak megabytes"])]
+            for form, row in results["read"]["forms"].items()
+        ]
+        parts += [
+            "Words found: of those that the other program finds, the share that is in our text; confirmed: of those in "
+            "our text, the share that is in the other's. Means over files of at least 20 words. Memory: what reading "
+            "a file adds to the process, the largest. Other programs: pdftotext; LibreOffice; see the script.",
+            table([*header, "seconds a MB", "peak MB"], rows),
+            "Without text:",
+            "\n".join(f"- {name}: {reason}" for name, reason in results["read"]["unread"].items()) or "none",
+        ]
+    if "damaged" in results:
+        outcomes = results["damaged"]["outcomes"]
+        kinds = ("text", "a reason", "failed")
+        parts += [
+            "## Damaged copies",
+            table(["damage", *kinds], [[name, *(of.get(k, 0) for k in kinds)] for name, of in outcomes.items()]),
+            "\n".join(f"- {failure}" for failure in results["damaged"]["failures"]) or "Nothing failed.",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(row: Record) -> list[Any]:
+    shares = ("" if row[name] is None else f"{100 * row[name]:.1f}" for name in ("found", "confirmed"))
+    return [row["files"], f"{row['megabytes']:.1f}", row["with text"], row["partly"], row["compared"] or "", *shares]
+
+
+def _numbers(*values: float | None) -> list[str]:
+    return ["" if value is None else f"{value:.1f}" for value in values]
+
+
+def main() -> int:
+    """Read the files, and write the results; return 1 if reading failed anywhere."""
+    parts = {"read": measure_read, "damaged": measure_damaged}
+    parser = arguments(__doc__, parts=list(parts), data=False)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parse(parser)
+    paths = corpus(options.work / "formats")
+    results = {part: parts[part](paths, options) for part in options.only}
+    write_results(options.out / "formats.json", results, page(results))
+    print(page(results))
+    return int(any(row["failed"] for row in results.get("read", {"forms": {}})["forms"].values()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
