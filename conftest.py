@@ -13,6 +13,10 @@ _FRAMEWORKS = {
     "haystack": "haystack",
     "pyterrier": "pyterrier",
     "dspy": "dspy",
+    "networkx": "networkx",
+    "igraph": "igraph",
+    "pyg": "torch_geometric",
+    "neo4j": "neo4j",
 }
 collect_ignore = [
     f"src/graphwright/adapters/{adapter}.py" for adapter, package in _FRAMEWORKS.items() if find_spec(package) is None

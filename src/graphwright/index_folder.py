@@ -16,10 +16,12 @@ from typing import Any, Self
 from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.data.other_indexes.read import read_other_index
 from graphwright.data.reading import ReadOptions
+from graphwright.data.property_graphs import is_property_graph, read_property_graph
 from graphwright.errors import GraphwrightError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
+from graphwright.index.assembly import graph_of
 from graphwright.index.build import create_graph_index, create_index
 from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
 from graphwright.index.extraction import Excerpt, Extractor
@@ -159,10 +161,11 @@ class Index:
     ) -> Index:
         """Create an index of a knowledge graph, or of another system's index, in a new or empty folder.
 
-        `source`: a graph, or files of triples: TSV, CSV, N-Triples, Parquet or GraphML, text also packed with gzip
-        (`dump_of` describes a file further). Files may be larger than memory; the graph equals `Graph.from_triples`
-        of their rows. `names`: files with an id and a name in each row, for nodes and relations. `max_malformed`: the
-        number of rows that may be left out, by default 100, and one in ten of a file; with more, no index is created.
+        `source`: a graph, or files of triples: TSV, CSV, RDF, Parquet or GraphML, text also packed with gzip
+        (`dump_of` describes a file further), or the files of a property graph (see read_property_graph). Files of
+        triples may be larger than memory; the graph equals `Graph.from_triples` of their rows. `names`: files with an
+        id and a name in each row, for nodes and relations. `max_malformed`: the number of rows that may be left out, by
+        default 100, and one in ten of a file; with more, no index is created.
         `embed`: which of names, triples and passages (a node's triples as text) are embedded; by default names, if the
         graph has at most 50,000 nodes, and triples, if it has at most 50,000.
 
@@ -192,6 +195,11 @@ class Index:
         if reports:
             raise OptionError("reports=True is for the output of Microsoft GraphRAG; give its folder as the source.")
         files: Any = source if isinstance(source, Graph | list | tuple) else [source]
+        paths = [Path(f) for f in files if isinstance(f, str | Path)] if not isinstance(files, Graph) else []
+        if any(map(is_property_graph, paths)):
+            _check_property_graph(files, names, max_malformed)
+            read = read_property_graph(paths)
+            files = graph_of(read.nodes, read.edges)
         given = files if isinstance(files, Graph) else [f if isinstance(f, Dump) else dump_of(f) for f in files]
         if not isinstance(given, Graph) and not given:
             raise OptionError("give at least one file of triples to import.")
@@ -595,6 +603,14 @@ def _path(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
         raise OptionError(f"{path!r} is not a path. Give the folder, such as 'my-index'.")
     return Path(path)
+
+
+def _check_property_graph(files: Sequence[Any], names: Sequence[Any], max_malformed: int | None) -> None:
+    if not all(isinstance(file, str | Path) for file in files) or names or max_malformed is not None:
+        raise OptionError(
+            "a property graph (JSON, or CSV of Neo4j) is read as it is: give paths of its files alone, without names "
+            "and max_malformed."
+        )
 
 
 def _ids(ids: str | Iterable[str]) -> list[str]:

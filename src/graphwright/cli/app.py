@@ -267,7 +267,11 @@ def export(
     index: IndexFolder,
     to: Annotated[Path, "File to write; - for stdout."],
     form: Annotated[
-        str | None, typer.Option("--format", help="graphml or json (default: by the name of the file).")
+        str | None,
+        typer.Option(
+            "--format",
+            help="graphml, json (node-link), jsonl (Neo4j), csv, nt, ttl or jsonld (default: by the file's name).",
+        ),
     ] = None,
     question: Annotated[
         str | None, typer.Option("--question", "-q", help="Write only the evidence for this question.")
@@ -276,7 +280,7 @@ def export(
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of items of evidence.")] = 15,
     force: Annotated[bool, "Replace an existing file."] = False,
 ) -> None:
-    """Write the graph as GraphML or node-link JSON."""
+    """Write the graph as GraphML, JSON, CSV, RDF, or for Neo4j."""
     from graphwright.cli.asking import open_index
     from graphwright.graph.export import FORMATS, format_of
     from graphwright.graph.export import export as export_to_file

@@ -172,7 +172,7 @@ def import_(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="TSV, CSV, N-Triples, Parquet or GraphML, text also as .gz; or the folder of GraphRAG or LightRAG."
+            help="TSV, CSV, RDF, Parquet, GraphML, Neo4j's CSV or JSON; or the folder of GraphRAG or LightRAG."
         ),
     ],
     into: Annotated[Path, "New folder for the index."],
@@ -181,6 +181,7 @@ def import_(
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="The first line names the columns (default: detected).")
     ] = None,
+    named_graph: Annotated[str | None, "IRI of the graph to read in RDF (default: all graphs)."] = None,
     names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
     max_malformed: Annotated[
         int | None,
@@ -198,6 +199,7 @@ def import_(
     The files may be larger than memory. If the import fails, no index is left behind.
     """
     from graphwright.data.knowledge_graphs import dump_of
+    from graphwright.data.property_graphs import is_property_graph
     from graphwright.index_folder import Index
 
     spaces = names_in(embed)
@@ -211,7 +213,9 @@ def import_(
     table: dict[str, Any] = {"columns": columns and columns.split(","), "mark": delimiter, "header": header}
     source: Any = files[0]
     if not (len(files) == 1 and source.is_dir()):
-        source = [dump_of(file, **table) for file in files]
+        table["named_graph"] = named_graph
+        own = any(value is not None for value in table.values())
+        source = files if not own and any(map(is_property_graph, files)) else [dump_of(f, **table) for f in files]
     elif any(value is not None for value in table.values()):
         raise OptionError("--columns, --delimiter and --header are for tables of triples; leave them out for a folder.")
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Files of knowledge graphs: TSV, CSV, N-Triples, Parquet and GraphML.
+"""Files of knowledge graphs: TSV, CSV, RDF, Parquet and GraphML.
 
 Each format gives a query for DuckDB whose rows are `head`, `relation`, `tail` and `role`, in the order of the file.
 Only the first lines are read here, so a file may be larger than memory.
@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from urllib.parse import unquote
+from typing import Any
+from urllib.parse import quote, unquote
 
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
 from graphwright.data.duckdb_session import duckdb_session
@@ -29,6 +30,7 @@ __all__ = [
     "Dump",
     "GraphML",
     "NTriples",
+    "RDF",
     "dump_of",
     "graphml_elements",
     "iri_name",
@@ -58,6 +60,7 @@ _LABELS = (
     "http://xmlns.com/foaf/0.1/name",
     "http://rdf.freebase.com/ns/type.object.name",
 )
+_ATTRIBUTE = "urn:graphwright:attribute:"  # predicates of attributes that our own export writes
 _IRI = r"<([^<>\"{}|^`\x00-\x20]*)>"
 _BLANK = r"_:[^\s<>\"]+"
 _LITERAL = r"\"((?:[^\"\\]|\\.)*)\"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<[^\s<>\"]*>)?"
@@ -171,6 +174,7 @@ class NTriples(Dump):
         return (
             f"SELECT {text_of(head)} AS head, {text_of('t.p')} AS relation, {text_of(tail)} AS tail, "
             f"CASE WHEN line IS NULL OR trim(line) = '' OR starts_with(ltrim(line), '#') THEN {SKIPPED} "
+            f"WHEN starts_with(t.p, '{_ATTRIBUTE}') THEN {SKIPPED} "
             f"WHEN t.p = '' OR {head} = '' OR {tail} = '' THEN {BAD} "
             f"WHEN t.l <> '' AND t.p IN ({labels}) THEN {LABEL} ELSE {TRIPLE} END AS role, "
             f"t.lang IN ('', 'en') AS plain FROM ({statements})"
@@ -297,21 +301,81 @@ def graphml_elements(path: Path) -> Iterator[tuple[str, dict[str, str], dict[str
         raise DataError(f"{path} is XML, but not GraphML: it has no element graphml.")
 
 
+@dataclass(frozen=True)
+class RDF(Dump):
+    """RDF as Turtle, TriG, N-Quads, RDF/XML or JSON-LD, which pyoxigraph reads (extra `rdf`); see NTriples.
+
+    `named_graph`: the IRI of the graph to read, "" for the default graph; by default the statements of all graphs. One
+    that is in two graphs is two edges.
+    """
+
+    named_graph: str | None = None
+
+    def rows(self, rejects: int = 0) -> str:
+        """Raise DataError: only the N-Triples of `to_ntriples` have a query."""
+        raise DataError(f"{self.path}: RDF of this format is converted before it is read.")
+
+    def to_ntriples(self, folder: Path) -> NTriples:
+        """Write the statements into a folder as N-Triples, and return the file.
+
+        Statements about statements stay in it as rows that count as malformed. Raises DataError with the line for a
+        file that cannot be parsed, and for a graph that has no statement.
+        """
+        pyoxigraph = _pyoxigraph(self.path)
+        form = getattr(pyoxigraph.RdfFormat, _RDF_FORMATS[suffix_of(self.path)])
+        wanted = {None: None, "": pyoxigraph.DefaultGraph()}.get(self.named_graph, self.named_graph)
+        to, graphs = NTriples(folder / "statements.nt"), dict[str, int]()
+        try:
+            with open_bytes(self.path) as source, to.path.open("w", encoding="utf-8") as file:
+                for quad in pyoxigraph.parse(source, form, base_iri=f"file:///{quote(self.path.name)}"):
+                    graph = quad.graph_name
+                    if wanted is None or graph == wanted or getattr(graph, "value", None) == wanted:
+                        file.write(f"{quad.triple} .\n")
+                    else:
+                        graphs[str(graph)] = graphs.get(str(graph), 0) + 1
+        except (SyntaxError, ValueError, OSError) as error:  # ValueError: a byte that is not UTF-8
+            raise DataError(f"{self.path} is not {form.name} that can be read to its end: {error}.") from error
+        if wanted is not None and not to.path.stat().st_size:
+            known = ", ".join(sorted(graphs)[:10]) or "none"
+            raise DataError(f"{self.path} has no statement in the graph {self.named_graph!r}; its graphs are {known}.")
+        return to
+
+
+def _pyoxigraph(path: Path) -> Any:
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise DataError(
+            f"{path} needs pyoxigraph: pip install 'graphwright[rdf]'. Without it, RDF is read as N-Triples (.nt)."
+        ) from error
+    return pyoxigraph
+
+
+_DUMP = " A dump of Neo4j can only be read by Neo4j: load it there, and export it as JSON with APOC."
+_RDF_FORMATS = {
+    ".ttl": "TURTLE", ".turtle": "TURTLE", ".trig": "TRIG", ".nq": "N_QUADS", ".nquads": "N_QUADS", ".rdf": "RDF_XML",
+    ".owl": "RDF_XML", ".jsonld": "JSON_LD",
+}  # fmt: skip
 _FORMATS: dict[str, type[Dump]] = {
     ".tsv": Delimited, ".txt": Delimited, ".tab": Delimited, ".edgelist": Delimited, ".csv": Quoted, ".nt": NTriples,
-    ".ntriples": NTriples, ".parquet": Parquet, ".pq": Parquet, ".graphml": GraphML,
+    ".ntriples": NTriples, ".parquet": Parquet, ".pq": Parquet, ".graphml": GraphML, **dict.fromkeys(_RDF_FORMATS, RDF),
 }  # fmt: skip
 
 
 def dump_of(
-    path: Path | str, *, columns: Sequence[str] | None = None, mark: str | None = None, header: bool | None = None
+    path: Path | str,
+    *,
+    columns: Sequence[str] | None = None,
+    mark: str | None = None,
+    header: bool | None = None,
+    named_graph: str | None = None,
 ) -> Dump:
     """Return the file of triples at a path; its suffix determines the format (`.gz` may follow).
 
     `columns` are head, relation and tail, or head and tail, by their names in the header or their numbers from 1; by
     default the first three of TSV and CSV, unless a header names them. `mark` is the delimiter: by default a tab in
     TSV and a comma in CSV, or another one that the first line has. `header`: whether the first line names the
-    columns; detected by default from such names (head, subject, source, …).
+    columns; detected by default from such names (head, subject, source, …). `named_graph`: of RDF, see RDF.
 
     Raises DataError for a file that is missing, has an unknown format, or lacks one of `columns`.
     """
@@ -324,13 +388,18 @@ def dump_of(
     if kind is None:
         raise DataError(
             f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, and .gz of text."
+            f"{_DUMP if suffix_of(path) == '.dump' else ''}"
         )
     if columns is not None and len(columns) not in (2, 3):
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
     unusable: dict[str, object] = {} if issubclass(kind, Delimited) else {"mark": mark, "header": header}
-    unusable |= {"columns": columns} if kind in (NTriples, GraphML) else {}
+    unusable |= {"columns": columns} if kind in (NTriples, GraphML, RDF) else {}
     if given := [name for name, value in unusable.items() if value is not None]:
         raise OptionError(f"{path} is {kind.__name__}: leave out {' and '.join(given)}, which are for tables as text.")
+    if kind is RDF:
+        return RDF(path, named_graph)
+    if named_graph is not None:
+        raise OptionError(f"{path} is {kind.__name__}, which has no named graphs; leave out named_graph.")
     if kind is Parquet:
         return Parquet(path, _parquet_columns(path, columns))
     first = "" if kind is GraphML else _first_line(path)

@@ -1,6 +1,6 @@
-"""Export a graph, or the evidence retrieved from it, as GraphML or node-link JSON.
+"""Export a graph, or the evidence retrieved from it, to a file.
 
-Both formats hold the same. Ids of nodes and edges are those of the snapshot.
+GraphML and node-link JSON hold the same. Ids of nodes and edges are those of the snapshot.
 
 | of | attributes |
 |---|---|
@@ -14,27 +14,43 @@ string. Characters that a format cannot hold become U+FFFD: control characters i
 networkx reads them back, parallel edges kept:
 `read_graphml(path, node_type=int, edge_key_type=int, force_multigraph=True)`, and
 `node_link_graph(json.load(file), edges="edges")`.
+
+| format | holds |
+|---|---|
+| `csv` | head, relation, tail and text of each edge; names only, so nodes of one name become one |
+| `jsonl` | nodes and relationships as JSON lines, as APOC of Neo4j writes and reads them |
+| `nt`, `ttl` | RDF: each node an IRI with its name as label, each edge a statement; a statement is made once |
+| `jsonld` | the same as JSON-LD |
 """
 
 from __future__ import annotations
 
+import csv
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
-
-import numpy as np
+from urllib.parse import quote
 
 from graphwright.errors import OptionError
 from graphwright.files import whole
 from graphwright.graph.evidence import Evidence
-from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.export_part import Attributes, Part
+from graphwright.graph.graph import Graph
 
-__all__ = ["FORMATS", "Exported", "export", "format_of", "write_graphml", "write_json"]
-
-Attributes = dict[str, Any]
+__all__ = [
+    "FORMATS",
+    "Exported",
+    "export",
+    "format_of",
+    "write_csv",
+    "write_graphml",
+    "write_json",
+    "write_jsonld",
+    "write_neo4j",
+    "write_ntriples",
+]
 
 _NODE = {"name": "string", "kind": "string", "text": "string"}
 _CHUNK = {"document": "string", "title": "string", "start": "long", "end": "long"}
@@ -42,6 +58,9 @@ _EDGE = {"relation": "string", "text": "string", "chunks": "string"}
 _RANKED = {"rank": "long", "score": "double"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NODE_IRI, _RELATION_IRI, _ATTRIBUTE_IRI = (f"urn:graphwright:{kind}:" for kind in ("node", "relation", "attribute"))
+_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+_QUOTED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r"})
 # An XML reader turns a bare carriage return into a line feed.
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 
@@ -56,9 +75,10 @@ class Exported(NamedTuple):
 def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Evidence | None = None) -> Exported:
     """Write a graph to a file. The file is replaced atomically: after an error it is unchanged.
 
-    `form`: graphml or json (default: by the file's extension). `evidence`: write only the nodes and edges of its items,
-    and the ends of those edges. Where no item holds an edge, the entities that its passages mention, and the edges of
-    `graph` between all of these, are written too, without rank and score. Memory does not grow with the graph.
+    `form`: graphml, json, jsonl, csv, nt, ttl or jsonld (default: by the file's extension). `evidence`: write only the
+    nodes and edges of its items, and the ends of those edges. Where no item holds an edge, the entities that its
+    passages mention, and the edges of `graph` between all of these, are written too, without rank and score. Memory
+    does not grow with the graph in GraphML, JSON and CSV.
     Raises OptionError for an unknown format, DataError if the file cannot be written.
 
     >>> import tempfile; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
@@ -98,7 +118,7 @@ def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) 
     </graphml>
     Exported(nodes=2, edges=1)
     """
-    part = _Part(graph, evidence)
+    part = Part(graph, evidence)
     ranked = {} if evidence is None else _RANKED
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
     for of, attributes in (("node", {**_NODE, **_CHUNK, **ranked}), ("edge", {**_EDGE, **ranked})):
@@ -110,7 +130,7 @@ def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) 
     for edge, head, tail, attributes in part.described_edges():
         file.write(f'<edge id="{edge}" source="{head}" target="{tail}">{_data("edge", attributes)}</edge>\n')
     file.write("</graph>\n</graphml>\n")
-    return part.size
+    return Exported(*part.size)
 
 
 def write_json(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
@@ -126,96 +146,134 @@ def write_json(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> 
     ]}
     Exported(nodes=2, edges=1)
     """
-    part = _Part(graph, evidence)
+    part = Part(graph, evidence)
     file.write('{"directed": true, "multigraph": true, "graph": {}, "nodes": [')
     _write_lines(file, ({"id": node, **attributes} for node, attributes in part.described_nodes()))
     file.write('], "edges": [')
     edges = part.described_edges()
     _write_lines(file, ({"source": head, "target": tail, "key": edge, **more} for edge, head, tail, more in edges))
     file.write("]}\n")
-    return part.size
+    return Exported(*part.size)
+
+
+def write_csv(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
+    """Write the edges as a table with a header; `import` reads it back.
+
+    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz, Leoben")])
+    >>> write_csv(graph, sys.stdout)
+    head,relation,tail,text
+    Mur,flows through,"Graz, Leoben",
+    Exported(nodes=2, edges=1)
+    """
+    part = Part(graph, evidence)
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(("head", "relation", "tail", "text"))
+    for _, head, tail, attributes in part.described_edges():
+        row = graph.names[head], attributes["relation"], graph.names[tail], attributes.get("text", "")
+        rows.writerow([_storable(value) for value in row])
+    return Exported(*part.size)
+
+
+def write_neo4j(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
+    """Write JSON lines that `CALL apoc.import.json` of Neo4j reads; labels are kinds, types are relations.
+
+    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
+    >>> write_neo4j(graph, sys.stdout)
+    {"type": "node", "id": "0", "labels": ["Entity"], "properties": {"name": "Mur"}}
+    {"type": "node", "id": "1", "labels": ["Entity"], "properties": {"name": "Graz"}}
+    {"type": "relationship", "id": "0", "label": "flows through", "start": {"id": "0", "labels": ["Entity"]}, ...}
+    Exported(nodes=2, edges=1)
+    """
+    part = Part(graph, evidence)
+    labels: dict[int, list[str]] = {}
+    for node, attributes in part.described_nodes():
+        labels[node] = [attributes.pop("kind").capitalize()]
+        _write_line(file, {"type": "node", "id": str(node), "labels": labels[node], "properties": attributes})
+    for edge, head, tail, attributes in part.described_edges():
+        row: Attributes = {"type": "relationship", "id": str(edge), "label": attributes.pop("relation")}
+        ends = zip(("start", "end"), (head, tail), strict=True)
+        row |= {end: {"id": str(node), "labels": labels[node]} for end, node in ends}
+        _write_line(file, row | ({"properties": attributes} if attributes else {}))
+    return Exported(*part.size)
+
+
+def write_ntriples(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
+    """Write RDF as N-Triples, which is Turtle too: names as labels, edges as statements, other attributes of nodes.
+
+    RDF states a triple once: parallel edges of one relation become one, and texts of edges are left out.
+
+    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
+    >>> write_ntriples(graph, sys.stdout)
+    <urn:graphwright:node:0> <http://www.w3.org/2000/01/rdf-schema#label> "Mur" .
+    ...
+    <urn:graphwright:node:0> <urn:graphwright:relation:flows%20through> <urn:graphwright:node:1> .
+    Exported(nodes=2, edges=1)
+    """
+    part, relations = Part(graph, evidence), dict[str, str]()
+    for node, attributes in part.described_nodes():
+        subject = f"<{_NODE_IRI}{node}>"
+        file.write(f"{subject} <{_LABEL}> {_literal(attributes.pop('name'))} .\n")
+        for name, value in attributes.items():
+            file.write(f"{subject} <{_ATTRIBUTE_IRI}{name}> {_literal(value)} .\n")
+    edges, statements = 0, set[tuple[int, str, int]]()
+    for _, head, tail, attributes in part.described_edges():
+        relation = attributes["relation"]
+        if relation not in relations:
+            relations[relation] = f"<{_RELATION_IRI}{_iri_part(relation)}>"
+            file.write(f"{relations[relation]} <{_LABEL}> {_literal(relation)} .\n")
+        if (head, relation, tail) not in statements:
+            statements.add((head, relation, tail))
+            file.write(f"<{_NODE_IRI}{head}> {relations[relation]} <{_NODE_IRI}{tail}> .\n")
+            edges += 1
+    return Exported(len(part.nodes), edges)
+
+
+def write_jsonld(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
+    """Write the statements of `write_ntriples` as JSON-LD, one line for each node.
+
+    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
+    >>> write_jsonld(graph, sys.stdout)
+    {"@context": {"name": "http://www.w3.org/2000/01/rdf-schema#label"}, "@graph": [
+    {"@id": "urn:graphwright:relation:flows%20through", "name": "flows through"},
+    {"@id": "urn:graphwright:node:0", "name": "Mur", "urn:graphwright:attribute:kind": "entity",
+     "urn:graphwright:relation:flows%20through": [{"@id": "urn:graphwright:node:1"}]},
+    {"@id": "urn:graphwright:node:1", "name": "Graz", "urn:graphwright:attribute:kind": "entity"}
+    ]}
+    Exported(nodes=2, edges=1)
+    """
+    part = Part(graph, evidence)
+    links: dict[int, dict[str, dict[int, None]]] = {}
+    relations: dict[str, str] = {}
+    for _, head, tail, attributes in part.described_edges():
+        iri = f"{_RELATION_IRI}{_iri_part(attributes['relation'])}"
+        relations[iri] = attributes["relation"]
+        links.setdefault(head, {}).setdefault(iri, {})[tail] = None
+
+    def objects() -> Iterator[Attributes]:
+        for iri, name in relations.items():
+            yield {"@id": iri, "name": name}
+        for node, attributes in part.described_nodes():
+            row: Attributes = {"@id": f"{_NODE_IRI}{node}", "name": attributes.pop("name")}
+            row |= {f"{_ATTRIBUTE_IRI}{name}": value for name, value in attributes.items()}
+            for iri, tails in links.get(node, {}).items():
+                row[iri] = [{"@id": f"{_NODE_IRI}{tail}"} for tail in tails]
+            yield row
+
+    file.write(f'{{"@context": {{"name": "{_LABEL}"}}, "@graph": [')
+    _write_lines(file, objects())
+    file.write("]}\n")
+    return Exported(len(part.nodes), sum(len(tails) for of_node in links.values() for tails in of_node.values()))
 
 
 FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
     "graphml": write_graphml,
     "json": write_json,
+    "jsonl": write_neo4j,
+    "csv": write_csv,
+    "nt": write_ntriples,
+    "ttl": write_ntriples,
+    "jsonld": write_jsonld,
 }
-
-
-class _Part:
-    """The nodes and edges to write, with the rank and score of those in the evidence."""
-
-    def __init__(self, graph: Graph, evidence: Evidence | None) -> None:
-        self.graph = graph
-        self.nodes, self.edges = graph.nodes, graph.edges
-        self.node_ranks: dict[int, Attributes] = {}
-        self.edge_ranks: dict[int, Attributes] = {}
-        if evidence is not None:
-            _check(graph, evidence)
-            self._mark(evidence)
-            self.nodes, self.edges = (np.array(sorted(ids), np.int64) for ids in (self.node_ranks, self.edge_ranks))
-            if not len(self.edges):
-                self._connect()
-
-    @property
-    def size(self) -> Exported:
-        return Exported(len(self.nodes), len(self.edges))
-
-    def _connect(self) -> None:
-        """Add the edges between nodes, and the entities that passages mention, where evidence has no edges."""
-        columns = self.graph.columns
-        chunks = self.nodes[columns.kinds[self.nodes] == Kind.CHUNK]
-        mentioned = columns.tails[columns.out.rows(chunks)]
-        near = self.graph.part(np.concatenate((self.nodes, mentioned)))
-        self.nodes, self.edges = np.union1d(self.nodes, near.nodes), near.edges
-
-    def _mark(self, evidence: Evidence) -> None:
-        for at, (nodes, edges) in enumerate(evidence):
-            score = -math.inf if evidence.scores is None else float(evidence.scores[at])
-            joined = np.concatenate((nodes, self.graph.ends(edges)))
-            for ids, ranks in ((joined, self.node_ranks), (edges, self.edge_ranks)):
-                for i in ids.tolist():
-                    mark = ranks.setdefault(i, {"rank": at + 1})
-                    # Readers disagree on how infinity is written.
-                    if math.isfinite(score) and score > mark.get("score", -math.inf):
-                        mark["score"] = score
-
-    def described_nodes(self) -> Iterator[tuple[int, Attributes]]:
-        columns = self.graph.columns
-        for node in map(int, self.nodes):
-            name = columns.names[node]
-            attributes: Attributes = {"name": name, "kind": Kind(columns.kinds[node]).name.lower()}
-            if columns.texts is not None and (text := columns.texts[node]) != name:
-                attributes["text"] = text
-            passage = None if columns.passages is None else columns.passages.of(node)
-            if passage is not None:
-                attributes["document"] = passage.document
-                if passage.title:
-                    attributes["title"] = passage.title
-                attributes["start"], attributes["end"] = passage.start, passage.end
-            yield node, attributes | self.node_ranks.get(node, {})
-
-    def described_edges(self) -> Iterator[tuple[int, int, int, Attributes]]:
-        columns = self.graph.columns
-        for edge in map(int, self.edges):
-            attributes: Attributes = {"relation": columns.relations[int(columns.relation[edge])]}
-            if columns.edge_text is not None and columns.edge_text[edge] >= 0:
-                attributes["text"] = self.graph.edge_text(edge)
-            chunks = () if columns.edge_chunks is None else columns.edge_chunks.row(edge)
-            if len(chunks):
-                attributes["chunks"] = columns.names.take(chunks)
-            attributes |= self.edge_ranks.get(edge, {})
-            yield edge, int(columns.heads[edge]), int(columns.tails[edge]), attributes
-
-
-def _check(graph: Graph, evidence: Evidence) -> None:
-    sizes = {"node": (evidence.nodes, len(graph.columns.names)), "edge": (evidence.edges, len(graph.columns.heads))}
-    for kind, (ids, count) in sizes.items():
-        if len(ids) and ids.max() >= count:
-            raise OptionError(
-                f"The evidence holds {kind} {ids.max()}, but the graph has {count} {kind}s. "
-                f"Export it with the graph that it was retrieved from."
-            )
 
 
 def _data(of: str, attributes: Attributes) -> str:
@@ -226,6 +284,23 @@ def _xml(value: Any) -> str:
     if isinstance(value, list):
         value = json.dumps(value, ensure_ascii=False)
     return _NOT_XML.sub("\ufffd", str(value)).translate(_ESCAPED)
+
+
+def _storable(text: str) -> str:
+    return _SURROGATE.sub("\ufffd", text).replace("\0", "\ufffd")
+
+
+def _literal(value: Any) -> str:
+    """Return a value as a literal of N-Triples."""
+    return f'"{_storable(str(value)).translate(_QUOTED)}"'
+
+
+def _iri_part(name: str) -> str:
+    return quote(_storable(name), safe="")
+
+
+def _write_line(file: TextIO, row: Attributes) -> None:
+    file.write(_SURROGATE.sub("\ufffd", json.dumps(row, ensure_ascii=False)) + "\n")
 
 
 def _write_lines(file: TextIO, rows: Iterable[Attributes]) -> None:

@@ -307,6 +307,8 @@ class Graph:
     def passage(self, node: int) -> str:
         """Return the text of a node that is read and quoted: a passage's text; on a graph without passages its triples.
 
+        They follow the node's text, if that says more than its name; an edge's text takes the place of its triple.
+
         >>> Graph.from_triples([("Graz", "lies_on", "Mur"), ("Ida", "born_in", "Graz")]).passage(0)
         'Graz lies on Mur. Ida born in Graz.'
         """
@@ -314,9 +316,19 @@ class Graph:
             return self.text(node)
         c = self.columns
         edges = np.union1d(c.out.row(node)[:WRITTEN], c.into.row(node)[:WRITTEN])[:WRITTEN]
-        triples = (self.triple(edge) for edge in edges.tolist())
-        sentences = (f"{head} {relation.replace('_', ' ')} {tail}." for head, relation, tail in triples)
-        return " ".join(sentences) or self.text(node)
+        own = self.text(node)
+        parts = [] if own == self.names[node] else [own if own[-1:] in ".!?" else f"{own}."]
+        parts += [self._sentence(edge) for edge in edges.tolist()]
+        return " ".join(parts) or own
+
+    def _sentence(self, edge: int) -> str:
+        """Return the text of an edge, else its triple, as a sentence."""
+        c = self.columns
+        if c.edge_text is not None and c.edge_text[edge] >= 0:
+            text = self.edge_text(edge)
+            return text if text[-1:] in ".!?" else f"{text}."
+        head, relation, tail = self.triple(edge)
+        return f"{head} {relation.replace('_', ' ')} {tail}."
 
     def triple(self, edge: int) -> tuple[str, str, str]:
         """Return the names of an edge: head, relation, tail."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphwright.data.decoding import mixes_line_ends
 from graphwright.data.duckdb_session import duckdb_session
-from graphwright.data.knowledge_graphs import BAD, LABEL, TRIPLE, Dump, GraphML, NTriples, iri_name, unescaped
+from graphwright.data.knowledge_graphs import BAD, LABEL, RDF, TRIPLE, Dump, GraphML, NTriples, iri_name, unescaped
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
@@ -125,16 +125,19 @@ class _Reader:
         self.malformed = 0
         self.examples: list[str] = []
         self.seconds: dict[str, float] = {}
-        self.by_iri = any(isinstance(file, NTriples) for file in files)
+        self.by_iri = any(isinstance(file, NTriples | RDF) for file in files)
         self.files, self.names = list(files), list(names)
         for number, file in enumerate(files):
             if isinstance(file, GraphML):
                 (part := folder / f"graphml-{number}").mkdir()
                 self.files[number], names_of_nodes = file.to_csv(part)
                 self.names.append(names_of_nodes)
+            elif isinstance(file, RDF):
+                (part := folder / f"rdf-{number}").mkdir()
+                self.files[number] = file.to_ntriples(part)
         # The tables are read twice and then deleted: compressing them is not worth the work.
         db.execute("SET force_compression = 'uncompressed'")
-        if any(isinstance(file, NTriples) for file in (*files, *names)):
+        if any(isinstance(file, NTriples) for file in (*self.files, *self.names)):
             db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
 
     def read(self, salt: int) -> ImportedGraph | None:

@@ -1,0 +1,59 @@
+"""igraph: graphs in and out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphwright.adapters.results import missing_extra
+from graphwright.data.property_graphs import edge_of, node_of
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.export_part import Part
+from graphwright.graph.graph import Graph
+from graphwright.index.assembly import graph_of
+
+try:
+    import igraph
+except ImportError as error:
+    raise missing_extra("communities", error) from error
+
+__all__ = ["from_igraph", "to_igraph"]
+
+
+def from_igraph(graph: Any) -> Graph:
+    """Return the graph of an igraph graph. Vertices are named, and edges labelled, as in `from_networkx`.
+
+    >>> rivers = igraph.Graph([(0, 1)], directed=True, vertex_attrs={"name": ["Mur", "Drava"]})
+    >>> from_igraph(rivers).triple(0)
+    ('Mur', 'linked to', 'Drava')
+    """
+    if not isinstance(graph, igraph.Graph):
+        raise OptionError(f"{type(graph).__name__} is no igraph graph; give an igraph.Graph.")
+    return graph_of(
+        [node_of(vertex.index, vertex.attributes()) for vertex in graph.vs],
+        [edge_of(edge.source, edge.target, edge.attributes()) for edge in graph.es],
+    )
+
+
+def to_igraph(graph: Graph, evidence: Evidence | None = None) -> Any:
+    """Return a directed igraph graph; an attribute that a vertex or edge lacks is None.
+
+    Attributes are those of `graphwright.graph.export`, with the ids of nodes and edges as `id`. `evidence`: only its
+    part of the graph, with rank and score.
+
+    >>> to_igraph(Graph.from_triples([("Mur", "flows into", "Drava")])).es["relation"]
+    ['flows into']
+    """
+    part = Part(graph, evidence)
+    nodes = [{"id": node, **attributes} for node, attributes in part.described_nodes()]
+    position = {row["id"]: at for at, row in enumerate(nodes)}
+    ends, edges = list[tuple[int, int]](), list[dict[str, Any]]()
+    for edge, head, tail, attributes in part.described_edges():
+        ends.append((position[head], position[tail]))
+        edges.append({"id": edge, **attributes})
+    return igraph.Graph(len(nodes), ends, directed=True, vertex_attrs=_columns(nodes), edge_attrs=_columns(edges))
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}

@@ -1,0 +1,63 @@
+"""NetworkX: graphs in and out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphwright.adapters.results import missing_extra
+from graphwright.data.property_graphs import edge_of, node_of
+from graphwright.errors import OptionError
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.export_part import Part
+from graphwright.graph.graph import Graph
+from graphwright.index.assembly import graph_of
+
+try:
+    import networkx as nx
+except ImportError as error:
+    raise missing_extra("networkx", error) from error
+
+__all__ = ["from_networkx", "to_networkx"]
+
+
+def from_networkx(graph: Any) -> Graph:
+    """Return the graph of a networkx graph, of any of its four classes.
+
+    A node is named by its attribute `name`, `title`, `label` or `entity_id`, else by itself; two nodes must not be the
+    same as text, as 1 and "1" are. An edge's relation is its attribute `relation`, `predicate`, `label`, `type` or
+    `name`, else a key that is a text, else "linked to". Texts: see graphwright.data.property_graphs. An undirected edge
+    has the direction in which networkx lists it. Raises DataError for two nodes that are the same as text.
+
+    >>> rivers = nx.DiGraph(); rivers.add_edge("Mur", "Drava", relation="flows into")
+    >>> from_networkx(rivers).triple(0)
+    ('Mur', 'flows into', 'Drava')
+    """
+    if not isinstance(graph, nx.Graph):
+        raise OptionError(f"{type(graph).__name__} is no networkx graph; give a Graph, DiGraph or MultiDiGraph.")
+    edges = (
+        graph.edges(keys=True, data=True) if graph.is_multigraph() else ((a, b, 0, d) for a, b, d in graph.edges.data())
+    )
+    return graph_of(
+        [node_of(key, data) for key, data in graph.nodes.data()],
+        [_edge(head, tail, key, data) for head, tail, key, data in edges],
+    )
+
+
+def _edge(head: object, tail: object, key: object, data: dict[str, Any]) -> Any:
+    edge = edge_of(head, tail, data)
+    unnamed = edge == edge_of(head, tail, {})
+    return edge_of(head, tail, data, key) if unnamed and isinstance(key, str) else edge
+
+
+def to_networkx(graph: Graph, evidence: Evidence | None = None) -> Any:
+    """Return a networkx MultiDiGraph: nodes by id, edges with their id as key.
+
+    Attributes are those of `graphwright.graph.export`. `evidence`: only its part of the graph, with rank and score.
+
+    >>> to_networkx(Graph.from_triples([("Mur", "flows into", "Drava")])).edges[0, 1, 0]
+    {'relation': 'flows into'}
+    """
+    part, result = Part(graph, evidence), nx.MultiDiGraph()
+    result.add_nodes_from(part.described_nodes())
+    result.add_edges_from((head, tail, edge, data) for edge, head, tail, data in part.described_edges())
+    return result

@@ -1,0 +1,78 @@
+"""PyTorch Geometric: graphs in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphwright.adapters.results import missing_extra
+from graphwright.data.knowledge_graphs import NO_RELATION
+from graphwright.data.property_graphs import Edge, Node
+from graphwright.errors import DataError
+from graphwright.graph.graph import Graph
+from graphwright.index.assembly import graph_of
+from graphwright.index.vector_index import VectorIndex
+
+try:
+    import torch
+    from torch_geometric.data import Data
+except ImportError as error:
+    raise missing_extra("pyg", error) from error
+
+__all__ = ["from_pyg", "to_pyg"]
+
+
+def from_pyg(data: Any, names: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> Graph:
+    """Return the graph of a `Data` with `edge_index` and perhaps `edge_type`.
+
+    `names`: of the nodes, by default `data.names`, else their numbers. `relations`: of the edge types, by default
+    `data.relations`, else "relation 0" and so on; without edge types "linked to". Raises DataError where `edge_index`
+    is missing, or names another number of nodes or relations than there are.
+    """
+    index = getattr(data, "edge_index", None)
+    if index is None:
+        raise DataError(f"{data!r} has no edge_index; give a torch_geometric Data with one.")
+    count = int(data.num_nodes)
+    names = [str(name) for name in (names or getattr(data, "names", None) or range(count))]
+    heads, tails = index.cpu().tolist()
+    if len(names) != count or min((*heads, *tails), default=0) < 0 or max((*heads, *tails), default=-1) >= count:
+        raise DataError(f"{data!r} has {count} nodes, {len(names)} names, and edges up to {max((*heads, *tails))}.")
+    kinds = getattr(data, "edge_type", None)
+    types = [-1] * len(heads) if kinds is None else kinds.cpu().tolist()
+    known = (
+        relations or getattr(data, "relations", None) or [f"relation {n}" for n in range(max(types, default=-1) + 1)]
+    )
+    if len(types) != len(heads) or max(types, default=-1) >= len(known):
+        raise DataError(f"{data!r}: {len(types)} edge types up to {max(types)}, and {len(known)} relations.")
+    return graph_of(
+        [Node(str(at), name) for at, name in enumerate(names)],
+        [
+            Edge(str(head), str(known[kind]) if kind >= 0 else NO_RELATION, str(tail))
+            for head, tail, kind in zip(heads, tails, types, strict=True)
+        ],
+    )
+
+
+def to_pyg(graph: Graph, vectors: VectorIndex | None = None) -> Any:
+    """Return a `Data` of a graph or a part of it: `edge_index`, `edge_type`, `names`, `relations`, `kind`, `node_id`.
+
+    Nodes are numbered from 0; `node_id` are their ids. `vectors`: those of nodes become `x`, zero for a node without.
+    """
+    columns, edges, nodes = graph.columns, graph.edges, graph.nodes
+    ends = np.stack([np.searchsorted(nodes, column[edges]) for column in (columns.heads, columns.tails)])
+    data = Data(
+        edge_index=torch.from_numpy(ends.astype(np.int64)),
+        edge_type=torch.from_numpy(np.asarray(columns.relation[edges], np.int64)),
+        num_nodes=len(nodes),
+        node_id=torch.from_numpy(np.array(nodes, np.int64)),
+        kind=torch.from_numpy(np.array(columns.kinds[nodes], np.int64)),
+    )
+    data.names, data.relations = columns.names.take(nodes), list(columns.relations)
+    if vectors is not None:
+        known, rows = vectors.rows_of(nodes)
+        x = np.zeros((len(nodes), vectors.dimension), np.float32)
+        x[np.searchsorted(nodes, known)] = vectors.vectors[rows]
+        data.x = torch.from_numpy(x)
+    return data

@@ -1,0 +1,111 @@
+"""Tables of pandas, polars and Arrow: graphs in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from graphwright.adapters.results import missing_extra
+from graphwright.data.property_graphs import Node, edge_of, node_of
+from graphwright.errors import DataError, OptionError
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.export_part import Part
+from graphwright.graph.graph import Graph
+from graphwright.index.assembly import graph_of
+
+__all__ = ["from_tables", "to_tables"]
+
+_ENDS = (("head", "source", "subject", "src", "from"), ("tail", "target", "object", "dst", "to"))
+_LIBRARIES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+_NUMBERS = ("id", "head_id", "tail_id", "start", "end", "rank", "score")
+
+
+def from_tables(edges: Any, nodes: Any = None, *, columns: Sequence[str] | None = None) -> Graph:
+    """Return the graph of a table of edges, and perhaps one of nodes: of pandas, polars or Arrow, or a dict of lists.
+
+    `columns`: those of head, relation and tail, or head and tail, in the table of edges; by default head (source,
+    subject), relation (predicate, label, type) and tail (target, object). With a table of nodes the ends are ids in its
+    column `id`, else names. Further columns: see graphwright.data.property_graphs. Raises DataError for a column that
+    is missing, and for a row without head or tail.
+
+    >>> from_tables({"source": ["Mur"], "relation": ["flows into"], "target": ["Drava"]}).triple(0)
+    ('Mur', 'flows into', 'Drava')
+    """
+    rows = _rows(edges, "edges")
+    head, relation, tail = _places(list(rows[0]) if rows else [], columns)
+    read = []
+    for number, row in enumerate(rows):
+        if row[head] is None or row[tail] is None:
+            raise DataError(f"row {number} of edges has no {head if row[head] is None else tail}: {str(row)[:80]}.")
+        label = "" if relation is None or row[relation] is None else str(row[relation])
+        read.append(edge_of(row[head], row[tail], row, label))
+    if nodes is None:
+        names = dict.fromkeys(end for edge in read for end in (edge.head, edge.tail))
+        return graph_of([Node(name, name) for name in names], read)
+    given = _rows(nodes, "nodes")
+    if given and "id" not in given[0]:
+        raise DataError(f"the table of nodes has no column 'id'; it has {', '.join(map(repr, given[0]))}.")
+    return graph_of([node_of(row["id"], row) for row in given], read)
+
+
+def _places(names: list[str], columns: Sequence[str] | None) -> tuple[str, str | None, str]:
+    if columns is None:
+        ends = [next((name for name in known if name in names), known[0]) for known in _ENDS]
+        columns = [ends[0], *(["relation"] if "relation" in names else []), ends[1]]
+    if len(columns) not in (2, 3):
+        raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
+    if names and (missing := [name for name in columns if name not in names]):
+        raise DataError(f"the table of edges has no column {missing[0]!r}; it has {', '.join(map(repr, names))}.")
+    return columns[0], columns[1] if len(columns) == 3 else None, columns[-1]
+
+
+def _rows(table: Any, kind: str) -> list[dict[str, Any]]:
+    """Return the rows of a table; a missing value is None."""
+    if isinstance(table, Mapping):
+        values = {str(name): list(column) for name, column in table.items()}
+    elif hasattr(table, "columns"):
+        names = getattr(table, "column_names", None) or list(table.columns)
+        values = {str(name): _listed(table[name]) for name in names}
+    else:
+        raise OptionError(f"{type(table).__name__} is no table of {kind}; give one of pandas, polars or pyarrow.")
+    columns = ([None if value != value else value for value in column] for column in values.values())  # NaN
+    return [dict(zip(values, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _listed(column: Any) -> list[Any]:
+    listed: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    return [None if type(value).__name__ in ("NAType", "NaTType") else value for value in listed]
+
+
+def to_tables(graph: Graph, library: str = "pandas", evidence: Evidence | None = None) -> tuple[Any, Any]:
+    """Return the tables of nodes and of edges, of pandas, polars or pyarrow.
+
+    Nodes have `id`, `name`, `kind` and perhaps further attributes of `graphwright.graph.export`; edges `id`, `head`,
+    `relation`, `tail`, which are ids of nodes, and perhaps `text`. `evidence`: only its part of the graph. Raises
+    OptionError for another library.
+
+    >>> nodes, edges = to_tables(Graph.from_triples([("Mur", "flows into", "Drava")]), "pyarrow")
+    ... # doctest: +SKIP
+    """
+    if library not in _LIBRARIES:
+        raise OptionError(f"library={library!r}: choose from {', '.join(_LIBRARIES)}.")
+    try:
+        table = getattr(import_module(library), _LIBRARIES[library])
+    except ImportError as error:
+        raise missing_extra("tables", error) from error
+    part = Part(graph, evidence)
+    nodes = [{"id": node, **attributes} for node, attributes in part.described_nodes()]
+    edges = [
+        {"id": edge, "head": head, "relation": attributes.pop("relation"), "tail": tail, **attributes}
+        for edge, head, tail, attributes in part.described_edges()
+    ]
+    return (
+        table(_columns(nodes, ("id", "name", "kind"))),
+        table(_columns(edges, ("id", "head", "relation", "tail"))),
+    )
+
+
+def _columns(rows: list[dict[str, Any]], always: Sequence[str]) -> dict[str, list[Any]]:
+    names = dict.fromkeys((*always, *(name for row in rows for name in row)))
+    return {name: [row.get(name) for row in rows] for name in names}

@@ -1,0 +1,55 @@
+"""Tables of pandas, polars and Arrow, in and out."""
+
+import math
+
+import pytest
+from hypothesis import given
+from tests.adapters.graphs import RIVERS, TRIPLES, content
+
+from graphwright import Graph
+from graphwright.adapters.tables import from_tables, to_tables
+from graphwright.errors import DataError, OptionError
+
+LIBRARIES = ["pandas", "polars", "pyarrow"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_texts_parallel_edges_and_nodes_of_one_name_come_back(library):
+    pytest.importorskip(library)
+    nodes, edges = to_tables(RIVERS, library)
+    assert content(from_tables(edges, nodes)) == content(RIVERS)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@given(triples=TRIPLES)
+def test_any_graph_comes_back(library, triples):
+    pytest.importorskip(library)
+    graph = Graph.from_triples(triples)
+    nodes, edges = to_tables(graph, library)
+    assert content(from_tables(edges, nodes)) == content(graph)
+
+
+def test_a_table_of_edges_alone_names_its_nodes():
+    graph = from_tables({"src": ["a", "b"], "p": ["r", None], "dst": ["b", 2**70]}, columns=["src", "p", "dst"])
+    assert [graph.triple(edge) for edge in (0, 1)] == [("a", "r", "b"), ("b", "linked to", str(2**70))]
+
+
+@pytest.mark.parametrize(
+    ("edges", "nodes", "message"),
+    [
+        ({"from": ["a"], "x": ["b"]}, None, "no column 'tail'; it has 'from', 'x'"),
+        ({"head": ["a", math.nan], "tail": ["b", "c"]}, None, "row 1 of edges has no head"),
+        ({"head": ["a"], "tail": ["b"]}, {"name": ["a"]}, "no column 'id'"),
+        ({"head": ["a"], "tail": ["b"]}, {"id": ["a"]}, "ends at 'b', which is no node"),
+    ],
+)
+def test_a_bad_table_is_named(edges, nodes, message):
+    with pytest.raises(DataError, match=message):
+        from_tables(edges, nodes)
+
+
+def test_another_library_is_refused():
+    with pytest.raises(OptionError, match="choose from pandas"):
+        to_tables(RIVERS, "excel")
+    with pytest.raises(OptionError, match="list is no table of edges"):
+        from_tables([("a", "r", "b")])
