@@ -15,8 +15,8 @@ from typing import Any, Self
 
 from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.data.other_indexes.read import read_other_index
-from graphwright.data.reading import ReadOptions
 from graphwright.data.property_graphs import is_property_graph, read_property_graph
+from graphwright.data.reading import ReadOptions
 from graphwright.errors import GraphwrightError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
