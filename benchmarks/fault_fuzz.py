@@ -18,6 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fuzz_values import VALUES, with_value
 from harness import Record
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def fuzz(target: Target, folder: Path, seconds: float, seed: int) -> tuple[int, 
     from hypothesis.database import DirectoryBasedExampleDatabase
 
     outcomes: Counter[str] = Counter()
-    pool = [*target.seeds, *(path.read_bytes() for path in sorted(folder.glob("*.input")))]
+    pool = [*target.inputs(), *(path.read_bytes() for path in sorted(folder.glob("*.input")))]
     end, tried, last = time.monotonic() + seconds, 0, b""
 
     def attempt(data: bytes) -> None:
@@ -102,7 +103,7 @@ def _save(folder: Path, data: bytes, suffix: str) -> Path:
 
 
 def edited(seeds: tuple[bytes, ...], parts: tuple[bytes, ...]) -> SearchStrategy[bytes]:
-    """Return a strategy of seeds with a few parts replaced, inserted, repeated or removed."""
+    """Return a strategy of seeds with another value in them, and of those with a few parts replaced or repeated."""
     from hypothesis import strategies as st
 
     piece = st.sampled_from(parts) | st.binary(max_size=4) if parts else st.binary(max_size=8)
@@ -114,7 +115,9 @@ def edited(seeds: tuple[bytes, ...], parts: tuple[bytes, ...]) -> SearchStrategy
             seed = seed[:at] + inserted * times + seed[at + removed :]
         return seed
 
-    return st.builds(apply, st.sampled_from(seeds), st.lists(edit, max_size=MAX_EDITS))
+    revalued = st.builds(with_value, st.sampled_from(seeds), st.floats(0, 1), st.sampled_from(VALUES), st.booleans())
+    byte_edits = st.builds(apply, st.sampled_from(seeds) | revalued, st.lists(edit, max_size=MAX_EDITS))
+    return revalued | byte_edits
 
 
 def by_atheris(name: str, folder: Path, seconds: float) -> list[str]:
@@ -135,7 +138,7 @@ def _atheris(name: str, folder: str, seconds: str) -> None:
     with atheris.instrument_imports(include=["graphwright"]):
         from fuzz_targets import TARGETS
     target = TARGETS[name]
-    for data in target.seeds:
+    for data in target.inputs():
         _save(Path(folder), data, "input")
 
     def check(data: bytes) -> None:

@@ -52,8 +52,8 @@ endstream endobj
 trailer<</Root 1 0 R>>
 %%EOF"""
 LABELS = b"""{"labels": 2, "graph": ""}
-{"id": "q", "question": "Where?", "entities": ["Graz"], "answers": ["Mur"], "paths": 1, "candidates": 1,
-"kept": [{"from": "Graz", "ways": ["lies on"], "pool": "q", "support": 1, "near": 0.5}]}
+{"id": "q", "question": "Where?", "entities": [0], "answers": [1], "paths": 1, "candidates": 1,
+"kept": [{"from": 0, "path": "Graz -> [lies on]", "ways": [1], "pool": "q", "support": 1.0, "near": 0.5}]}
 """.replace(b",\n", b",")
 GRAPHML_SEED = b"""<graphml><key id="d0" attr.name="name"/><graph><node id="a"><data key="d0">Graz</data></node>
 <edge source="a" target="b"/></graph></graphml>"""
@@ -68,6 +68,8 @@ JSON = (
     b"-1",
     b"9" * 5000,
     b"[" * 5000,
+    b"[" * 800 + b"]" * 800,
+    b"[" * 960 + b"]" * 960,
     b"[[[[",
     b'"\\ud800"',
     b"{}",

@@ -9,16 +9,15 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from unittest import mock
 
+import fuzz_data
+import fuzz_server
 from fuzz_seeds import (
     ASKED,
     CELLS,
@@ -44,6 +43,7 @@ from fuzz_seeds import (
     same,
     zipped,
 )
+from fuzz_target import KEY, Target, kind, scratch, write
 from pydantic import BaseModel
 
 from graphwright.cli.app import main
@@ -54,7 +54,7 @@ from graphwright.data.graph_questions import read_graph_questions, read_triples
 from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.questions import read_questions
 from graphwright.data.records import read_openie
-from graphwright.errors import GraphwrightError, ModelError
+from graphwright.errors import ModelError
 from graphwright.evaluate.experiment import read_plan
 from graphwright.graph.graph import Graph
 from graphwright.index.graph_import import import_graph
@@ -63,12 +63,10 @@ from graphwright.learn.labels import read_labels
 from graphwright.methods.expression import read_expression
 from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.llm import OpenAILLM, _Reply
-from graphwright.models.settings import read_settings
 from graphwright.models.structured import parse_reply
 
 __all__ = ["TARGETS", "Target"]
 
-KEY = "sk-proj-0123456789"
 DOCUMENTS = [
     {"id": "graz", "title": "Graz", "text": "Graz lies on the Mur in Styria. It was founded in 1128."},
     {"id": "mur", "title": "Mur", "text": "The Mur flows into the Drava at Legrad."},
@@ -77,78 +75,39 @@ TRIPLES = [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")]
 NOT_FUZZED = {"serve", "mcp", "keys", "demo", "doctor", "train", "evaluate"}  # they wait, or take long
 
 
-@dataclass(frozen=True)
-class Target:
-    """A function of bytes, valid inputs to begin with, and parts that inputs are made of."""
-
-    name: str
-    run: Callable[[bytes], str]
-    seeds: tuple[bytes, ...]
-    parts: tuple[bytes, ...] = ()
-
-    def check(self, data: bytes) -> str:
-        """Run on an input; return the kind of the outcome. Raises what is not an error of graphwright."""
-        try:
-            return self.run(data)
-        except GraphwrightError as error:
-            message = str(error)
-            assert message and KEY not in message
-            return f"{type(error).__name__}: {_kind(message)}"
-
-
-def _kind(text: str) -> str:
-    """Return a text without what names the input."""
-    return re.sub(r"\d+|'[^']*'|\"[^\"]*\"|/\S+", "", text)[:80]
-
-
-@cache
-def scratch() -> Path:
-    """Return a folder of this process."""
-    return Path(tempfile.mkdtemp(prefix="graphwright-fuzz-"))
-
-
-def _file(name: str, data: bytes) -> Path:
-    path = scratch() / name
-    path.write_bytes(data)
-    return path
-
-
 def documents(name: str, pack: Callable[[bytes], bytes], data: bytes) -> str:
     """Read a file of documents."""
     skipped: list[Skipped] = []
-    read = list(read_documents([_file(name, pack(data))], skipped.append))
+    read = list(read_documents([write(name, pack(data))], skipped.append))
     for document in read:
         document.text.encode()
         assert (document.id and document.text.strip()) or document.title
-    return f"{min(len(read), 3)} {sorted({_kind(item.reason) for item in skipped})[:3]}"
+    return f"{min(len(read), 3)} {sorted({kind(item.reason) for item in skipped})[:3]}"
 
 
 def imported(name: str, data: bytes) -> str:
     """Import a file of triples."""
     folder = scratch() / "import"
     shutil.rmtree(folder, ignore_errors=True)
-    graph = import_graph([dump_of(_file(name, data))], folder)
+    graph = import_graph([dump_of(write(name, data))], folder)
     return f"{min(len(graph.columns.heads), 3)} {min(graph.malformed, 2)}"
 
 
 def read_all(read: Callable[[Path], Iterable[object]], name: str, data: bytes) -> str:
     """Read a file to its end."""
-    return str(min(len(list(read(_file(name, data)))), 3))
-
-
-def settings(data: bytes) -> str:
-    """Read settings.toml."""
-    return str(read_settings(_file("settings.toml", data)) is not None)
+    return str(min(len(list(read(write(name, data)))), 3))
 
 
 def plan(data: bytes) -> str:
     """Read the plan of an experiment."""
-    return str(len(read_plan(_file("plan.toml", data)).methods))
+    return str(len(read_plan(write("plan.toml", data)).methods))
 
 
 def labels(data: bytes) -> str:
     """Read labels of training."""
-    return str(len(read_labels(_file("labels.jsonl", data), Graph.from_triples(TRIPLES)).summary()))
+    graph = Graph.from_triples(TRIPLES)
+    data = data.replace(b'"graph": ""', f'"graph": "{graph.columns.checksum}"'.encode())
+    return str(len(read_labels(write("labels.jsonl", data), graph).summary()))
 
 
 class Place(BaseModel):
@@ -172,7 +131,7 @@ def reply(stream: bool, data: bytes) -> str:
         read.read(iter([data[at : at + 7] for at in range(0, len(data), 7)]))
     except ModelError as error:
         assert KEY not in str(error) + str(vars(error))
-        return f"{type(error).__name__}: {_kind(str(error))}"
+        return f"{type(error).__name__}: {kind(str(error))}"
     read.text.encode()
     assert KEY not in read.text and KEY not in "".join(parts)
     assert 0 <= read.prompt_tokens < 10**10 and len(read.finish) <= 40
@@ -240,7 +199,7 @@ def command(data: bytes) -> str:
     assert code == 0 or told or (shown and arguments[0] == "verify")
     if "--json" in arguments and code == 0 and "--help" not in arguments and "--version" not in arguments:
         [json.loads(line) for line in shown.splitlines()]
-    return f"{arguments[0]} {code} {_kind(told)[:60]}"
+    return f"{arguments[0]} {code} {kind(told)[:60]}"
 
 
 def _targets() -> Iterable[Target]:
@@ -291,7 +250,6 @@ def _targets() -> Iterable[Target]:
         ),
     ):
         yield Target(name, partial(read_all, read, file), (seed,), (*JSON, *CELLS))
-    yield Target("settings", settings, (b'[llm]\nmodel = "m"\nbase_url = "http://a/v1"\ntimeout = 5.0\n',), TOML)
     yield Target("plan", plan, (b'data = "a"\nmethods = ["ppr(restart=0.5)"]\nseed = 1\n',), TOML)
     yield Target("labels", labels, (LABELS,), JSON)
     yield Target(
@@ -311,5 +269,5 @@ def _targets() -> Iterable[Target]:
     yield Target("command", command, COMMANDS, (*(b"\0" + word for word in WORDS), *WORDS))
 
 
-TARGETS = {target.name: target for target in _targets()}
+TARGETS = {target.name: target for target in (*_targets(), *fuzz_data.targets(), *fuzz_server.targets())}
 """The targets by name."""

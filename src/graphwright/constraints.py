@@ -6,14 +6,15 @@
         restart: Annotated[float, Between(0, 1)] = 0.15
         order: Annotated[str, OneOf("score", "hops")] = "score"
 
-The dataclasses stay standard ones: values are checked, never converted.
+Fields that are plain texts, truth values or tuples of texts are checked too. The dataclasses stay standard ones: values
+are checked, never converted.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Integral, Real
@@ -22,7 +23,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from graphwright.errors import OptionError
 
-__all__ = ["AtLeast", "Between", "Checked", "Constraint", "Has", "MoreThan", "OneOf"]
+__all__ = ["JSON_OBJECT", "TEXT", "AtLeast", "Between", "Checked", "Constraint", "Has", "MoreThan", "OneOf"]
+
+_MAX_SHOWN = 200  # characters of a value in an error
+_MAX_NESTED = 100  # levels of a JSON value
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,48 @@ def Has(expected: str, *names: str) -> Constraint:
     return Constraint(expected, lambda value: all(hasattr(value, name) for name in names))
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _is_json(value: Any, levels: int = _MAX_NESTED) -> bool:
+    """Return whether a value can be sent as JSON: standard numbers, no half surrogate pairs, and bounded nesting."""
+    if isinstance(value, Mapping):
+        return levels > 0 and all(_is_text(name) and _is_json(part, levels - 1) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return levels > 0 and all(_is_json(part, levels - 1) for part in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64
+    return value is None or _is_text(value)
+
+
+TEXT = Constraint("text that UTF-8 can hold", _is_text)
+"""The condition of a text without halves of surrogate pairs."""
+JSON_OBJECT = Constraint(
+    f"an object of JSON: names with texts, finite numbers of at most 64 bits, true, false, null, lists and objects, at "
+    f"most {_MAX_NESTED} levels deep",
+    lambda value: isinstance(value, Mapping) and _is_json(value),
+)
+"""The condition of a value that can be sent as a JSON object."""
+
+
+_PLAIN = {
+    "str": Constraint("text", lambda value: isinstance(value, str)),
+    "bool": Constraint("true or false", lambda value: isinstance(value, bool)),
+    "tuple[str, ...]": Constraint(
+        "a list of texts",
+        lambda value: isinstance(value, list | tuple) and all(isinstance(part, str) for part in value),
+    ),
+}
+_PLAIN |= {f"{name} | None": constraint for name, constraint in _PLAIN.items()}
+
+
 class Checked:
-    """A base for dataclasses whose declared constraints are checked when an instance is made.
+    """A base for dataclasses whose fields are checked when an instance is made.
+
+    Declared constraints are checked, and the types of fields that are texts, truth values, or tuples of texts.
 
     >>> @dataclass(frozen=True)
     ... class Search(Checked):
@@ -84,7 +128,16 @@ class Checked:
         for name, kinds, constraints in _declared(type(self)):  # type: ignore[arg-type]
             value = getattr(self, name)
             if problem := _problem(value, kinds, constraints):
-                raise OptionError(f"{type(self).__name__}: {name} is {value!r}; it must be {problem}.")
+                raise OptionError(f"{type(self).__name__}: {name} is {_shown(value)}; it must be {problem}.")
+
+
+def _shown(value: Any) -> str:
+    """Return the repr of a value, cut where it is long."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # thousands of digits, or nested too deeply
+        text = f"a value of type {type(value).__name__} that is too large to show"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} …"
 
 
 def _problem(value: Any, kinds: tuple[Any, ...], constraints: tuple[Constraint, ...]) -> str:
@@ -106,11 +159,13 @@ def _is_number(value: Any, *, whole: bool) -> bool:
 
 @cache
 def _declared(kind: Any) -> tuple[tuple[str, tuple[Any, ...], tuple[Constraint, ...]], ...]:
-    """Return the name, types and constraints of each field that declares constraints."""
-    declared = []
+    """Return the name, types and constraints of each field of a plain type, or with declared constraints."""
+    declared: list[tuple[str, tuple[Any, ...], tuple[Constraint, ...]]] = []
     for field in fields(kind):
         hint = _resolved(kind, field.name)
-        if get_origin(hint) is Annotated:
+        if hint in _PLAIN:
+            declared.append((field.name, (NoneType,) if hint.endswith("| None") else (), (_PLAIN[hint],)))
+        elif get_origin(hint) is Annotated:
             base, *metadata = get_args(hint)
             kinds = get_args(base) if get_origin(base) in (Union, UnionType) else (base,)
             constraints = tuple(item for item in metadata if isinstance(item, Constraint))

@@ -24,9 +24,32 @@ QUICK = (
     "plan",
     "labels",
 )
-QUICK += ("structured", "reply", "stream", "expression", "terminal")
+QUICK += (
+    "structured",
+    "reply",
+    "stream",
+    "expression",
+    "terminal",
+    "extra-body",
+    "server-file",
+    "vectors",
+    "retriever",
+)
+QUICK += ("hotpotqa", "musique", "rog", "beir", "ours", "hipporag", "metaqa")
 SLOW = ("json", "tsv", "rst", "adoc", "py", "pdf", "odt", "epub", "zip", "import-tsv", "import-csv", "import-nt")
-SLOW += ("import-graphml", "graph-questions", "triples", "question", "command")
+SLOW += (
+    "import-graphml",
+    "graph-questions",
+    "triples",
+    "question",
+    "command",
+    "openie-run",
+    "rows",
+    "manifest",
+    "get",
+    "http",
+)
+SLOW += ("post-ask", "post-compare", "post-chat", "post-estimate", "post-mcp", "post-files")
 
 
 def fuzzed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -51,6 +74,15 @@ def test_edited_input_ends_in_a_result_or_a_named_error(
 @pytest.mark.parametrize("name", (*QUICK, *SLOW))
 def test_much_edited_input_does_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fuzzed(name, tmp_path, monkeypatch, 3.0)
+
+
+def test_each_target_reads_the_inputs_that_it_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+    from fuzz_targets import TARGETS
+
+    refused = {"ipynb", "reply"}  # their second inputs are errors
+    outcomes = {name: TARGETS[name].check(TARGETS[name].inputs()[0]) for name in QUICK if name not in refused}
+    assert not {name: outcome for name, outcome in outcomes.items() if "Error" in outcome}
 
 
 def test_a_failure_is_reported_shortened_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

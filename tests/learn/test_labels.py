@@ -220,6 +220,15 @@ def test_labels_of_another_graph_or_of_nothing_are_not_read(tmp_path: Path) -> N
         read_labels(path, OTHER)
 
 
+def test_a_file_whose_first_line_was_cut_short_is_made_whole(tmp_path: Path) -> None:
+    whole = make_labels(FILMS, ASKED, ShortestPathLabels(), tmp_path / "whole.jsonl")
+    content = (tmp_path / "whole.jsonl").read_bytes()
+    for size in (0, 1, content.index(b"\n") // 2, content.index(b"\n"), content.index(b"\n") + 1, len(content) - 1):
+        (tmp_path / "cut.jsonl").write_bytes(content[:size])
+        assert make_labels(FILMS, ASKED, ShortestPathLabels(), tmp_path / "cut.jsonl") == whole
+        assert (tmp_path / "cut.jsonl").read_bytes() == content
+
+
 def test_labels_of_another_version_are_said_to_be_so_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text('{"labels": 1}\n{"id": "a"}\n', encoding="utf-8")
@@ -232,7 +241,15 @@ def test_labels_of_another_version_are_said_to_be_so_and_left_alone(tmp_path: Pa
 
 @pytest.mark.parametrize(
     "content",
-    ["", "nothing\n", "[]\n", '{"labels": "x"}\n', '{"labels": 2}\n{"id": "a"}\n', '{"labels": 2}\n[]\n', "\xff\n"],
+    [
+        "",
+        "nothing\n",
+        "[]\n",
+        '{"labels": "x"}\n',
+        '{"labels": 2}\n{"id": "a"\n',
+        "\xff\n",
+        '{"labels": ' + "[" * 5000 + "\n",
+    ],
 )
 def test_what_is_no_file_of_labels_is_said_to_be_none_and_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "labels.jsonl"
@@ -243,6 +260,35 @@ def test_what_is_no_file_of_labels_is_said_to_be_none_and_left_alone(tmp_path: P
         with pytest.raises(DataError, match="is not a file of labels"):
             make_labels(FILMS, ASKED, ShortestPathLabels(), path)
         assert path.read_bytes() == content.encode("latin-1")
+
+
+def record(**changed: object) -> str:
+    """A line of labels with other values; those of the path by the names "from" and "ways"."""
+    path = {"from": 0, "ways": [1], "pool": "q", "support": 1.0, "near": 0.5}
+    path |= {name.strip("_"): value for name, value in changed.items() if name in ("from_", "ways", "near")}
+    row = {"id": "q", "question": "?", "entities": [0], "answers": [1], "paths": 1, "candidates": 1, "kept": [path]}
+    return json.dumps(row | {name: value for name, value in changed.items() if name in row})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[]", "is not a file of labels|Input should be"),
+        (record(candidates=None), "candidates: Input should be a valid integer"),
+        (record(entities=["Graz"]), r"entities\[0\]: Input should be a valid integer"),
+        (record(kept=5), "kept: Input should be a valid tuple"),
+        (record(near=float("nan")), r"near: Input should be a finite number"),
+        (record(entities=[10**6]), "the graph has no node 1000000"),
+        (record(answers=[-1]), "the graph has no node -1"),
+        (record(from_=10**30), "the graph has no node 10+"),
+        (record(ways=[10**6]), "the graph has no relation 1000000"),
+    ],
+)
+def test_a_line_that_does_not_fit_the_graph_is_named(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text(f'{{"labels": 2, "graph": "{FILMS.columns.checksum}"}}\n{record()}\n{line}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=rf"labels\.jsonl:3: .*({message})"):
+        read_labels(path, FILMS)
 
 
 @st.composite

@@ -72,6 +72,14 @@ def array() -> bytes:
     return file.getvalue()
 
 
+def changed(path: Path) -> None:
+    """Change the configuration that a file has for its weights."""
+    with np.load(path) as arrays:
+        parts = dict(arrays)
+    parts["about"] = message(**{**json.loads(parts["about"].tobytes()), "encoder": "another"})
+    save(path, **parts)
+
+
 def message(**about: object) -> np.ndarray:
     return np.frombuffer(json.dumps(about).encode(), np.uint8)
 
@@ -86,10 +94,11 @@ NONE: list[tuple[str, Callable[[Path], object]]] = [
     ("no word about it", lambda path: save(path, question=np.zeros(3))),
     ("words that are none", lambda path: save(path, about=np.frombuffer(b"{level", np.uint8))),
     ("a list", lambda path: save(path, about=np.frombuffer(b"[1]", np.uint8))),
-    ("no level", lambda path: save(path, about=message(retriever=1))),
+    ("no level", lambda path: save(path, about=message(retriever=2))),
     ("no format", lambda path: save(path, about=message(level="triple"))),
-    ("another format", lambda path: save(path, about=message(retriever=2, level="triple"))),
-    ("objects", lambda path: save(path, about=message(retriever=1, level="path"), w=np.array([{}], object))),
+    ("another format", lambda path: save(path, about=message(retriever=3, level="triple"))),
+    ("another configuration", changed),
+    ("objects", lambda path: save(path, about=message(retriever=2, level="path"), w=np.array([{}], object))),
 ]
 
 
@@ -97,7 +106,7 @@ NONE: list[tuple[str, Callable[[Path], object]]] = [
 def test_a_file_that_is_no_retriever_is_said_to_be_none(path: Path, spoil: Callable[[Path], object]) -> None:
     spoil(path)
     with pytest.raises(
-        DataError, match=r"films\.gwr is not a trained retriever \(format 1\)\. Train one with graphwright"
+        DataError, match=r"films\.gwr is not a trained retriever \(format 2\)\. Train one with graphwright"
     ):
         read_checkpoint(path)
 

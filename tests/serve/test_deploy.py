@@ -10,6 +10,7 @@ import pytest
 from tests.cli.command import graphwright
 
 from graphwright import Index
+from graphwright.errors import OptionError
 from graphwright.serve.settings import ServeSettings, read_server_file
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,31 @@ def test_settings_are_those_of_the_server(content: str, tmp_path: Path) -> None:
     (tmp_path / "server.toml").write_text(content)
     settings = read_server_file(tmp_path / "server.toml")
     assert settings.llm is not None or settings.tokens is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("host = 5", "host is 5; it must be text"),
+        ("host = [[1]]", "host is .*; it must be text"),
+        ('allow_write = "yes"', "allow_write is 'yes'; it must be true or false"),
+        ("allowed_hosts = [1]", "allowed_hosts is .*; it must be a list of texts"),
+        ("encoders = 5", "encoders is 5; it must be a list of texts"),
+        ("traces = nan", "traces is nan; it must be text"),
+        ("data = 5", "data is 5; it must be a path"),
+        ('data = "~nobody-here/x"', "data is '~nobody-here/x': .* Give the whole path"),
+        ("llm = 5", r"llm is 5; it must be a section, begun by a line \[llm\]"),
+        ("folders = 5", "folders is 5; it must be a section"),
+        ("folders.cities = 5", "folders.cities is 5; it must be a section"),
+        ("folders.cities.reports = 5", "reports is 5; it must be a path"),
+        ("model_servers = 5", r"\[model_servers\] is 5; it must be a section"),
+        ("model_servers = [{base_url = 5}]", "base_url is 5; it must be text"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused_by_name(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "server.toml").write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(OptionError, match=message):
+        read_server_file(tmp_path / "server.toml")
 
 
 def shown(value: object) -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, Field, FiniteFloat
 
+from graphwright.data.records import checked
 from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
 from graphwright.graph.evidence import Ints
@@ -33,6 +35,7 @@ __all__ = [
 
 FORMAT = 2
 _CALLS = 8  # of a language model at a time
+_MAX_HEADER = 100_000  # bytes
 _MAX_WALKS = 20_000  # by one relation path, that are labelled
 
 Progress = Callable[[str, int, int], None]
@@ -93,7 +96,7 @@ def make_labels(
     questions = examples.usable if isinstance(examples, Examples) else tuple(examples)
     about = {"labels": FORMAT, "graph": graph.columns.checksum, "refiner": refiner.id, "nodes": nodes, "length": length}
     path = Path(into)
-    done = {row.example.id: row for row in _rows_to_resume(path, about)}
+    done = {row.example.id: row for row in _rows_to_resume(path, graph, about)}
     for example in questions:
         if example.id in done and done[example.id].example != example:
             raise OptionError(
@@ -163,7 +166,7 @@ def read_labels(path: Path | str, graph: Graph) -> Labels:
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: no such file. Make labels with make_labels (graphwright train labels).")
-    about, rows = _parse(path)
+    about, rows = _parse(path, graph)
     if about.get("graph") != graph.columns.checksum:
         raise DataError(
             f"{path} has labels of the graph {about.get('graph')}, but this graph is {graph.columns.checksum}. Labels "
@@ -255,40 +258,77 @@ def _path_text(graph: Graph, candidate: Candidate) -> str:
     return " → ".join([graph.names[candidate.source], *labels])
 
 
-def _label(record: Mapping[str, Any]) -> Label:
-    """Return the label of a line of the file."""
-    example = Example(record["id"], record["question"], tuple(record["entities"]), tuple(record["answers"]))
-    paths = tuple(
-        LabelledPath(Candidate(path["from"], tuple(path["ways"]), path["pool"]), path["support"], path["near"])
-        for path in record["kept"]
-    )
-    return Label(example, paths, record["paths"], record["candidates"])
+class _Kept(BaseModel):
+    """A chosen path in a line of the file."""
+
+    source: int = Field(alias="from")
+    ways: tuple[int, ...]
+    pool: str
+    support: FiniteFloat
+    near: FiniteFloat
 
 
-def _parse(path: Path) -> tuple[dict[str, Any], list[Label]]:
-    """Return the header and the complete lines of a file of labels."""
+class _Record(BaseModel):
+    """A line of the file."""
+
+    id: str
+    question: str
+    entities: tuple[int, ...]
+    answers: tuple[int, ...]
+    paths: int
+    candidates: int
+    kept: tuple[_Kept, ...]
+
+    def label(self) -> Label:
+        """Return the label."""
+        example = Example(self.id, self.question, self.entities, self.answers)
+        paths = tuple(LabelledPath(Candidate(p.source, p.ways, p.pool), p.support, p.near) for p in self.kept)
+        return Label(example, paths, self.paths, self.candidates)
+
+
+def _check_ids(graph: Graph, label: Label, where: str) -> None:
+    """Raise DataError for a node or a directed relation that the graph does not have."""
+    of_paths = [path.candidate for path in label.paths]
+    nodes = [*label.example.entities, *label.example.answers, *(candidate.source for candidate in of_paths)]
+    ways = [way for candidate in of_paths for way in candidate.ways]
+    for name, ids, size in (("node", nodes, len(graph.names)), ("relation", ways, 2 * len(graph.columns.relations))):
+        if wrong := [number for number in ids if not 0 <= number < size]:
+            raise DataError(f"{where}: the graph has no {name} {wrong[0]}. Repair or remove this record.")
+
+
+def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
+    """Return the header and the complete lines of a file of labels; the lines only if they are of this graph."""
     lines = whole_lines(path)
     try:
-        about = json.loads(lines[0]) if lines else {}
+        about, *records = map(json.loads, lines or [b"{}"])
         if not isinstance(about, dict) or not isinstance(about.get("labels"), int):
             raise ValueError
-        if about["labels"] != FORMAT:
-            raise DataError(
-                f"{path} has labels of format {about['labels']}, but this version reads format {FORMAT}. Write to "
-                "another path, or remove the file and make the labels again."
-            )
-        return about, [_label(json.loads(line)) for line in lines[1:]]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, RecursionError):
         raise DataError(
             f"{path} is not a file of labels (format {FORMAT}). Write to another path, or remove it."
         ) from None
+    if about["labels"] != FORMAT:
+        raise DataError(
+            f"{path} has labels of format {about['labels']}, but this version reads format {FORMAT}. Write to another "
+            "path, or remove the file and make the labels again."
+        )
+    labels = []
+    for number, record in enumerate(records if about.get("graph") == graph.columns.checksum else (), start=2):
+        labels.append(checked(_Record, record, f"{path}:{number}").label())
+        _check_ids(graph, labels[-1], f"{path}:{number}")
+    return about, labels
 
 
-def _rows_to_resume(path: Path, about: Mapping[str, Any]) -> list[Label]:
+def _header(about: Mapping[str, Any]) -> bytes:
+    """Return the first line of a file of labels."""
+    return json.dumps(about, ensure_ascii=False).encode("utf-8", "backslashreplace")
+
+
+def _rows_to_resume(path: Path, graph: Graph, about: Mapping[str, Any]) -> list[Label]:
     """Return the labels that the file already has. Raises OptionError if they were made with other settings."""
-    if not path.exists() or not path.stat().st_size:
+    if not path.exists() or _header(about).startswith(path.read_bytes()[:_MAX_HEADER]):  # perhaps cut short
         return []
-    known, rows = _parse(path)
+    known, rows = _parse(path, graph)
     differences = [
         f"{name} {known.get(name)!r} (now: {value!r})" for name, value in about.items() if known.get(name) != value
     ]

@@ -70,7 +70,7 @@ MASK = "x"  # replaces the entities of a question
 MIN_PROBABILITY = 1e-3  # of a step
 
 
-FORMAT = 1
+FORMAT = 2
 _ABOUT = "about"
 
 
@@ -89,7 +89,8 @@ class Checkpoint:
 
     def save(self, path: Path | str) -> None:
         """Write the file atomically."""
-        header = {**self.about, "retriever": FORMAT, "level": self.level, "sum": self.checksum}
+        header = {**self.about, "retriever": FORMAT, "level": self.level}
+        header["sum"] = self._sum(header)
         arrays: dict[str, Any] = {_ABOUT: np.frombuffer(json.dumps(header).encode(), np.uint8), **self.weights}
         with whole(path) as draft, draft.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
@@ -101,6 +102,11 @@ class Checkpoint:
         for name in sorted(self.weights):
             digest.update(name.encode() + np.ascontiguousarray(self.weights[name]).tobytes())
         return digest.hexdigest()
+
+    def _sum(self, header: Mapping[str, Any]) -> str:
+        """Return a checksum of a file with these weights: a changed header would fail at the first question only."""
+        content = json.dumps({name: value for name, value in header.items() if name != "sum"}, sort_keys=True)
+        return hashlib.blake2b(f"{self.checksum}{content}".encode(), digest_size=8).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Checkpoint) and self.checksum == other.checksum
@@ -124,7 +130,7 @@ def read_checkpoint(path: Path | str) -> Checkpoint:
         if about["retriever"] != FORMAT:
             raise ValueError
         checkpoint = Checkpoint(str(about["level"]), weights, about, path.name)
-        if about.pop("sum") != checkpoint.checksum:
+        if about.pop("sum") != checkpoint._sum(about):
             raise ValueError
     except Exception:  # a damaged archive fails in more ways than zipfile and numpy document
         raise DataError(

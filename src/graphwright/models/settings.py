@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
-from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
+from graphwright.constraints import JSON_OBJECT, TEXT, AtLeast, Between, Checked, OneOf
 from graphwright.errors import DataError, OptionError, meant
 
 if TYPE_CHECKING:
@@ -30,11 +30,7 @@ SETTINGS = "settings.toml"
 """Name of the file in an index folder."""
 
 
-def _can_be_stored(value: Any) -> bool:
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
-
-
-_TEXT = Constraint("text that UTF-8 can hold", _can_be_stored)
+_MAX_ADDRESS = 2_000  # characters
 
 
 @dataclass(frozen=True)
@@ -55,18 +51,18 @@ class LLMSettings(Checked):
     2
     """
 
-    model: Annotated[str, _TEXT]
-    base_url: Annotated[str | None, _TEXT] = None
+    model: Annotated[str, TEXT]
+    base_url: Annotated[str | None, TEXT] = None
     timeout: Annotated[float, Between(0.001, 86_400)] = 120.0
     requests_per_minute: Annotated[int | None, Between(1, 10**9)] = None
     tokens_per_minute: Annotated[int | None, Between(1, 10**12)] = None
     concurrency: Annotated[int, Between(1, 10_000)] = 8
     max_tokens: Annotated[int, Between(1, 10**9)] = 2048
     temperature: Annotated[float, Between(0, 2)] = 0.0
-    reasoning_effort: Annotated[str | None, _TEXT] = None
+    reasoning_effort: Annotated[str | None, TEXT] = None
     max_completion_tokens: Annotated[int | None, Between(1, 10**9)] = None
     seed: Annotated[int | None, Between(-(2**63), 2**63 - 1)] = None
-    extra_body: Mapping[str, Any] | None = field(default=None, hash=False)
+    extra_body: Annotated[Mapping[str, Any] | None, JSON_OBJECT] = field(default=None, hash=False)
     prompt_price: Annotated[float | None, Between(0, 10**9)] = None
     completion_price: Annotated[float | None, Between(0, 10**9)] = None
     prompt_rate: Annotated[float | None, Between(0, 10**9, open_low=True)] = None
@@ -131,12 +127,21 @@ def checked_address(url: str) -> str:
         )
     try:
         parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        valid = parts.scheme in ("http", "https") and _is_host(parts.hostname or "") and parts.port != 0
     except ValueError:
         valid = False
-    if not valid:
-        raise OptionError(f"base_url is {url!r}; give an address such as http://localhost:11434/v1.")
+    if not valid or len(url) > _MAX_ADDRESS or not url.isprintable() or " " in url:
+        raise OptionError(f"base_url is {url[:200]!r}; give an address such as http://localhost:11434/v1.")
     return url.rstrip("/")
+
+
+def _is_host(name: str) -> bool:
+    """Return whether a name can be looked up. Raises UnicodeError, a ValueError, where it cannot be encoded."""
+    if not name.isascii():
+        import idna  # as the client does
+
+        name = idna.encode(name).decode()
+    return bool(name.encode("idna"))
 
 
 _SECRET = re.compile("key|secret|password|bearer|auth|credential|token$", re.IGNORECASE)

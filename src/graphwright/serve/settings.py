@@ -131,20 +131,32 @@ def _values(table: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise OptionError(f"{name!r} is unknown; the names are {', '.join(known)}.{meant(name, known)}")
         if name == "model_servers":
-            values[name] = tuple(ModelServer(**server) for server in value)
+            servers = value if isinstance(value, list) else [value]
+            values[name] = tuple(ModelServer(**_section("[model_servers]", server)) for server in servers)
         elif name in ("llm", "tokens"):
-            values[name] = (LLMSettings if name == "llm" else TokenSettings)(**value)
+            values[name] = (LLMSettings if name == "llm" else TokenSettings)(**_section(name, value))
         elif name == "data":
-            values[name] = Path(str(value)).expanduser()
+            values[name] = _path(name, value)
         elif name == "folders":
-            values[name] = {index: _paths(f"folders.{index}", folders) for index, folders in value.items()}
+            values[name] = {
+                index: {given: _path(given, path) for given, path in _section(f"folders.{index}", folders).items()}
+                for index, folders in _section(name, value).items()
+            }
         else:
-            values[name] = tuple(map(str, value)) if isinstance(value, list) else value
+            values[name] = tuple(value) if isinstance(value, list) else value
     return values
 
 
-def _paths(section: str, folders: Any) -> dict[str, Path]:
-    """Return the folders of one index by name."""
-    if not isinstance(folders, dict):
-        raise OptionError(f"{section} is {folders!r}; give a section [{section}] with lines such as reports = '/path'.")
-    return {name: Path(str(path)).expanduser() for name, path in folders.items()}
+def _section(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise OptionError(f"{name} is {value!r}; it must be a section, begun by a line [{name}].")
+    return value
+
+
+def _path(name: str, value: Any) -> Path:
+    if not isinstance(value, str) or "\0" in value:
+        raise OptionError(f"{name} is {value!r}; it must be a path, in quotes.")
+    try:
+        return Path(value).expanduser()
+    except RuntimeError as error:  # the home of an unknown user
+        raise OptionError(f"{name} is {value!r}: {error} Give the whole path.") from error

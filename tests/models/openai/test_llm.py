@@ -2,6 +2,7 @@
 
 import email.utils
 import gc
+import json
 import pickle
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from typing import Literal
 
 import pytest
@@ -879,3 +881,34 @@ def test_a_server_that_refuses_limits_in_a_schema_gets_one_without():
     assert [request.json["response_format"]["type"] for request in server.requests] == ["json_schema"] * 3
     limited, bare, _ = (request.json["response_format"]["json_schema"]["schema"] for request in server.requests)
     assert limited["properties"]["summary"]["maxLength"] == 3_000 and "maxLength" not in str(bare)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "half \ud800"}, "model is .* it must be text"),
+        ({"model": 5}, "model is 5; it must be text"),
+        ({"reasoning_effort": "\ud800"}, "reasoning_effort is .* it must be text"),
+        ({"seed": 10**5000}, "seed is a value of type int that is too large to show; it must be a whole number"),
+        ({"max_tokens": 10**30}, "max_tokens is 10+; it must be a whole number"),
+        ({"extra_body": 5}, "extra_body is 5; it must be an object of JSON"),
+        ({"extra_body": {"a": float("nan")}}, "extra_body is .* it must be an object of JSON"),
+        ({"extra_body": {"a": date(2024, 1, 1)}}, "extra_body is .* it must be an object of JSON"),
+        ({"extra_body": {1: 2}}, "extra_body is .* it must be an object of JSON"),
+        ({"extra_body": {"a": "\ud800"}}, "extra_body is .* it must be an object of JSON"),
+        ({"extra_body": {"a": 2**64}}, "extra_body is .* it must be an object of JSON"),
+        (
+            {"extra_body": json.loads('{"a":' * 500 + "1" + "}" * 500)},
+            "extra_body is .{200} …; it must be",
+        ),
+        ({"base_url": "http://a b/v1"}, "base_url is .* give an address"),
+        ({"base_url": "http://a/\r\nX: y"}, "base_url is .* give an address"),
+        ({"base_url": f"http://{'a' * 64}/v1"}, "base_url is .* give an address"),
+        ({"base_url": f"http://a/{'v' * 5000}"}, "base_url is .{200,300} give an address"),
+        ({"base_url": "http://é。../v1"}, "base_url is .* give an address"),
+        ({"base_url": "http://☃.net/v1"}, "base_url is .* give an address"),
+    ],
+)
+def test_options_that_no_request_can_hold_are_refused_at_once(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        OpenAILLM(**{"model": "m", "base_url": "http://localhost:1/v1", **options})

@@ -175,5 +175,5 @@ def test_links_alone_are_a_reference_network() -> None:
     capped = OnGraph(PassageGraph(3, ("refers to",)), Keep()).capped(2)
     assert capped == OnGraph(PassageGraph(3, ("refers to",)), Keep())
     for wrong in (("cites",), "refers to", ()):
-        with pytest.raises(OptionError, match=r"relations is .* it must be a tuple of some of"):
+        with pytest.raises(OptionError, match=r"relations is .* it must be a list of"):
             PassageGraph(relations=wrong)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from graphwright.constraints import AtLeast, Between, Checked
+from graphwright.constraints import TEXT, AtLeast, Between, Checked
 from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.openai.secret import Secret
@@ -107,8 +107,8 @@ class OpenAIModel(Checked):
     error or id; it is in a pickle only if it was an argument.
     """
 
-    model: str
-    base_url: str | None = None
+    model: Annotated[str, TEXT]
+    base_url: Annotated[str | None, TEXT] = None
     api_key: str | None = field(default=None, compare=False)
     _: KW_ONLY
     timeout: Annotated[float, Between(0, 86_400, open_low=True)] = 120.0

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from graphwright.constraints import AtLeast
+from graphwright.constraints import AtLeast, Between
 from graphwright.errors import LLMResponseError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.client import OpenAIModel, sendable, token_count
@@ -40,7 +40,7 @@ class OpenAIEncoder(OpenAIModel):
     'nomic-embed-text dimensions=256'
     """
 
-    dimensions: Annotated[int | None, AtLeast(1)] = None
+    dimensions: Annotated[int | None, Between(1, 1_000_000)] = None
     batch: Annotated[int, AtLeast(1)] = 64
     prices: Prices | None = None
 

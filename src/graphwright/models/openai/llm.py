@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
-from graphwright.constraints import AtLeast, Between
+from graphwright.constraints import JSON_OBJECT, TEXT, Between
 from graphwright.errors import LLMResponseError, ReplyCutError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.client import (
@@ -99,12 +99,12 @@ class OpenAILLM(OpenAIModel):
     """
 
     _: KW_ONLY
-    max_tokens: Annotated[int, AtLeast(1)] = 2048
+    max_tokens: Annotated[int, Between(1, 10**9)] = 2048
     temperature: Annotated[float, Between(0, 2)] = 0.0
-    reasoning_effort: str | None = None
-    max_completion_tokens: Annotated[int | None, AtLeast(1)] = None
-    seed: int | None = None
-    extra_body: Mapping[str, Any] | None = field(default=None, hash=False)
+    reasoning_effort: Annotated[str | None, TEXT] = None
+    max_completion_tokens: Annotated[int | None, Between(1, 10**9)] = None
+    seed: Annotated[int | None, Between(-(2**63), 2**63 - 1)] = None
+    extra_body: Annotated[Mapping[str, Any] | None, JSON_OBJECT] = field(default=None, hash=False)
     prices: Prices | None = None
     # Parameters that the server refused, and "hidden schema" where the model does not see the schema that it enforces.
     _learned: set[str] = field(default_factory=set, init=False, compare=False)

@@ -83,7 +83,7 @@ class PassageGraph(_CachedView):
         super().__post_init__()
         relations = self.relations
         if isinstance(relations, str) or not relations or not set(relations) <= set(RELATIONS):
-            raise OptionError(f"PassageGraph: relations is {relations!r}; it must be a tuple of some of {RELATIONS}.")
+            raise OptionError(f"PassageGraph: relations is {relations!r}; it must be a list of some of {RELATIONS}.")
         object.__setattr__(self, "relations", tuple(dict.fromkeys(relations)))
 
     def __call__(self, graph: Graph) -> Graph:
