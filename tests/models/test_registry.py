@@ -4,13 +4,16 @@ import importlib.util
 
 import pytest
 
-from graphwright.errors import OptionError
+from graphwright import Index, ToPassages
+from graphwright.errors import ModelError, OptionError
+from graphwright.generate import ReadSpans
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.openai.llm import OpenAILLM
+from graphwright.models.protocols import PassageText, Span
 from graphwright.models.registry import (
     FunctionCrossEncoder,
     FunctionEncoder,
@@ -21,6 +24,7 @@ from graphwright.models.registry import (
     llm_of,
     reader_of,
 )
+from graphwright.operators import WordSearch
 
 URL = "http://localhost:11434/v1"
 
@@ -103,3 +107,86 @@ class Nameless:
 def test_anything_else_is_refused_with_a_reason(give, value, message):
     with pytest.raises(OptionError, match=message):
         give(value)
+
+
+def two(question, passages):
+    return []
+
+
+async def later(texts):
+    return [[1.0]]
+
+
+@pytest.mark.parametrize(
+    ("give", "function", "message"),
+    [
+        (llm_of, lambda: "", r"cannot be called as the language model; it must take \(prompt\) or \(system, user\)"),
+        (encoder_of, two, r"two.*\(question, passages\) cannot be called as the encoder; it must take \(texts\)"),
+        (cross_encoder_of, len, r"len.* cannot be called as the cross-encoder; it must take \(query, texts\)"),
+        (reader_of, lambda question: [], r"must take \(question, passages\)"),
+    ],
+)
+def test_a_function_of_other_arguments_is_refused_at_once(give, function, message):
+    with pytest.raises(OptionError, match=message):
+        give(function)
+
+
+PASSAGES = [PassageText("Graz", "Graz lies on the Mur.")]
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda: llm_of(lambda prompt: b"x").complete("", "?"), "returned bytes b'x'; it must return a text"),
+        (lambda: llm_of(lambda prompt: 1 / 0).complete("", "?"), "failed: ZeroDivisionError: division by zero"),
+        (lambda: encoder_of(later).encode(["a"]), "later is asynchronous"),
+        (lambda: encoder_of(lambda texts: [1.0]).encode(["a"]), r"shape \(1,\) for 1 texts; return one vector each"),
+        (lambda: encoder_of(lambda texts: [[1.0]]).encode(["a", "b"]), r"shape \(1, 1\) for 2 texts"),
+        (lambda: encoder_of(lambda texts: [[1], [1, 2]]).encode(["a", "b"]), "no array of numbers"),
+        (lambda: encoder_of(lambda texts: [["x"]]).encode(["a"]), "returned list .*no array of numbers"),
+        (lambda: encoder_of(lambda texts: [[1e300]]).encode(["a"]), "not finite"),
+        (lambda: encoder_of(lambda texts: [[]]).encode(["a"]), "vectors of 0 numbers"),
+        (lambda: cross_encoder_of(lambda q, t: [[1.0]]).latents("q", ["a"]), "return one score each"),
+        (lambda: cross_encoder_of(lambda q, t: None).latents("q", ["a"]), "not finite|no array"),
+        (
+            lambda: reader_of(lambda q, p: "Mur").read("?", PASSAGES),
+            "returned str 'Mur'; it must return a list of Span",
+        ),
+        (lambda: reader_of(lambda q, p: None).read("?", PASSAGES), "returned NoneType"),
+        (lambda: reader_of(lambda q, p: [Span(1, 0, 1, 1.0)]).read("?", PASSAGES), "spans of the passages"),
+        (lambda: reader_of(lambda q, p: [Span(0, 17, 99, 1.0)]).read("?", PASSAGES), "has 21 characters"),
+    ],
+)
+def test_what_a_function_returns_is_checked_at_its_first_call(use, message):
+    with pytest.raises(ModelError, match=message):
+        use()
+
+
+def test_vectors_of_two_lengths_are_refused():
+    encoder = encoder_of(lambda texts: [[1.0] * len(texts)] * len(texts))
+    encoder.encode(["a"])
+    with pytest.raises(ModelError, match="vectors of 1 and 2 numbers"):
+        encoder.encode(["a", "b"])
+
+
+def test_an_index_answers_with_functions_for_all_four(tmp_path):
+    def vectors(texts):
+        return [[float(text.count(letter)) + 0.1 for letter in "abcdefgr"] for text in texts]
+
+    def scores(query, texts):
+        return [sum(word in text for word in query.split()) for text in texts]
+
+    def spans(question, passages):
+        found = ((at, passage.text.find("Mur")) for at, passage in enumerate(passages))
+        return [Span(at, start, start + 3, 0.9) for at, start in found if start >= 0]
+
+    index = Index(tmp_path / "index", encoder=vectors)
+    index.add([{"id": "graz", "text": "Graz lies on the Mur."}, {"id": "wien", "text": "Vienna lies on the Danube."}])
+    question = "On which river does Graz lie?"
+    assert next(iter(index.retrieve(question, "rerank", cross_encoder=scores).passages)).document == "graz"
+    answer = index.ask(
+        question, lambda ix: WordSearch(ix.words) % 5 >> ToPassages() >> ReadSpans(reader_of(spans))
+    ).answer
+    assert answer.short == ("Mur",) and answer.citations[0].document == "graz"
+    replies = index.ask("Where?", "vector", llm=lambda prompt: '{"found": false}').answer
+    assert replies is not None

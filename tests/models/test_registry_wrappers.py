@@ -46,7 +46,7 @@ def test_a_function_is_shown_the_schema_and_its_reply_is_parsed_and_corrected_on
 
 
 def test_a_function_that_returns_no_text_is_named():
-    with pytest.raises(ModelError, match="returned NoneType; it must return a text"):
+    with pytest.raises(ModelError, match="returned NoneType None; it must return a text"):
         FunctionLLM(lambda prompt: None).complete("", "Where?")
 
 

@@ -10,6 +10,8 @@ from .fake import HashEncoder as HashEncoder
 from .fake import HashSparseEncoder as HashSparseEncoder
 from .fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .fake import ScriptedLLM as ScriptedLLM
+from .litellm import LiteLLM as LiteLLM
+from .litellm import LiteLLMEncoder as LiteLLMEncoder
 from .openai.encoder import OpenAIEncoder as OpenAIEncoder
 from .openai.llm import OpenAILLM as OpenAILLM
 from .protocols import LLM as LLM

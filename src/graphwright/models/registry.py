@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.errors import ModelError, OptionError
+from graphwright.errors import GraphwrightError, ModelError, OptionError
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import (
     LLM,
@@ -53,6 +53,23 @@ class _Function:
         named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
         return f"{named.__module__}.{named.__qualname__}"
 
+    def _call(self, kind: str, *arguments: Any) -> Any:
+        """Return the function's result.
+
+        Raises ModelError for an exception that it raises, which is the cause, and for a coroutine.
+        """
+        try:
+            result = self.function(*arguments)
+        except GraphwrightError:
+            raise
+        except Exception as error:
+            raise ModelError(f"The {kind} {self.id} failed: {type(error).__name__}: {error}. Correct it.") from error
+        if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()
+            raise ModelError(f"The {kind} {self.id} is asynchronous; give a function that returns its result.")
+        return result
+
 
 @dataclass(frozen=True)
 class FunctionLLM(_Function):
@@ -73,28 +90,35 @@ class FunctionLLM(_Function):
         return complete_by(self._reply, system, user, self.id, estimated_tokens, schema, on_text, cancel)
 
     def _reply(self, system: str, user: str) -> str:
-        if _takes_two(self.function):
-            text = self.function(system, user)
-        else:
-            text = self.function("\n\n".join(filter(None, (system, user))))
+        prompts = (system, user) if _takes_two(self.function) else ("\n\n".join(filter(None, (system, user))),)
+        text = self._call("language model", *prompts)
         if not isinstance(text, str):
-            raise ModelError(f"The language model {self.id} returned {type(text).__name__}; it must return a text.")
+            raise ModelError(f"The language model {self.id} returned {_shown(text)}; it must return a text.")
         return text
 
 
 @dataclass(frozen=True)
 class FunctionEncoder(_Function):
-    """An encoder made of a function that maps a list of texts to one vector each.
+    """An encoder made of a function that maps a list of texts to one vector each, all of one length.
 
     >>> FunctionEncoder(lambda texts: [[len(text), 1.0] for text in texts]).encode(["a", "fox"]).tolist()
     [[1.0, 1.0], [3.0, 1.0]]
     """
 
+    _widths: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
+
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return one row per text: float32, shape (len(texts), dimension)."""
         if not len(texts):
             return np.empty((0, 0), np.float32)
-        return _rows(self.function(list(texts)), len(texts), 2, f"The encoder {self.id}")
+        rows = _rows(self._call("encoder", list(texts)), len(texts), 2, f"The encoder {self.id}")
+        self._widths.add(rows.shape[1])
+        if len(self._widths) > 1 or not rows.shape[1]:
+            raise ModelError(
+                f"The encoder {self.id} returned vectors of {' and '.join(map(str, sorted(self._widths)))} numbers; "
+                f"return vectors of one length."
+            )
+        return rows
 
 
 @dataclass(frozen=True)
@@ -112,7 +136,7 @@ class FunctionCrossEncoder(_Function):
         """Return one score per text: float32, shape (len(texts), 1)."""
         if not len(texts):
             return np.empty((0, 1), np.float32)
-        scores = _rows(self.function(query, list(texts)), len(texts), 1, f"The cross-encoder {self.id}")
+        scores = _rows(self._call("cross-encoder", query, list(texts)), len(texts), 1, f"The cross-encoder {self.id}")
         return scores[:, None]
 
     def head(self, latents: Floats) -> Floats:
@@ -128,11 +152,24 @@ class FunctionReader(_Function):
         """Return spans, best first; none where the passages do not answer."""
         if not len(passages):
             return []
-        spans = list(self.function(question, list(passages)))
-        for span in spans:
+        spans = self._call("reader", question, list(passages))
+        if not isinstance(spans, Iterable) or isinstance(spans, str):
+            raise ModelError(f"The reader {self.id} returned {_shown(spans)}; it must return a list of Span.")
+        listed = list(spans)
+        for span in listed:
             if not isinstance(span, Span) or not 0 <= span.passage < len(passages):
                 raise ModelError(f"The reader {self.id} returned {span!r}; it must return spans of the passages.")
-        return spans
+            if not 0 <= span.start <= span.end <= len(passages[span.passage].text):
+                raise ModelError(
+                    f"The reader {self.id} returned {span!r}, but the text of this passage has "
+                    f"{len(passages[span.passage].text):,} characters. Count in `text`, without the title."
+                )
+        return listed
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text[:60]}{'...' if len(text) > 60 else ''}"
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
@@ -147,9 +184,34 @@ def _takes_two(function: Callable[..., Any]) -> bool:
     return len(required) >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)
 
 
+def _check_signature(function: Callable[..., Any], arguments: Sequence[Sequence[str]], kind: str) -> None:
+    """Raise OptionError for a function that takes none of these lists of arguments; a built-in one may not say."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    for names in arguments:
+        try:
+            signature.bind(*names)
+            return
+        except TypeError:
+            continue
+    forms = " or ".join(f"({', '.join(names)})" for names in arguments)
+    raise OptionError(f"{function!r}{signature} cannot be called as the {kind}; it must take {forms}.")
+
+
 def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
-    """Return the values as float32. Raises ModelError for another shape than one row or number per text."""
-    rows = np.asarray(values, np.float32)
+    """Return the values as float32.
+
+    Raises ModelError for what are no finite numbers, and for another shape than one row or number per text.
+    """
+    try:
+        with np.errstate(over="ignore"):
+            rows = np.asarray(values, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{model} returned {_shown(values)}, which is no array of numbers: {error}.") from error
+    if not np.isfinite(rows).all():
+        raise ModelError(f"{model} returned numbers that are not finite in float32 (nan or inf).")
     if rows.ndim != dimensions or len(rows) != count:
         per_text = "vector" if dimensions == 2 else "score"
         raise ModelError(
@@ -160,13 +222,15 @@ def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
 
 EMBEDDED = "minilm"
 """The name of the embedded models."""
-_FORMS = {EMBEDDED: EMBEDDED, "sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}
+_FORMS = {EMBEDDED: EMBEDDED, "sbert": "sbert:NAME", "openai": "openai:MODEL@URL", "litellm": "litellm:PROVIDER/MODEL"}
 _Model = TypeVar("_Model")
 
 
 @dataclass(frozen=True)
 class _Kind(Generic[_Model]):
     """A kind of model: its name, its protocol with its attributes, and the classes for functions and for names.
+
+    `arguments`: those that a function may take.
 
     The classes for names are in `graphwright.models`, which imports them when they are needed.
     """
@@ -176,6 +240,7 @@ class _Kind(Generic[_Model]):
     attributes: tuple[str, ...]
     function: Callable[[Callable[..., Any]], Any]
     classes: dict[str, str]
+    arguments: tuple[tuple[str, ...], ...]
 
     def model(self, value: Any) -> _Model:
         """Return the model for a name, an object or a function. Raises OptionError for anything else."""
@@ -191,6 +256,7 @@ class _Kind(Generic[_Model]):
                     f"{value!r} is no {self.name}: it lacks {missing}. Give a name, an object with "
                     f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
                 )
+            _check_signature(value, self.arguments, self.name)
             model = self.function(value)
         return cast(_Model, model)
 
@@ -200,19 +266,27 @@ class _Kind(Generic[_Model]):
             forms = " or ".join(_FORMS[each] for each in self.classes)
             raise OptionError(f"There is no {self.name} {name!r}. Give {forms}.")
         arguments = [rest] if rest else []
-        if kind == "openai":
+        if kind in ("openai", "litellm"):
             model, separator, url = rest.rpartition("@http")  # names of models may contain an @
             arguments = [model, f"http{url}"] if separator else [rest]
         return getattr(import_module("graphwright.models"), self.classes[kind])(*arguments)
 
 
-_LLM = _Kind[LLM]("language model", LLM, ("id", "complete"), FunctionLLM, {"openai": "OpenAILLM"})
+_LLM = _Kind[LLM](
+    "language model",
+    LLM,
+    ("id", "complete"),
+    FunctionLLM,
+    {"openai": "OpenAILLM", "litellm": "LiteLLM"},
+    (("prompt",), ("system", "user")),
+)
 _ENCODER = _Kind[NamedEncoder](
     "encoder",
     NamedEncoder,
     ("id", "encode"),
     FunctionEncoder,
-    {EMBEDDED: "MiniLM", "sbert": "SentenceTransformerEncoder", "openai": "OpenAIEncoder"},
+    {EMBEDDED: "MiniLM", "sbert": "SentenceTransformerEncoder", "openai": "OpenAIEncoder", "litellm": "LiteLLMEncoder"},
+    (("texts",),),
 )
 _CROSS_ENCODER = _Kind[CrossEncoder](
     "cross-encoder",
@@ -220,8 +294,11 @@ _CROSS_ENCODER = _Kind[CrossEncoder](
     ("head", "latents"),
     FunctionCrossEncoder,
     {EMBEDDED: "MiniLMCrossEncoder", "sbert": "SentenceTransformerCrossEncoder"},
+    (("query", "texts"),),
 )
-_READER = _Kind[Reader]("reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"})
+_READER = _Kind[Reader](
+    "reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"}, (("question", "passages"),)
+)
 
 
 def llm_of(value: object) -> LLM:
@@ -230,7 +307,9 @@ def llm_of(value: object) -> LLM:
     >>> llm_of("qwen3:8b@http://localhost:11434/v1")
     OpenAILLM('qwen3:8b', base_url='http://localhost:11434/v1')
     """
-    return _LLM.model(f"openai:{value.removeprefix('openai:')}" if value and isinstance(value, str) else value)
+    if isinstance(value, str) and value and not value.startswith("litellm:"):
+        value = f"openai:{value.removeprefix('openai:')}"
+    return _LLM.model(value)
 
 
 def encoder_of(value: object) -> NamedEncoder:

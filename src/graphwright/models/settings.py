@@ -22,10 +22,12 @@ from graphwright.errors import DataError, OptionError, meant
 
 if TYPE_CHECKING:
     from graphwright.models.budget import Prices, Rate
+    from graphwright.models.litellm import LiteLLM
     from graphwright.models.openai.llm import OpenAILLM
 
 __all__ = ["SETTINGS", "LLMSettings", "checked_address", "read_settings"]
 
+_LITELLM = "litellm:"  # begins the name of a model that LiteLLM is asked for
 SETTINGS = "settings.toml"
 """Name of the file in an index folder."""
 
@@ -37,6 +39,7 @@ _MAX_ADDRESS = 2_000  # characters
 class LLMSettings(Checked):
     """A language model and its limits.
 
+    `model`: its name on the server, or litellm:PROVIDER/MODEL for one that LiteLLM is asked for (extra `litellm`).
     `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply. `deadline`: seconds
     for all replies to a question that is asked on the command line (see Index.ask); None is no limit.
     `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
@@ -100,14 +103,29 @@ class LLMSettings(Checked):
             return None
         return Rate(self.prompt_rate, self.completion_rate)
 
-    def llm(self, api_key: str | None = None) -> OpenAILLM:
-        """Return the model. Its key comes from the environment by default."""
+    def llm(self, api_key: str | None = None) -> OpenAILLM | LiteLLM:
+        """Return the model. Its key comes from the environment by default.
+
+        Raises OptionError for limits that LiteLLM does not keep.
+        """
         from graphwright.models.openai.llm import OpenAILLM
 
+        if self.model.startswith(_LITELLM):
+            return self._litellm(api_key)
         prices = ("prompt_price", "completion_price", "prompt_rate", "completion_rate")
         own = (*prices, "extraction", "gleanings", "deadline")
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
         return OpenAILLM(**options, api_key=api_key, prices=self.prices)
+
+    def _litellm(self, api_key: str | None) -> LiteLLM:
+        from graphwright.models.litellm import LiteLLM
+
+        unusable = ("requests_per_minute", "tokens_per_minute", "max_completion_tokens")
+        if given := [name for name in unusable if getattr(self, name) is not None]:
+            raise OptionError(f"{given[0]} is for OpenAI-compatible servers; leave it out for {self.model}.")
+        same = ("timeout", "concurrency", "max_tokens", "temperature", "reasoning_effort", "seed", "extra_body")
+        options: dict[str, Any] = {name: getattr(self, name) for name in same}
+        return LiteLLM(self.model.removeprefix(_LITELLM), self.base_url, api_key, prices=self.prices, **options)
 
 
 def checked_address(url: str) -> str:
