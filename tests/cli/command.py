@@ -15,11 +15,14 @@ TERMINAL = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 PROGRAM = [sys.executable, "-m", "graphwright"]
 
 
-def graphwright(*arguments: object, encoding: str = "utf-8") -> subprocess.CompletedProcess[str]:
-    """Run a command in this process; a bug is raised."""
+def graphwright(
+    *arguments: object, encoding: str = "utf-8", columns: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process; a bug is raised. `columns`: the width of a terminal that shows colours."""
     command, code = list(map(str, arguments)), 0
     out, err = (TextIOWrapper(BytesIO(), encoding=encoding, newline="\n") for _ in range(2))
-    environment = mock.patch.dict(os.environ, {**TERMINAL, "GRAPHWRIGHT_TRACEBACK": "1"})
+    terminal = TERMINAL if columns is None else {"COLUMNS": str(columns), "FORCE_COLOR": "1"}
+    environment = mock.patch.dict(os.environ, {**terminal, "GRAPHWRIGHT_TRACEBACK": "1"})
     with environment, redirect_stdout(out), redirect_stderr(err):
         try:
             main(command)

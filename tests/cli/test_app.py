@@ -16,9 +16,11 @@ from tests.toys import CORPUS
 from typer.main import get_command
 
 from graphwright import Graph, Index
+from graphwright.cli import listing
 from graphwright.cli.app import app
 from graphwright.errors import OptionError
 from graphwright.index import Settings
+from graphwright.methods.registry import METHODS
 
 QUESTION = "Which abbey did Ermengarde of Tours found?"
 
@@ -59,7 +61,6 @@ def test_ask_prints_answer_citation_path_and_passages(folder: Path) -> None:
     assert done.returncode == 0 and done.stderr == ""
     assert "She founded the abbey of Erstein in Alsace." in done.stdout
     assert "[1] ermengarde  Ermengarde of Tours  characters 0-98" in done.stdout
-    assert "path: Ermengarde of Tours" in done.stdout
 
 
 def test_json_has_the_keys_of_the_contract(folder: Path) -> None:
@@ -112,7 +113,52 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
     assert "PersonalizedPageRank(restart=0.5)" in next(r["expression"] for r in rows if r["name"] == "ppr")
     info = json.loads(graphwright("info", folder, "--json").stdout)
     assert info["documents"] == 8 and info["encoder"].startswith("all-minilm-l6-v2")
-    assert "documents  8" in graphwright("info", folder).stdout
+    facts = dict(line.split(maxsplit=1) for line in graphwright("info", folder).stdout.splitlines())
+    assert facts["documents"] == "8, in 8 chunks" and facts["vectors"].endswith("by all-minilm-l6-v2")
+
+
+def test_methods_are_listed_in_groups_one_line_each() -> None:
+    listed = sum(listing.GROUPS.values(), ())
+    assert sorted(listed) == sorted(METHODS) and len(set(listed)) == len(listed)
+    lines = graphwright("methods").stdout.splitlines()
+    assert len([line for line in lines if line.split(" ")[0] in METHODS]) == len(METHODS)
+    assert set(listing.GROUPS) <= set(lines)
+    [vanilla] = [line for line in lines if line.startswith("vanilla ")]
+    assert vanilla.endswith("(needs an LLM)")
+    assert "arguments   top_k=15" in graphwright("methods", "bm25").stdout
+    assert "Did you mean 'bm25'" in graphwright("methods", "bm52").stderr
+
+
+def test_a_missing_extra_marks_its_methods_and_the_rest_is_listed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "find_spec", lambda module: None)
+    done = graphwright("methods", "--index", folder)
+    marked = [
+        line.split(" ")[0] for line in done.stdout.splitlines() if "pip install 'graphwright[communities]'" in line
+    ]
+    assert done.returncode == 0 and marked == ["graphrag-local", "graphrag-global", "grag-m"]
+    assert "lego-15" in done.stdout and "BeamSearch(" in done.stdout
+
+
+def test_piped_output_is_unwrapped_and_has_no_passages(folder: Path) -> None:
+    done = graphwright_process("ask", QUESTION, "--index", folder, "-k", 3, COLUMNS="30")
+    answer, citations = done.stdout.split("\n\n")
+    assert "Ermengarde of Tours was the wife of Lothair I" in answer and "\n\n" not in answer
+    assert all(line.startswith("[") or line.startswith("    ") for line in citations.splitlines())
+    rows = graphwright_process("retrieve", QUESTION, "--index", folder, "-k", 3, COLUMNS="30").stdout.splitlines()
+    assert len(rows) == 3 and all(len(row.split("\t")) == 4 for row in rows)
+    assert rows[0].split("\t")[1] == "ermengarde#0"
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_a_terminal_shows_the_answer_once_with_passages_and_its_cost(folder: Path, columns: int) -> None:
+    done = graphwright("ask", QUESTION, "--index", folder, "-k", 3, columns=columns)
+    screen = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    lines = screen.splitlines()
+    assert max(map(len, lines)) <= columns and [line for line in lines if line.startswith("1  ermengarde#0")]
+    assert re.search(r"multihop, \d+\.\d s, no language model\n", done.stderr)
+    assert " ".join(screen.split("\n1  ")[0].split()).count("She founded the abbey of Erstein") == 1
 
 
 def test_the_default_index_is_named_by_the_environment_or_found_above(

@@ -14,7 +14,7 @@ from tests.data.formats.made import rivers_pdf
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, start
-from graphwright.cli.asking import show_explanation
+from graphwright.cli.explanation import show_explanation
 from graphwright.generate import AnswerIfEnough
 from graphwright.index.vector_index import joined
 from graphwright.models import ScriptedLLM

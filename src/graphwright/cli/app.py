@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, suppress
 from io import StringIO, TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -36,14 +36,12 @@ from graphwright.cli.options import (
 from graphwright.cli.serve import serve
 from graphwright.cli.terminal import (
     check_output,
-    console,
     counted,
     discard_output,
     flush_output,
     note,
     print_json,
     say,
-    shortened,
 )
 from graphwright.cli.training import train
 from graphwright.errors import DataError, GraphwrightError, OptionError
@@ -120,35 +118,14 @@ app.command()(remove)
 @app.command()
 @expanded
 def methods(
+    name: Annotated[str | None, typer.Argument(help="Method whose arguments are shown (default: list all).")] = None,
     index: Annotated[Path | None, "Index folder, to show each method's expression over it."] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the retrieval methods and their arguments."""
-    from rich.padding import Padding
-    from rich.text import Text
+    """List the retrieval methods, their speed, and what they need."""
+    from graphwright.cli.listing import show_methods
 
-    from graphwright.index_folder import Index
-    from graphwright.methods.registry import METHODS, pipeline
-
-    snapshot = None if index is None else Index.open(index).snapshot
-    rows = []
-    for method in METHODS.values():
-        options = [
-            f"{name} (required)" if name in method.required else f"{name}={getattr(value, '__name__', repr(value))}"
-            for name, value in method.options.items()
-        ]
-        # A method that requires a language model has no expression without one.
-        expression = "" if snapshot is None or method.required else repr(pipeline(method.name, snapshot))
-        rows.append([method.name, method.about, ", ".join(options), expression])
-    if as_json:
-        print_json([dict(zip(("name", "about", "arguments", "expression"), row, strict=True)) for row in rows])
-        return
-    output = console()
-    for name, about, arguments, expression in rows:
-        output.print(Text(name, "bold").append(f"  {about}", "not bold"))
-        output.print(Padding(Text(arguments, "dim"), (0, 0, 0, 4)))
-        if expression:
-            output.print(Padding(Text(expression, "green"), (0, 0, 0, 4)))
+    show_methods(name, index, as_json=as_json)
 
 
 @app.command()
@@ -159,22 +136,9 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Print the contents, settings and size of an index."""
-    from graphwright.index_folder import Index
+    from graphwright.cli.listing import show_info
 
-    with Index.open(folder or index or index_folder()) as opened:
-        facts = opened.info()
-    if as_json:
-        print_json(facts)
-        return
-    for name, value in facts.items():
-        if value != {}:
-            say(f"{name:<10} {_plain(value)}")
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{shortened(str(name), 80)} {_plain(number)}" for name, number in list(value.items())[:20])
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    show_info(folder or index or index_folder(), as_json=as_json)
 
 
 @app.command()

@@ -194,7 +194,7 @@ def import_(
     reports: Annotated[bool, "Add the community reports of GraphRAG as documents."] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create an index from a knowledge graph, or from an index of GraphRAG or LightRAG.
+    """Create an index from a knowledge graph, GraphRAG or LightRAG.
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """

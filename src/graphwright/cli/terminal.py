@@ -32,6 +32,7 @@ __all__ = [
     "discard_output",
     "flush_output",
     "note",
+    "plain_size",
     "plain_table",
     "print_json",
     "progress_bar",
@@ -86,6 +87,18 @@ def counted(count: int, noun: str) -> str:
     ('1 document', '1,200 chunks')
     """
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def plain_size(size: int) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> plain_size(800), plain_size(207_383), plain_size(3_200_000_000)
+    ('800 bytes', '207.4 kB', '3.2 GB')
+    """
+    for unit, bytes_of_unit in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= bytes_of_unit:
+            return f"{size / bytes_of_unit:,.1f} {unit}"
+    return counted(size, "byte")
 
 
 def tokens_and_cost(usage: Usage) -> str:

@@ -1,0 +1,200 @@
+"""Explanation of an answer: anchors, items of evidence, and steps with their results and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from graphwright.cli.terminal import counted, plain_table, shortened
+from graphwright.graph.evidence import Piece
+from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.walks import edge_label
+from graphwright.models.protocols import Usage
+from graphwright.operators.state import Anchor, State, Step
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["show_explanation"]
+
+_MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
+_MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
+_NAME_WIDTH, _RESULT_WIDTH = 44, 100
+_SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
+_NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
+_FIELDS = ("answer", "prompt", "passages", "evidence", "anchors", "graph")  # most informative first
+
+Changed = tuple[Step, str, State | None]
+"""A step, the most telling field that it changed ("" if none), and the state before it."""
+
+
+def show_explanation(output: Console, state: State) -> None:
+    """Print the anchors with their weights, the items of evidence with their scores, and the steps."""
+    steps: list[Changed] = []
+    before: State | None = None
+    for step in state.trace:
+        steps.append((step, "" if step.after is None else _changed(before, step.after), before))
+        before = step.after or before
+    _show_anchors(output, steps)
+    for step, field, _ in steps:
+        if field == "evidence" and step.after is not None:
+            _show_items(output, step, step.after)
+    _show_steps(output, steps)
+
+
+def _changed(before: State | None, after: State) -> str:
+    for name in _FIELDS:
+        value = getattr(after, name)
+        if value is not None and (before is None or value is not getattr(before, name)):
+            return name
+    return ""
+
+
+def _show_anchors(output: Console, steps: Sequence[Changed]) -> None:
+    """Print the first anchors, and those that later steps added or changed."""
+    table = plain_table("Anchors", expand=True)
+    table.add_column("step", no_wrap=True, style="dim")
+    table.add_column("weight", justify="right", style="dim")
+    table.add_column("words", ratio=2)
+    table.add_column("nodes and edges", ratio=3)
+    for step, field, before in steps:
+        if field == "anchors" and step.after is not None:
+            known = set() if before is None else set(before.anchors or ())
+            label = _name_of(step)
+            for anchor in (anchor for anchor in step.after.anchors or () if anchor not in known):
+                kind = "" if anchor.kind == "entity" else f"  ({anchor.kind})"
+                words = Text(anchor.text).append(kind, "dim")
+                table.add_row(label, f"{anchor.weight:.2f}", words, _lines_of(step.after.graph, anchor))
+                label = ""
+    if table.row_count:
+        output.print(table)
+
+
+def _lines_of(graph: Graph, anchor: Anchor) -> Text:
+    """Return the names of an anchor's nodes, and its edges, one on a line."""
+    names = _names(graph, anchor.nodes.tolist(), _MAX_NAMES)
+    return Text("\n").join([*([Text(names)] if names else []), *_triples(graph, anchor.edges.tolist(), _MAX_EDGES)])
+
+
+def _triples(graph: Graph, edges: list[int], limit: int) -> list[Text]:
+    more = [Text(f"and {len(edges) - limit} more", "dim")] if len(edges) > limit else []
+    return [*(_triple(graph, edge) for edge in edges[:limit]), *more]
+
+
+def _names(graph: Graph, nodes: Sequence[int], limit: int) -> str:
+    names = ", ".join(_name(graph, node) for node in nodes[:limit])
+    return names + (f" and {len(nodes) - limit} more" if len(nodes) > limit else "")
+
+
+def _show_items(output: Console, step: Step, state: State) -> None:
+    """Print the best items of evidence that a step gave, unless all of them are single nodes."""
+    evidence = state.evidence
+    if evidence is None or not len(evidence.edges):
+        return
+    best = f", the best {_MAX_ITEMS}" if len(evidence) > _MAX_ITEMS else ""
+    table = plain_table(f"{_name_of(step)}: {counted(len(evidence), 'item')}{best}", expand=True)
+    table.add_column("", justify="right", style="dim")
+    if evidence.scores is not None:
+        table.add_column(_SCORES.get(_name_of(step), "score"), justify="right", style="dim")
+    table.add_column("item", ratio=1)
+    for position, item in enumerate(evidence.top(_MAX_ITEMS)):
+        score = [] if evidence.scores is None else [f"{evidence.scores[position]:.3g}"]
+        table.add_row(str(position + 1), *score, _item(state.graph, item))
+    output.print(table)
+
+
+def _item(graph: Graph, item: Piece) -> Text:
+    """Return a path as names and arrows, and any other item as its triples and its other nodes."""
+    nodes, edges = (part.tolist() for part in item)
+    if [sorted(graph.ends([edge]).tolist()) for edge in edges] == [sorted(hop) for hop in pairwise(nodes)]:
+        path = Text(_name(graph, nodes[0]))
+        for edge, node in zip(edges, nodes[1:], strict=True):
+            path.append(_relation(graph, edge, forward=graph.columns.tails[edge] == node), "dim")
+            path.append(_name(graph, node))
+        return path
+    lines = _triples(graph, edges, _MAX_TRIPLES)
+    ends = set(graph.ends(edges).tolist())
+    others = [node for node in nodes if node not in ends]
+    return Text("\n").join([*lines, *([Text(_names(graph, others, _MAX_TRIPLES))] if others else [])])
+
+
+def _triple(graph: Graph, edge: int) -> Text:
+    head, tail = graph.ends([edge]).tolist()
+    return Text(_name(graph, head)).append(_relation(graph, edge, forward=True), "dim").append(_name(graph, tail))
+
+
+def _relation(graph: Graph, edge: int, *, forward: bool) -> str:
+    name = shortened(edge_label(graph, edge, True), _NAME_WIDTH)
+    return f" — {name} → " if forward else f" ← {name} — "
+
+
+def _name(graph: Graph, node: int) -> str:
+    """Return the name of a node; for a passage its id and its document's title."""
+    name = graph.names[node]
+    if graph.passages is not None and graph.columns.kinds[node] == Kind.CHUNK:
+        name = f"{name} {graph.passages.title_of(node)}"
+    return shortened(name, _NAME_WIDTH)
+
+
+def _name_of(step: Step) -> str:
+    return step.operator.partition("(")[0]
+
+
+def _show_steps(output: Console, steps: Sequence[Changed]) -> None:
+    table = plain_table("Steps", expand=True)
+    table.add_column("step", ratio=3, overflow="fold")
+    table.add_column("result", ratio=4, overflow="fold")
+    for name in ("ms", "model ms", "texts", "LLM tokens"):
+        table.add_column(name, justify="right", no_wrap=True)
+    total = Usage()
+    for step, field, _ in steps:
+        total.add(step.usage)
+        result = "; ".join(filter(None, (_result(step, field), *step.notes)))
+        table.add_row(Text(_brief(step.operator)), Text(result), *_numbers(step.seconds, step.usage))
+    table.add_row(Text("total", "bold"), "", *_numbers(sum(step.seconds for step, _, _ in steps), total))
+    output.print(table)
+
+
+def _numbers(seconds: float, usage: Usage) -> list[str]:
+    """Return a step's milliseconds, model milliseconds, texts read by models, and LLM tokens."""
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    model = f"{1000 * usage.seconds:.1f}" if usage.calls else ""
+    return [f"{1000 * seconds:.1f}", model, str(usage.texts or ""), f"{tokens:,}" if tokens else ""]
+
+
+def _brief(operator: str) -> str:
+    """Return an expression with nested brackets shortened.
+
+    >>> _brief("Rerank(Composed(names=VectorIndex(3 × 2)))"), _brief("Keywords() % 3")
+    ('Rerank(Composed(…))', 'Keywords() % 3')
+    """
+    brief, depth = [], 0
+    for position, sign in enumerate(operator):
+        depth -= sign == ")"
+        if depth < 2:
+            brief.append(sign)
+        depth += sign == "("
+        if sign == "(" and depth == 2 and operator[position + 1 : position + 2] != ")":
+            brief.append("…")
+    return "".join(brief)
+
+
+def _result(step: Step, field: str) -> str:
+    """Return the size of the field that a step changed, with its best nodes or passages."""
+    state, best = step.after, ""
+    if state is None or not field:
+        return ""
+    if field == "answer" and state.answer is not None:
+        return f"an answer with {counted(len(state.answer.citations), 'citation')}"
+    if field == "prompt":
+        return f"a prompt of {len(state.prompt or ''):,} characters"
+    if field == "passages" and state.passages is not None:
+        best = _names(state.graph, state.passages.ids[:3].tolist(), 3)
+    if field == "evidence" and state.evidence is not None and not len(state.evidence.edges):
+        # items with edges are shown in a table of their own
+        best = "; ".join(_names(state.graph, nodes[:3].tolist(), 3) for nodes, _ in state.evidence.top(3))
+    size = counted(step.sizes["nodes" if field == "graph" else field], _NOUNS[field])
+    return size + (f": {shortened(best, _RESULT_WIDTH)}" if best else "")

@@ -1,0 +1,178 @@
+"""Listings for people: the methods in groups, and the facts of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.text import Text
+
+from graphwright.cli.terminal import console, counted, plain_size, print_json, say, shortened
+from graphwright.errors import GraphwrightError
+from graphwright.index_folder import Index
+from graphwright.methods.registry import METHODS, Method, method_named, pipeline
+
+if TYPE_CHECKING:
+    from graphwright.index.snapshot import Snapshot
+
+__all__ = ["GROUPS", "show_info", "show_methods"]
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Search": ("vector", "bm25", "hybrid"),
+    "Of this package": ("multihop", "ppr", "multihop-rerank", "rerank", "graph", "agent"),
+    "Published, over documents": (
+        *("bubblerag", "fastinsight", "fastinsight-entities", "pathrag", "pathrag-lt", "hipporag", "hipporag2"),
+        *("proprag", "linearrag", "lightrag-local", "lightrag-global", "lightrag-hybrid", "graphrag-local"),
+        *("graphrag-global", "raptor", "g-retriever", "gar", "hyde", "ircot"),
+    ),
+    "Published, over knowledge graphs": (
+        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", *(name for name in METHODS if name.startswith("lego-"))),
+    ),
+    "A language model alone": ("vanilla", "cot"),
+}
+"""The methods of the list, by heading."""
+_EXTRAS = {name: ("communities", "igraph") for name in ("graphrag-local", "graphrag-global", "grag-m")}
+_SPEEDS: Mapping[str, int] = {}
+_MAX_LISTED = 20
+
+
+class _Row(NamedTuple):
+    """One method of the list."""
+
+    method: Method
+    needs: str
+    expression: str
+    problem: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the method for JSON."""
+        method = self.method
+        return {
+            "name": method.name,
+            "about": method.about,
+            "arguments": ", ".join(_arguments(method)),
+            "expression": self.expression,
+            "milliseconds": _SPEEDS.get(method.name),
+            "needs": self.needs,
+            "problem": self.problem,
+        }
+
+
+def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None:
+    """Print the methods in groups, one a line; or one method with its arguments.
+
+    `index`: print each method's expression over it; a method that cannot run here has a problem in its place.
+    """
+    snapshot = None if index is None else Index.open(index).snapshot
+    if name is not None:
+        rows = {"": [_row(method_named(name), snapshot)]}
+    else:
+        rows = {title: [_row(METHODS[name], snapshot) for name in names] for title, names in GROUPS.items()}
+    if as_json:
+        print_json([row.to_dict() for group in rows.values() for row in group])
+    elif name is not None:
+        _show_method(rows[""][0])
+    else:
+        _show_groups(rows)
+
+
+def _row(method: Method, snapshot: Snapshot | None) -> _Row:
+    extra, module = _EXTRAS.get(method.name, ("", ""))
+    needs = "an LLM" if method.required else f"extra {extra}" if extra else ""
+    if module and find_spec(module) is None:
+        return _Row(method, needs, "", f"not installed: pip install 'graphwright[{extra}]'")
+    if snapshot is None or method.required:  # a method that requires a language model has no expression without one
+        return _Row(method, needs, "", "")
+    try:
+        return _Row(method, needs, repr(pipeline(method.name, snapshot)), "")
+    except GraphwrightError as error:
+        return _Row(method, needs, "", str(error))
+
+
+def _arguments(method: Method) -> list[str]:
+    return [
+        f"{name} (required)" if name in method.required else f"{name}={getattr(value, '__name__', repr(value))}"
+        for name, value in method.options.items()
+    ]
+
+
+def _show_groups(rows: Mapping[str, list[_Row]]) -> None:
+    output = console()
+    width = max(len(name) for name in METHODS) + 2
+    room = output.width if output.is_terminal else 200
+    for title, group in rows.items():
+        output.print(Text(title, "bold underline"))
+        for row in group:
+            line = Text(row.method.name.ljust(width)).append(_speed(row.method.name).ljust(9), "dim")
+            needs = f"  ({row.problem or f'needs {row.needs}'})" if row.problem or row.needs else ""
+            about = row.method.about.removeprefix("Rank passages by ").rstrip(".")
+            line.append(shortened(about, max(room - len(line) - len(needs), 20)))
+            output.print(line.append(needs, "yellow" if row.problem else "dim"), soft_wrap=True)
+            if row.expression:
+                output.print(Text(" " * width + row.expression, "green"), soft_wrap=True)
+        output.print()
+    say(
+        "ms: processor time of a question over 1,890 passages, without a language model. 'graphwright methods "
+        "NAME' shows the arguments of a method."
+    )
+
+
+def _speed(name: str) -> str:
+    return f"{_SPEEDS[name]:,} ms" if name in _SPEEDS else ""
+
+
+def _show_method(row: _Row) -> None:
+    output = console()
+    output.print(Text(row.method.name, "bold"), soft_wrap=True)
+    facts = {
+        "does": row.method.about,
+        "speed": _speed(row.method.name),
+        "needs": row.problem or row.needs,
+        "arguments": ", ".join(_arguments(row.method)),
+        "expression": row.expression,
+    }
+    for name, fact in facts.items():
+        if fact:
+            output.print(Text(f"{name:<12}", "dim").append(fact), soft_wrap=not output.is_terminal)
+
+
+def show_info(folder: Path, *, as_json: bool) -> None:
+    """Print the contents, settings and size of an index."""
+    with Index.open(folder) as opened:
+        facts = opened.info()
+    if as_json:
+        print_json(facts)
+        return
+    for name, fact in _facts(facts).items():
+        if fact:
+            say(f"{name:<14}{fact}")
+
+
+def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts of an index by the words of a person."""
+    imported = facts.get("imported")
+    settings, relations = facts["settings"], f", {counted(imported['relations'], 'relation')}" if imported else ""
+    pending = [f"{count:,} chunks: {shortened(reason, 100)}" for reason, count in facts["pending"].items()]
+    texts = [f"{count:,} {kind}" for kind, count in facts["embedded"].items()]
+    return {
+        "index": facts["path"],
+        "imported from": facts["source"]["system"] if "source" in facts else "",
+        "documents": "" if imported else f"{facts['documents']:,}, in {counted(facts['chunks'], 'chunk')}",
+        "graph": f"{counted(facts['nodes'], 'node')}, {counted(facts['edges'], 'edge')}{relations}",
+        "size": plain_size(facts["bytes"]),
+        "vectors": f"{', '.join(texts)}, by {facts['encoder'].partition(':')[0]}" if texts else "none",
+        "extracted by": _listed([f"{name} ({count:,} chunks)" for name, count in facts["extractors"].items()]),
+        "chunks": "" if imported else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
+        "merged names": ", ".join(settings["resolve"]),
+        "synced folders": _listed(list(facts["folders"])),
+        "not extracted": _listed(pending),
+        "missing": f"{facts['missing_values']:,} values of the language model" if facts["missing_values"] else "",
+        "state": "" if facts["current"] else "the newest documents cannot be searched yet; index again to finish",
+    }
+
+
+def _listed(items: list[str]) -> str:
+    more = f"\n{'':<14}and {len(items) - _MAX_LISTED} more" if len(items) > _MAX_LISTED else ""
+    return f"\n{'':<14}".join(items[:_MAX_LISTED]) + more
