@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import RawIOBase
@@ -13,7 +14,17 @@ from typing import Any
 
 from graphwright.errors import DataError, explained
 
-__all__ = ["flush", "flush_folder", "growing", "remove_drafts", "scratch", "whole", "whole_lines", "write_text"]
+__all__ = [
+    "flush",
+    "flush_folder",
+    "growing",
+    "make_private",
+    "remove_drafts",
+    "scratch",
+    "whole",
+    "whole_lines",
+    "write_text",
+]
 
 _CHECK = "Check that its folder exists and can be written."
 
@@ -49,6 +60,17 @@ def whole(path: Path | str) -> Iterator[Path]:
             os.replace(draft, place)
         except OSError as error:
             raise DataError(f"{path} cannot be written: {explained(error, _CHECK)}") from error
+
+
+def make_private(path: Path) -> None:
+    """Create a file and its folder where they are missing, and take all rights to the file from others than its owner.
+
+    Raises OSError if that is not possible.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        path.chmod(0o600)
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -81,6 +81,7 @@ class Index:
         encoder: GivenEncoder = None,
         extractor: Extractor | str | None = None,
         settings: Settings | None = None,
+        follow: bool = True,
     ) -> None:
         """Open an index, or create one in a new or empty folder.
 
@@ -88,7 +89,8 @@ class Index:
         index can only be opened with the encoder that it was created with, which is the default; for a new one that is
         the embedded MiniLM. `extractor` reads the documents that are added from now on: an extractor or its name,
         mentions, rules or spacy:PIPELINE; by default the first with the embedded encoder, else the second.
-        `settings`: of a new index. Raises StoreError if the folder cannot be opened or created.
+        `settings`: of a new index. `follow`: whether the first query after a change opens the new snapshot; otherwise
+        queries use the one that they have until `refresh`. Raises StoreError if the folder cannot be opened or created.
         """
         layout = IndexLayout(_path(path))
         if not layout.store.exists():
@@ -99,7 +101,7 @@ class Index:
         self._store = Store(layout.store)
         self._encoder = encoder_of(encoder if encoder is not None else self._store.setting("encoder name") or EMBEDDED)
         self._extractor = extractor_of(extractor, self._encoder)
-        self._reader = SnapshotReader(layout, self._store, CachedEncoder(self._encoder))
+        self._reader = SnapshotReader(layout, self._store, CachedEncoder(self._encoder), follow=follow)
         self._reported = -1  # the revision up to which changes are known to have succeeded
         self._resumed = False
         self._closed = False
@@ -133,7 +135,14 @@ class Index:
         return cls(layout.path, encoder=encoder, extractor=extractor)
 
     @classmethod
-    def open(cls, path: str | Path, *, encoder: GivenEncoder = None, extractor: Extractor | str | None = None) -> Index:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        encoder: GivenEncoder = None,
+        extractor: Extractor | str | None = None,
+        follow: bool = True,
+    ) -> Index:
         """Open an index. Arguments as in `Index`; raises StoreError if there is none."""
         folder = _path(path)
         if not folder.is_dir():
@@ -144,7 +153,7 @@ class Index:
         if not IndexLayout(folder).store.exists() and IndexLayout(folder / "index").store.exists():
             raise StoreError(f"{folder} is the folder of an evaluation; its index is {folder / 'index'}.")
         Store(IndexLayout(folder).store).close()  # raises StoreError if there is none
-        return cls(folder, encoder=encoder, extractor=extractor)
+        return cls(folder, encoder=encoder, extractor=extractor, follow=follow)
 
     @classmethod
     def from_graph(
@@ -215,6 +224,14 @@ class Index:
         """
         self._check_open()
         return self._reader.snapshot()
+
+    def refresh(self, prepare: Callable[[Snapshot], object] = lambda snapshot: None) -> bool:
+        """Open the newest snapshot of an index that was opened with follow=False; return whether there was a newer one.
+
+        `prepare` gets it before queries do, which use the older one meanwhile and do not wait.
+        """
+        self._check_open()
+        return self._reader.refresh(prepare)
 
     def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
         """Return the snapshot of an index with only the documents that pass a filter.

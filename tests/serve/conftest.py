@@ -47,10 +47,12 @@ class Running:
 
 
 @contextmanager
-def serving(folder: Path, *others: Path, key: str | None = None, **settings: Any) -> Iterator[Running]:
+def serving(
+    folder: Path, *others: Path, key: str | None = None, ready: bool = True, **settings: Any
+) -> Iterator[Running]:
     """Serve an index folder as "cities", and others by their names, in a thread, on a free port.
 
-    `key`: that the client sends.
+    `key`: that the client sends. `ready`: whether to wait until it is ready.
     """
     catalog = Catalog.open([f"cities={folder}", *others], encoder=HashEncoder())
     app = create_app(catalog, ServeSettings(**{"data": folder.parent / "data", **settings}))
@@ -71,7 +73,7 @@ def serving(folder: Path, *others: Path, key: str | None = None, **settings: Any
     url = f"http://127.0.0.1:{listening.getsockname()[1]}{app.state.server.settings.root_path}"
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
     with httpx.Client(base_url=url, timeout=30, headers=headers) as client:
-        wait_until(lambda: server.started and client.get("/readyz").status_code == 200)
+        wait_until(lambda: server.started and (not ready or client.get("/readyz").status_code == 200))
         yield Running(url, app, client)
     server.should_exit = True
     thread.join(10)

@@ -1,11 +1,17 @@
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from graphwright import Index
 from graphwright.errors import OptionError, StoreError
+from graphwright.index.layout import IndexLayout
+from graphwright.index.snapshot import Snapshot
 
 pytest.importorskip("fastapi", reason='needs the extra "serve"')
+from tests.serve.conftest import wait_until
+
 from graphwright.serve.catalog import Catalog
 
 
@@ -20,6 +26,41 @@ def test_indexes_are_named_by_folder_or_as_given(folder: Path) -> None:
     assert list(catalog) == ["cities", "towns"] and len(catalog) == 2
     assert catalog.without_paths(f"{folder} is damaged") == "cities is damaged"
     catalog.close()
+
+
+def test_questions_do_not_wait_for_a_new_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warming, go_on = threading.Event(), threading.Event()
+
+    def wait(snapshot: Snapshot, method: str) -> None:
+        warming.set()
+        assert go_on.wait(20)
+
+    with closing(Catalog.open([folder])) as catalog, Index.open(folder) as writer:
+        writer.add([{"id": "graz", "text": "Graz lies on the Mur."}])
+        before = catalog["cities"].snapshot
+        monkeypatch.setattr("graphwright.serve.catalog.warm_up", wait)
+        with catalog.refreshing():
+            writer.remove(["graz"])
+            assert warming.wait(20)
+            assert catalog["cities"].snapshot is before
+            assert catalog["cities"].retrieve("Where is the Mur?", "bm25").passages
+            go_on.set()
+            wait_until(lambda: catalog["cities"].snapshot is not before)
+        assert catalog["cities"].list_documents() == [] and not catalog.refresh("cities")
+
+
+def test_a_snapshot_that_cannot_be_opened_leaves_the_one_before(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with closing(Catalog.open([folder])) as catalog, Index.open(folder) as writer:
+        before = catalog["cities"].snapshot
+        writer.add([{"id": "graz", "text": "Graz lies on the Mur."}])
+        about = folder / IndexLayout(folder).current() / "about.json"
+        text = about.read_text()
+        about.write_text("{")
+        with catalog.refreshing():
+            wait_until(lambda: "cannot be opened" in caplog.text)
+            assert catalog["cities"].snapshot is before
+            about.write_text(text)
+            wait_until(lambda: catalog["cities"].snapshot is not before)
 
 
 @pytest.mark.parametrize("name", ["a:b", "a\\b", "a\nb", ""])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,6 +103,14 @@ def test_documents_are_added_replaced_and_removed(folder: Path) -> None:
         third = served.ended(served.remove("linz"))
         assert (counts(third), served.ids()) == ((0, 0, 1, 0), ["graz"])
         assert served.index.is_current and "Mur" not in served.index.text("graz")
+
+
+def test_jobs_are_counted_by_state_and_their_file_is_private(folder: Path) -> None:
+    with serving(folder) as served:
+        served.ended(served.add("graz lies on the Mur."))
+        assert served.jobs.counts()["cities", "done"] == 1 and served.jobs.counts()["cities", "failed"] == 0
+        for file in (folder.parent / "data").glob("jobs.sqlite*"):
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
 def test_uploads_are_kept_until_the_job_is_done(folder: Path) -> None:

@@ -61,6 +61,7 @@ def test_requests_steps_tokens_and_money_are_counted(priced: Running) -> None:
     assert found['{found="none",index="cities",method="bm25"}'] == 1
     assert found['{found="yes",index="cities",method="bm25"}'] == 1
     assert values(priced, "graphwright_queue") == {"": 0.0}
+    assert values(priced, "graphwright_jobs")['{index="cities",state="queued"}'] == 0
     assert values(priced, "graphwright_snapshot_age_seconds")['{index="cities"}'] >= 0
     assert "Graz" not in client.get("/metrics").text
 

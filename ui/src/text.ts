@@ -26,20 +26,34 @@ export function codePoints(text: string): number {
 /** A part of an answer: text, the numbers of citations, or the note that a sentence has no source. */
 export type AnswerPart = { text: string } | { cites: number[] } | { unsupported: true };
 
-/** Return the parts of an answer; a marker counts if every number has a citation. */
-export function answerParts(answer: string, citations: number): AnswerPart[] {
+/** Return the parts of an answer; a marker counts if every number has a citation, and none of these quotes holds it. */
+export function answerParts(answer: string, quotes: readonly string[]): AnswerPart[] {
   const parts: AnswerPart[] = [];
+  const quoted = [...new Set(quotes.map((quote) => quote.trim().replace(/\s+/g, " ")))]
+    .filter((quote) => quote.includes("["))
+    .flatMap((quote) => places(answer, quote));
   let last = 0;
   for (const match of answer.matchAll(/\s*\[(unsupported|\d+(?:\s*,\s*\d+)*)\]/g)) {
     const marker = match[1] ?? "";
     const cites = marker.split(",").map(Number);
-    if (marker !== "unsupported" && cites.some((number) => number < 1 || number > citations)) continue;
+    if (marker !== "unsupported" && cites.some((number) => number < 1 || number > quotes.length)) continue;
+    const end = match.index + match[0].length;
+    if (quoted.some((place) => place.start <= match.index && end <= place.end)) continue;
     if (match.index > last) parts.push({ text: answer.slice(last, match.index) });
     parts.push(marker === "unsupported" ? { unsupported: true } : { cites });
-    last = match.index + match[0].length;
+    last = end;
   }
   if (last < answer.length) parts.push({ text: answer.slice(last) });
   return parts;
+}
+
+/** Return where a text holds another one. */
+function places(text: string, part: string): { start: number; end: number }[] {
+  const found: { start: number; end: number }[] = [];
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
+    found.push({ start: at, end: at + part.length });
+  }
+  return found;
 }
 
 export function withoutMarkers(answer: string): string {
@@ -86,10 +100,59 @@ export function shortened(text: string, limit: number): string {
 /** Return the words of a name in camel case: "VectorSearch" becomes "Vector search". */
 export function spaced(name: string): string {
   const words = name
+    .replace("PageRank", "pagerank")
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
     .split(" ");
-  return words.map((word, at) => (at && !/^[A-Z]{2}/.test(word) ? word.toLowerCase() : word)).join(" ");
+  const plainWords = words.map((word, at) => (at && !/^[A-Z]{2}/.test(word) ? word.toLowerCase() : word));
+  return plainWords.join(" ").replace(/pagerank/i, "PageRank");
+}
+
+const MIN_WRAPPED = 45; // characters of a line that is continued in the next one
+const MAX_WRAPPED = 110;
+const TOLERANCE = 0.88; // characters of a printed page differ in width
+
+/**
+ * Return the line breaks, with the spaces after them, at which a text was only wrapped: between lines of one
+ * indentation, where the first word of the second would not have fitted into the width of their paragraph.
+ */
+export function wraps(text: string): { start: number; end: number }[] {
+  const found: { start: number; end: number }[] = [];
+  for (const paragraph of text.matchAll(/[^\n]+(?:\n[^\n]+)+/g)) {
+    const lines = paragraph[0].split("\n");
+    const width = Math.max(...lines.map((line) => line.trimEnd().length));
+    let at = paragraph.index;
+    for (const [number, line] of lines.entries()) {
+      const next = lines[number + 1];
+      at += line.length;
+      const inLine = !number || (next !== undefined && indentOf(line) === indentOf(next)); // the first may be indented
+      if (next !== undefined && width <= MAX_WRAPPED && inLine && isContinued(line, next, width)) {
+        found.push({ start: at - (line.length - line.trimEnd().length), end: at + 1 + indentOf(next) });
+      }
+      at += 1;
+    }
+  }
+  return found;
+}
+
+function isContinued(line: string, next: string, width: number): boolean {
+  const written = line.trimEnd();
+  const word = /^\s*(\S+)/.exec(next)?.[1] ?? "";
+  return (
+    written.length >= MIN_WRAPPED &&
+    written.length + 1 + word.length > TOLERANCE * width &&
+    !/\S {3,}\S/.test(written) && // a table, or a drawing
+    !/\S {3,}\S/.test(next.trimEnd()) &&
+    /^[\p{L}\p{N}("'“‘«<-]/u.test(word)
+  );
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const plain = new Intl.NumberFormat("en");

@@ -18,6 +18,8 @@ export interface Citation {
   end: number;
   text: string;
   path: string[];
+  /** Page, slide, cell or lines in the file; missing where it has none. */
+  location?: string;
 }
 
 export interface Anchor {
@@ -82,6 +84,8 @@ export interface IndexFacts {
   imported: boolean;
   current: boolean;
   llm: string | null;
+  /** The language model that reads documents that are added. */
+  reader: string | null;
   snapshot: number;
 }
 
@@ -173,6 +177,18 @@ export interface EntityFacts extends Omit<EntityRow, "passages"> {
 }
 
 export type PathPart = EntityRef | { relation: string; forward: boolean; text: string };
+
+/** The work of the language model that adding documents would take. */
+export interface Estimate {
+  llm: string | null;
+  chunks: number;
+  calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  hours: number | null;
+  cost: number | null;
+  skipped: { document: string; reason: string }[];
+}
 
 export interface JobChanges {
   added: number;

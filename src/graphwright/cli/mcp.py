@@ -60,6 +60,8 @@ def mcp(
             held.callback(library.jobs.close)
         note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # to stderr: stdout is the protocol's
 
+        held.enter_context(catalog.refreshing())
+
         async def run() -> None:
             server = create_mcp(library)
             async with stdio_server() as (read, write):

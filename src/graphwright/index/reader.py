@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from graphwright.errors import DataError, StoreError
@@ -28,32 +28,64 @@ class SnapshotReader:
     is not done, and queries see the index as it was before.
     """
 
-    def __init__(self, layout: IndexLayout, store: Store, encoder: NamedEncoder) -> None:
-        """`encoder`: the one of questions."""
-        self._layout, self._store, self._encoder = layout, store, encoder
+    def __init__(self, layout: IndexLayout, store: Store, encoder: NamedEncoder, *, follow: bool = True) -> None:
+        """`encoder`: the one of questions. `follow`: whether `snapshot` opens a newer one, or waits for `refresh`."""
+        self._layout, self._store, self._encoder, self._follow = layout, store, encoder, follow
         self._opened: tuple[str, Snapshot] | None = None
+        self._last: Snapshot | None = None  # that `snapshot` returned
         self._rest: tuple[tuple[str, list[str]], Snapshot] | None = None  # of a snapshot without hidden documents
         self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
         self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
 
     def snapshot(self) -> Snapshot:
         """Return the current snapshot without hidden documents. Raises StoreError if it cannot be read."""
         with self._lock:
+            if self._follow or self._last is None or not self._is_outdated():
+                self._last = self._current()
+            return self._last
+
+    def refresh(self, prepare: Callable[[Snapshot], object]) -> bool:
+        """Open a newer snapshot, which `prepare` gets before queries do; return whether there was one.
+
+        Queries use the older one meanwhile, and do not wait. Raises StoreError if the snapshot cannot be read.
+        """
+        with self._refreshing:
+            if not self._is_outdated():
+                return False
             while True:
                 name = self._layout.current()
                 try:
-                    if self._opened is None or self._opened[0] != name:
-                        self._opened = name, open_snapshot(self._layout.path / name, self._encoder)
-                    hidden = self._hidden(self._opened[1])
+                    opened = open_snapshot(self._layout.path / name, self._encoder)
+                    break
                 except StoreError:
-                    # A writer may have replaced it between the two steps; then there is a newer one.
                     if self._layout.current() == name:
                         raise
-                    continue
-                if not hidden:
-                    return self._opened[1]
+            prepare(opened)
+            with self._lock:
+                self._opened = name, opened
+            return True
+
+    def _is_outdated(self) -> bool:
+        return self._opened is None or self._opened[0] != self._layout.current()
+
+    def _current(self) -> Snapshot:
+        """Return the current snapshot, which is opened if it is not; the lock is held."""
+        while True:
+            name = self._layout.current()
+            try:
+                if self._opened is None or self._opened[0] != name:
+                    self._opened = name, open_snapshot(self._layout.path / name, self._encoder)
+                hidden = self._hidden(self._opened[1])
+            except StoreError:
+                # A writer may have replaced it between the two steps; then there is a newer one.
                 if self._layout.current() == name:
-                    return self._without(name, self._opened[1], hidden)
+                    raise
+                continue
+            if not hidden:
+                return self._opened[1]
+            if self._layout.current() == name:
+                return self._without(name, self._opened[1], hidden)
 
     def interrupted(self) -> bool:
         """Return whether a change that removed or replaced documents ended before its snapshot was published."""
@@ -88,7 +120,7 @@ class SnapshotReader:
     def release(self) -> None:
         """Release the snapshot, so that its files can be deleted."""
         with self._lock:
-            self._opened = self._rest = None
+            self._opened = self._rest = self._last = None
 
     def clear(self) -> None:
         """Release all snapshots."""

@@ -111,14 +111,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server: Server = app.state.server
 
     async def warm() -> None:
-        await status.warm_up(server)
+        await asyncio.to_thread(server.catalog.warm_up)  # not by the workers, whose time limit is one of requests
         app.state.warm.set()
 
     server.jobs.start()
     warming = asyncio.create_task(warm())
     try:
-        async with app.state.mcp.running():
-            yield
+        with server.catalog.refreshing():
+            async with app.state.mcp.running():
+                yield
     finally:
         warming.cancel()
         server.workers.close()

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from graphwright.errors import OptionError, StoreError
+from graphwright.errors import GraphwrightError, OptionError, StoreError
 from graphwright.index.extraction import Extractor
 from graphwright.index.layout import IndexLayout
 from graphwright.index.store import Store
 from graphwright.index_folder import Index
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.serve.warm_up import warm_up
 
 __all__ = ["Catalog"]
+
+_log = logging.getLogger("graphwright.serve")
+_INTERVAL = 1.0  # seconds between two looks for new snapshots
 
 
 class Catalog(Mapping[str, Index]):
     """Indexes by name, in the order given. Indexes of one encoder share one object of it.
+
+    Requests never wait for a new snapshot: `refresh` opens it beside the one that they use, and warms it up.
 
     >>> import tempfile; from graphwright.models.fake import HashEncoder
     >>> folder = Path(tempfile.mkdtemp()) / "cities"
@@ -57,7 +66,7 @@ class Catalog(Mapping[str, Index]):
         encoders: dict[str, NamedEncoder] = {}
         allowed = frozenset(remote_encoders)
         chosen = {name: encoder or _encoder(path, encoders, allowed) for name, path in paths.items()}
-        return cls({name: Index.open(path, encoder=chosen[name]) for name, path in paths.items()}, chosen)
+        return cls({name: Index.open(path, encoder=chosen[name], follow=False) for name, path in paths.items()}, chosen)
 
     def __getitem__(self, name: str) -> Index:
         return self._indexes[name]
@@ -74,6 +83,50 @@ class Catalog(Mapping[str, Index]):
         `extractor` reads the documents, by default the one that suits the index's encoder.
         """
         return Index.open(self[name].path, encoder=self._encoders.get(name), extractor=extractor)
+
+    def warm_up(self) -> None:
+        """Open every index and ask it a few questions."""
+        for name, index in self.items():
+            begun = time.perf_counter()
+            try:
+                warm_up(index.snapshot, index.default_method)
+            except GraphwrightError as error:
+                _log.warning("%s cannot be searched: %s", name, error)
+            except Exception:
+                _log.exception("%s was not warmed up", name)
+            else:
+                _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
+
+    def refresh(self, name: str) -> bool:
+        """Open a newer snapshot of an index, ask it a few questions, then let requests use it; return whether there was
+        one. Raises StoreError if it cannot be read; requests then go on with the one before.
+        """
+        index = self[name]
+        return index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
+
+    @contextmanager
+    def refreshing(self) -> Iterator[None]:
+        """Refresh the indexes that other processes change, within a second or so, until the block ends."""
+        ended, failed = threading.Event(), dict[str, str]()
+
+        def watch() -> None:
+            while not ended.wait(_INTERVAL):
+                for name in self:
+                    try:
+                        self.refresh(name)
+                        failed.pop(name, None)
+                    except Exception as error:
+                        if failed.get(name) != str(error):
+                            _log.warning("the new snapshot of %s cannot be opened", name, exc_info=error)
+                        failed[name] = str(error)
+
+        thread = threading.Thread(target=watch, name="graphwright-refresh", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def without_paths(self, text: str) -> str:
         """Return a message with the folders of indexes replaced by their names, so that clients do not see them."""

@@ -14,7 +14,7 @@ from graphwright.serve.events import event
 
 __all__ = ["ChatWriter", "citation_url", "sources", "url_citations", "with_addresses"]
 
-_MARKER = re.compile(r"\[(\d+)\]")
+_MARKER = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 _MARKUP = re.compile(r"([\\`*_\[\]<>])")
 _LEAST_QUOTE = 120  # characters of a quotation in the list of sources
 _CHECKED = "\n\nChecked against the documents:\n"
@@ -57,7 +57,7 @@ def url_citations(text: str, citations: list[dict[str, Any]]) -> list[dict[str, 
     >>> url_citations("😀 The Mur. [1]", cited)[0]["url_citation"]["start_index"]
     11
     """
-    places = [(int(match[1]), *match.span()) for match in _MARKER.finditer(text)]
+    places = [(number, *span) for numbers, span in _markers(text, citations) for number in numbers]
     marked = {number for number, *_ in places}
     places += [(n, len(text), len(text)) for n in range(1, len(citations) + 1) if n not in marked]
     return [
@@ -73,6 +73,19 @@ def url_citations(text: str, citations: list[dict[str, Any]]) -> list[dict[str, 
         for number, start, end in places
         if 0 < number <= len(citations)
     ]
+
+
+def _markers(text: str, citations: list[dict[str, Any]]) -> Iterator[tuple[list[int], tuple[int, int]]]:
+    """Yield the numbers and the place of each marker; one inside of a quote belongs to the document that is quoted.
+
+    >>> list(_markers("Its cause is unknown[1]. [1, 2]", [{"text": "Its cause is unknown[1]."}, {"text": "[2]"}]))
+    [([1, 2], (25, 31))]
+    """
+    quotes = {quote for cited in citations if "[" in (quote := " ".join(cited.get("text", "").split()))}
+    quoted = [match.span() for quote in quotes for match in re.finditer(re.escape(quote), text)]
+    for match in _MARKER.finditer(text):
+        if not any(start <= match.start() and match.end() <= end for start, end in quoted):
+            yield list(map(int, match[1].split(","))), match.span()
 
 
 def sources(citations: list[dict[str, Any]]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.errors import StoreError
+from graphwright.files import make_private
 
 __all__ = ["ENDED", "KINDS", "STATES", "Job", "JobTable", "Progress"]
 
@@ -92,10 +93,11 @@ class JobTable:
     """Jobs in an SQLite file, which several servers may share. Each method is one transaction; threads may share it."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or create it. Raises StoreError if it cannot be opened."""
+        """Open the file, or create it, readable by its owner only. Raises StoreError if it cannot be opened."""
         self.path = path
         self._lock = threading.Lock()
         try:
+            make_private(path)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode = WAL")
             version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -106,7 +108,7 @@ class JobTable:
                     f"or another folder: --data DIR."
                 )
             self._db.executescript(f"{_TABLE} PRAGMA user_version = {_SCHEMA};")
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"{path} cannot be opened ({error}). Check its permissions and the space on its disk, or give another "
                 f"folder: --data DIR."
@@ -135,6 +137,11 @@ class JobTable:
             f"SELECT {_FIELDS} {query} ORDER BY number DESC LIMIT ? OFFSET ?", (*values, limit, offset)
         )
         return [_job(row) for row in rows], int(self._execute(f"SELECT count(*) {query}", values)[0][0])
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return the number of jobs by index folder and state."""
+        rows = self._execute("SELECT path, state, count(*) FROM jobs GROUP BY path, state")
+        return {(str(path), str(state)): int(number) for path, state, number in rows}
 
     def claim(self, path: str, runner: str) -> Job | None:
         """Return the oldest queued job of an index folder, which then runs; None if there is none."""

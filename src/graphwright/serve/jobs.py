@@ -27,7 +27,7 @@ from graphwright.models.cache import CachedLLM
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.job_run import JobRun, JobStoppedError, StoppableLLM, perform
-from graphwright.serve.job_table import ENDED, Job, JobTable, new_id
+from graphwright.serve.job_table import ENDED, STATES, Job, JobTable, new_id
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.uploads import UploadFolder
@@ -75,12 +75,7 @@ class Jobs:
 
     @cached_property
     def _table(self) -> JobTable:
-        folder = self._settings.data
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{folder} cannot be created ({error}). Give another folder: --data DIR.") from error
-        return JobTable(folder / "jobs.sqlite")
+        return JobTable(self._settings.data / "jobs.sqlite")
 
     def start(self) -> None:
         """Queue the jobs of servers that have ended, and begin all that wait."""
@@ -129,6 +124,11 @@ class Jobs:
         """Return jobs of these indexes, the newest first, and the number of all."""
         jobs, total = self._table.find(map(self._path, names), state, offset=offset, limit=limit)
         return [self._current(job) for job in jobs], total
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return the number of jobs by index and state, also where there is none."""
+        counts = self._table.counts()
+        return {(name, state): counts.get((self._path(name), state), 0) for name in self._catalog for state in STATES}
 
     def index_of(self, job: Job) -> str:
         """Return the name of the index that a job changes."""
@@ -229,6 +229,7 @@ class Jobs:
         try:
             with self._writer(name, self._extractor(name, run)) as index:
                 changes = perform(run, index, self.uploads.open(id) if run.job.kind == "add" else None)
+            self._catalog.refresh(name)  # a client that waits for the job finds what it has added
             message = _summary(changes)
         except JobStoppedError:
             state, message = ("cancelled", "Cancelled.") if run.stopped == "cancelled" else ("queued", "")
@@ -261,6 +262,7 @@ class Jobs:
         with suppress(GraphwrightError, OSError, sqlite3.Error), self._writer(name, None) as index:
             if not index.is_current:
                 index.add(())
+                self._catalog.refresh(name)
                 return " Documents that had been stored before can be searched."
         return ""
 

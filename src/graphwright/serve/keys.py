@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +20,7 @@ from pathlib import Path
 from threading import RLock
 
 from graphwright.errors import DataError, OptionError, meant
+from graphwright.files import make_private
 from graphwright.index.layout import IndexLayout
 from graphwright.serve.grants import SCOPES, Grant
 
@@ -95,7 +94,7 @@ class Keys:
             if IndexLayout(above).store.exists():
                 raise OptionError(f"{folder} is inside the index {above}; keep keys outside of it: --data DIR.")
         try:
-            _make_private(self.path)
+            make_private(self.path)
             self._database = sqlite3.connect(self.path, timeout=10, check_same_thread=False, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
@@ -252,11 +251,3 @@ def _key(row: Sequence[object]) -> Key:
 
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
-def _make_private(path: Path) -> None:
-    """Create the file if it is missing, and take all rights from others than its owner."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        path.chmod(0o600)

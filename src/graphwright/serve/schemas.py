@@ -183,6 +183,7 @@ class IndexReply(Reply):
     imported: bool
     current: Annotated[bool, Field(description="False where some stored documents cannot be searched yet.")]
     llm: Annotated[str | None, Field(description="The language model that answers; null: answers are quotations.")]
+    reader: Annotated[str | None, Field(description="The language model that reads documents that are added, if any.")]
     snapshot: Annotated[int, Field(description="Revision of the documents that are searched.")]
 
 

@@ -127,8 +127,11 @@ def tracing_of(settings: ServeSettings) -> Tracing | None:
 
 
 def gauges(server: Server) -> Iterator[tuple[str, str, Mapping[str, str], float]]:
-    """Yield what is measured when the metrics are read: requests that wait, and the age of each snapshot."""
+    """Yield what is measured when the metrics are read: requests that wait, jobs, and the age of each snapshot."""
     yield "graphwright_queue", "Requests that are computed or wait.", {}, float(server.workers.pending)
+    with suppress(StoreError):  # the file of jobs is busy
+        for (name, state), number in server.jobs.counts().items():
+            yield "graphwright_jobs", "Jobs of the last week.", {"index": name, "state": state}, float(number)
     for name, index in server.catalog.items():
         layout = IndexLayout(index.path)
         with suppress(OSError, StoreError):  # a writer is replacing it

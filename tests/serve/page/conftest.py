@@ -33,7 +33,16 @@ ATTACK = "<img src=x onerror=\"document.title='owned'\"><script>document.title='
 HEBREW = "גרץ היא עיר באוסטריה, והמור זורם דרכה 🏞️."
 GRAZ = f"🏔️🏔️ Graz lies on the Mur in Styria. 😀 The Mur flows into the Drava.\n\n{HEBREW}\n\nGraz has a clock tower."
 LONG = "".join(f"Paragraph {number} of the annals speaks of the year {1500 + number}.\n\n" for number in range(300))
+WRAPPED = """\
+    The rivers of Styria were surveyed in 1881 by the office of Graz, whose
+    report gives the depth of the Mur as two metres[2]. Its author, Otto Kern,
+    walked all of them.
+
+    Mur      2 m     from the report
+    Enns     3 m     from the report
+"""
 DOCUMENTS = [
+    {"id": "survey.txt", "title": "Survey", "text": WRAPPED},
     {"id": "notes/graz.md", "title": "Graz", "text": GRAZ, "year": 2024},
     {"id": "a/b#c?.md", "title": "Linz", "text": "Linz lies on the Danube. Ida Pfeiffer visited Linz in 1842."},
     {"id": "pfeiffer", "title": "Ida Pfeiffer", "text": "Ida Pfeiffer was born in Vienna. Ida Pfeiffer travelled."},

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.serve.conftest import Running
-from tests.serve.page.conftest import GRAZ, HEBREW, LONG, Opener, Screen, SlowModel
+from tests.serve.page.conftest import GRAZ, HEBREW, LONG, WRAPPED, Opener, Screen, SlowModel
 
 pytestmark = pytest.mark.slow
 QUESTION = "On which river does Graz lie?"
@@ -102,6 +102,24 @@ def test_answer_streams_and_can_be_stopped(opener: Opener, serve_model: Callable
     tab.get_by_role("button", name="Stop").click()
     tab.get_by_text("Stopped. What is shown is incomplete").wait_for()
     model.go_on.set()
+
+
+def test_lines_that_were_only_wrapped_flow(screen: Screen) -> None:
+    start, end = WRAPPED.index("The rivers"), WRAPPED.index("[2]") + 4
+    tab = screen.open("document", "survey.txt", index="cities", start=start, end=end)
+    assert marked(tab) == WRAPPED[start:end]
+    assert tab.locator(".text .wrap").count() == 2, "not the table"
+    assert selected(tab) == " ".join(WRAPPED[start:end].split())
+
+
+def test_a_number_in_a_quote_is_no_citation(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+    quote = "the depth of the Mur as two metres[2]."
+    document = {"found": True, "text": f"{quote} [1] [2]", "answers": [], "citations": []}
+    document["citations"] = [{"passage": n, "quote": text} for n, text in ((1, quote), (1, "Otto Kern, walked"))]
+    screen = opener(serve_model(json.dumps(document)))
+    tab = screen.open(index="cities", q="What does the report of Otto Kern give as depth of the Mur?", method="bm25")
+    markers = tab.locator(".answer .marker").all_inner_texts()
+    assert markers == ["1", "2"] and "metres[2]." in tab.locator(".answer").inner_text()
 
 
 def test_dropped_quotes_and_bare_statements_are_listed(opener: Opener, serve_model: Callable[[Any], Running]) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.models.llm_server import LLMServer
 from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import ATTACK, Opener, Screen
+
+from graphwright.models.settings import LLMSettings
 
 pytestmark = pytest.mark.slow
 
@@ -67,12 +71,36 @@ def test_pasted_text_and_removal(opener: Opener, own: Running) -> None:
     row = tab.locator(".document-row", has_text="Villach")
     row.wait_for()
     row.get_by_role("button", name="Remove Villach").click()
+    tab.keyboard.press("Escape")
+    tab.wait_for_function("() => document.activeElement.ariaLabel?.startsWith('Remove Villach')")
+    tab.keyboard.press("Enter")
     row.get_by_role("button", name="Keep").click()
     row.get_by_role("button", name="Remove Villach").click()
     row.get_by_role("button", name="Remove", exact=True).click()
     tab.locator(".jobs li").nth(1).wait_for()
     row.wait_for(state="detached")
     assert tab.locator("main img, main script").count() == 0
+
+
+def test_cost_of_a_language_model_is_shown_before_it_reads(opener: Opener, library: Path, tmp_path: Path) -> None:
+    shutil.copytree(library, tmp_path / "copy")
+    with LLMServer([json.dumps({"entities": [], "relations": []})]) as model:
+        llm = LLMSettings("priced", model.url, prompt_price=10.0, completion_price=20.0)
+        with serving(tmp_path / "copy", data=tmp_path / "data", llm=llm, extract=True) as running:
+            screen = opener(running)
+            tab = screen.open("documents", index="cities")
+            file = {"name": "Bregenz.txt", "mimeType": "text/plain", "buffer": b"Bregenz lies on Lake Constance."}
+            tab.get_by_label("Choose files").set_input_files([file])
+            offer = tab.locator(".estimate")
+            offer.wait_for()
+            assert "priced" in offer.inner_text() and "$0.0" in offer.inner_text()
+            assert screen.violations() == []
+            offer.get_by_role("button", name="Cancel").click()
+            assert model.requests == [] and tab.locator(".jobs").count() == 0
+            tab.get_by_label("Choose files").set_input_files([file])
+            offer.get_by_role("button", name="Add documents").click()
+            ended(screen)
+            assert model.requests and "1 added" in tab.locator(".job.done .job-changes").first.inner_text()
 
 
 def test_upload_that_cannot_be_read_is_stated(opener: Opener, own: Running) -> None:

@@ -9,9 +9,10 @@ import type { Citation, Passage } from "../types";
 export function sourceHref(
   route: Route,
   index: string,
-  span: { document: string; start: number; end: number },
+  span: { document: string; start: number; end: number; location?: string },
 ): string {
-  return hrefWith(route, { source: span.document, from: span.start, to: span.end, index });
+  const place = span.location ?? null;
+  return hrefWith(route, { source: span.document, from: span.start, to: span.end, place, index });
 }
 
 interface Props {
@@ -30,11 +31,12 @@ export function titlesOf(passages: readonly Passage[]): ReadonlyMap<string, stri
 
 /** An answer whose markers are links to their sources. */
 export function AnswerText({ route, index, text, citations, titles, writing = false }: Props) {
+  const quotes = citations.map((citation) => citation.text);
   return (
     <div class={writing ? "answer writing" : "answer"}>
       {text.split(/\n+/).map((paragraph, at) => (
         <p key={at} dir="auto">
-          {answerParts(paragraph, citations.length).map((part, key) => {
+          {answerParts(paragraph, quotes).map((part, key) => {
             if ("text" in part) return <span key={key}>{part.text}</span>;
             if ("unsupported" in part) {
               return (
@@ -101,11 +103,14 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
                 {at + 1}
               </span>
               <span class="source-body">
-                <bdi class="source-title">{titles.get(citation.document) ?? citation.document}</bdi>
+                <span class="source-head">
+                  <bdi class="source-title">{titles.get(citation.document) ?? citation.document}</bdi>
+                  {citation.location && <span class="soft"> {citation.location}</span>}
+                </span>
                 <q class="source-quote" dir="auto">
                   {citation.text}
                 </q>
-                {citation.path.length > 0 && <WalkLine path={citation.path} chunk={citation.chunk} />}
+                {citation.path.length > 0 && <WalkLine {...{ citation, titles }} />}
               </span>
             </a>
           </li>
@@ -121,16 +126,44 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
 }
 
 /** The walk from the question to a passage: names and relations in turn. */
-export function WalkLine({ path, chunk }: { path: string[]; chunk: string }) {
+function WalkLine({ citation, titles }: { citation: Citation; titles: ReadonlyMap<string, string> }) {
+  const { path, chunk } = citation;
   const ends = path.at(-1) === chunk ? path.slice(0, -2) : path;
   if (ends.length < 2) return null;
   return (
     <span class="walk">
-      {ends.map((part, at) => (
-        <bdi key={at} class={at % 2 ? "walk-relation" : "walk-entity"}>
-          {part}
-        </bdi>
-      ))}
+      {ends.map((part, at) =>
+        at % 2 ? (
+          <Relation key={at} name={part} />
+        ) : (
+          <bdi key={at} class="walk-entity">
+            {named(part, titles)}
+          </bdi>
+        ),
+      )}
     </span>
   );
+}
+
+const INVERSE = "⁻¹";
+
+/** A relation of a walk, with an arrow that says which way it points. */
+export function Relation({ name }: { name: string }) {
+  const back = name.endsWith(INVERSE);
+  return (
+    <span class="walk-relation">
+      {back ? "← " : "— "}
+      <bdi>{back ? name.slice(0, -INVERSE.length) : name}</bdi>
+      {back ? " —" : " →"}
+    </span>
+  );
+}
+
+/** Return the name of a node of a walk as people read it; a passage has an id. */
+export function named(node: string, titles: ReadonlyMap<string, string>): string {
+  const at = node.lastIndexOf("#");
+  const title = titles.get(node.slice(0, at));
+  return at > 0 && title !== undefined && /^\d+$/.test(node.slice(at + 1))
+    ? `passage ${Number(node.slice(at + 1)) + 1} of ${title}`
+    : node;
 }

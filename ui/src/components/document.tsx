@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson, indexPath, isAbort, type Problem, withQuery } from "../api";
 import { href } from "../router";
 import { asProblem } from "../server";
-import { codePoints, occurrences, type Range, utf16Positions } from "../text";
+import { codePoints, occurrences, type Range, utf16Positions, wraps } from "../text";
 import type { DocumentFacts, EntityRef, TextSpan } from "../types";
 import { nodeKey } from "./neighbours";
 import { Failure, Loading } from "./states";
@@ -128,7 +128,9 @@ interface MarkedProps {
 }
 
 function Marked({ part, span, entities, index, markRef }: MarkedProps) {
-  const whole = (start: number, end: number): ComponentChildren => linked(part.text, start, end, entities, index);
+  const breaks = useMemo(() => wraps(part.text), [part.text]);
+  const whole = (start: number, end: number): ComponentChildren =>
+    linked({ text: part.text, breaks }, start, end, entities, index);
   if (!span || span.end <= span.start) return <>{whole(0, part.text.length)}</>;
   const [start = 0, end = 0] = utf16Positions(part.text, [span.start - part.start, span.end - part.start]);
   return (
@@ -142,9 +144,28 @@ function Marked({ part, span, entities, index, markRef }: MarkedProps) {
   );
 }
 
+interface Wrapped {
+  text: string;
+  breaks: { start: number; end: number }[];
+}
+
+/** Return the characters from `start` to `end`; where lines were only wrapped, the window wraps them anew. */
+function flowing({ text, breaks }: Wrapped, start: number, end: number): ComponentChildren {
+  const parts: ComponentChildren[] = [];
+  let at = start;
+  for (const wrap of breaks) {
+    const [from, to] = [Math.max(wrap.start, at), Math.min(wrap.end, end)];
+    if (from >= to) continue;
+    parts.push(text.slice(at, from), <span class="wrap">{text.slice(from, to)}</span>);
+    at = to;
+  }
+  parts.push(text.slice(at, end));
+  return parts;
+}
+
 /** Return the characters from `start` to `end` with links to the entities that stand wholly in them. */
 function linked(
-  text: string,
+  wrapped: Wrapped,
   start: number,
   end: number,
   entities: Range<EntityRef>[],
@@ -154,14 +175,14 @@ function linked(
   let at = start;
   for (const { start: from, end: to, value } of entities) {
     if (from < at || to > end) continue;
-    parts.push(text.slice(at, from));
+    parts.push(flowing(wrapped, at, from));
     parts.push(
       <a class="entity" href={href("graph", { index, node: nodeKey(value) })}>
-        {text.slice(from, to)}
+        {flowing(wrapped, from, to)}
       </a>,
     );
     at = to;
   }
-  parts.push(text.slice(at, end));
+  parts.push(flowing(wrapped, at, end));
   return parts;
 }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { type Problem, postJson } from "../api";
 import { isOpen } from "../jobs";
 import { asProblem } from "../server";
-import { ago, count, digits } from "../text";
+import { ago, capitalised, count, digits } from "../text";
 import type { Job } from "../types";
 import { Failure } from "./states";
 
@@ -35,6 +35,7 @@ export function Jobs({ jobs, writable, onJob }: { jobs: Job[]; writable: boolean
 }
 
 const KINDS = { add: "Adding documents", remove: "Removing documents", sync: "Reading a folder" } as const;
+const STARTS = { add: "Reading the files", remove: "Removing", sync: "Reading the folder" } as const;
 const STATES = {
   queued: "waiting",
   running: "running",
@@ -62,7 +63,7 @@ function JobCard({ job, writable, onJob }: { job: Job; writable: boolean; onJob:
         <span>
           {KINDS[job.kind]} <span class={`state ${job.state}`}>{STATES[job.state]}</span>
         </span>
-        <span class="soft">{ago(Date.parse(job.finished ?? job.created))}</span>
+        <span class="soft when">{ago(Date.parse(job.finished ?? job.created))}</span>
       </div>
       <JobProgress job={job} />
       {job.message && !job.changes && !isOpen(job) && (
@@ -98,7 +99,7 @@ function JobProgress({ job }: { job: Job }) {
     <>
       <progress {...(known ? { value: progress.done, max: progress.total } : {})} aria-label={KINDS[job.kind]} />
       <p class="soft">
-        {job.state === "queued" ? "Waiting for its turn" : job.message || "Working"}
+        {job.state === "queued" ? "Waiting for its turn" : capitalised(job.message) || STARTS[job.kind]}
         {known && ` · ${digits(progress.done)} of ${digits(progress.total)} ${progress.unit}`}
       </p>
     </>
@@ -109,6 +110,8 @@ function JobProgress({ job }: { job: Job }) {
 function JobFindings({ job }: { job: Job }) {
   const changes = job.changes;
   if (!changes) return null;
+  const files = changes.failed.filter(({ chunk }) => chunk === null).length;
+  const chunks = changes.failed.length - files;
   const parts = (["added", "replaced", "removed", "unchanged"] as const).filter((name) => changes[name] > 0);
   return (
     <>
@@ -120,18 +123,20 @@ function JobFindings({ job }: { job: Job }) {
         ))}
         {changes.pending > 0 && (
           <span>
-            <strong>{digits(changes.pending)}</strong> parts not read by the language model
+            <strong>{digits(changes.pending)}</strong> passages not read by the language model
           </span>
         )}
       </p>
       {changes.failed.length > 0 && (
         <details class="failed">
-          <summary>{count(changes.failed.length, "part")} not read</summary>
+          <summary>
+            {[files && count(files, "file"), chunks && count(chunks, "passage")].filter(Boolean).join(" and ")} not read
+          </summary>
           <ul>
             {changes.failed.map(({ document, chunk, reason }, at) => (
               <li key={at}>
                 <bdi>{document}</bdi>
-                {chunk !== null && `, part ${chunk + 1}`}: <span dir="auto">{reason}</span>
+                {chunk !== null && `, passage ${chunk + 1}`}: <span dir="auto">{reason}</span>
               </li>
             ))}
           </ul>

@@ -68,12 +68,16 @@ const CO_OCCURS = "co-occurs with";
 const MAX = 14;
 const WIDTH = 680;
 const BOX = 190;
+const CENTRE = 184;
 const ROW = 52;
 
-interface Place {
-  neighbour: Neighbour;
+interface Point {
   x: number;
   y: number;
+}
+
+interface Place extends Point {
+  neighbour: Neighbour;
 }
 
 /** Return places beside the middle: left what points at the entity, right what it points at, the rest to balance. */
@@ -115,9 +119,9 @@ export function Neighbourhood({ index, entity }: { index: string; entity: Entity
       {!distinct.length && <p class="soft">It has no neighbours.</p>}
       {width >= WIDTH && distinct.length > 0 && <Around index={index} entity={entity} neighbours={shown} />}
       {width > 0 && width < WIDTH && <List index={index} neighbours={shown} />}
-      {distinct.length > shown.length && (
+      {entity.degree > shown.length && (
         <figcaption class="soft">
-          The first {shown.length} of {distinct.length} neighbours.
+          The first {shown.length} of {entity.degree} neighbours.
         </figcaption>
       )}
     </figure>
@@ -144,7 +148,16 @@ function List({ index, neighbours }: PartProps) {
   );
 }
 
-function curve(from: { x: number; y: number }, to: { x: number; y: number }): string {
+/** Return the ends of the line from the middle to a neighbour: on the sides that face each other. */
+function ends(middle: Point, place: Point): [Point, Point] {
+  const side = Math.sign(place.x - middle.x);
+  return [
+    { x: middle.x + (side * CENTRE) / 2, y: middle.y },
+    { x: place.x - (side * BOX) / 2, y: place.y },
+  ];
+}
+
+function curve(from: Point, to: Point): string {
   const bend = (from.x + to.x) / 2;
   return `M${from.x} ${from.y}C${bend} ${from.y} ${bend} ${to.y} ${to.x} ${to.y}`;
 }
@@ -158,7 +171,7 @@ function Around({ index, entity, neighbours }: PartProps & { entity: EntityFacts
       <svg viewBox={`0 0 ${WIDTH} ${height}`} width={WIDTH} height={height}>
         <g aria-hidden="true">
           {placed.map(({ neighbour, x, y }) => (
-            <path key={neighbour.node} class="edge" d={curve(middle, { x, y })} />
+            <path key={neighbour.node} class="edge" d={curve(...ends(middle, { x, y }))} />
           ))}
         </g>
         {placed.map(({ neighbour, x, y }) => (
@@ -179,7 +192,7 @@ function Around({ index, entity, neighbours }: PartProps & { entity: EntityFacts
           </a>
         ))}
         <g class="node centre" transform={`translate(${middle.x} ${middle.y})`}>
-          <rect x={-92} y={-19} width={184} height={38} rx={19} />
+          <rect x={-CENTRE / 2} y={-19} width={CENTRE} height={38} rx={19} />
           <text y={5} text-anchor="middle">
             {shortened(entity.name, 24)}
           </text>

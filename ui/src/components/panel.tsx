@@ -6,12 +6,14 @@ import { go, href, hrefWith, numberOf, type Route } from "../router";
 import type { DocumentFacts } from "../types";
 import { DocumentText } from "./document";
 import { Icon } from "./icon";
+import { capitalised } from "../text";
 import { useLoaded } from "./loading";
 
 export function SourcePanel({ route, index }: { route: Route; index: string }) {
   const id = route.query.get("source");
   const start = numberOf(route.query, "from");
   const end = numberOf(route.query, "to");
+  const place = route.query.get("place");
   const heading = useRef<HTMLHeadingElement>(null);
   const before = useRef<Element | null>(null);
   const { data: facts } = useLoaded<DocumentFacts>(
@@ -19,7 +21,7 @@ export function SourcePanel({ route, index }: { route: Route; index: string }) {
     [index, id],
   );
   const close = (): void => {
-    go(hrefWith(route, { source: null, from: null, to: null }));
+    go(hrefWith(route, { source: null, from: null, to: null, place: null }));
     if (before.current instanceof HTMLElement || before.current instanceof SVGElement) before.current.focus();
   };
   useEffect(() => {
@@ -46,9 +48,7 @@ export function SourcePanel({ route, index }: { route: Route; index: string }) {
             <bdi>{facts?.title || id}</bdi>
           </h2>
           {span && (
-            <p class="soft">
-              Characters {span.start}–{span.end}
-            </p>
+            <p class="soft">{capitalised(`${place ? `${place} · ` : ""}characters ${span.start}–${span.end}`)}</p>
           )}
         </div>
         <div class="panel-actions">

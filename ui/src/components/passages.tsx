@@ -30,6 +30,7 @@ export function PassageList({ route, index, passages, limit = 8, beside, scores 
               </a>
               {scores && Number.isFinite(passage.score) && (
                 <span class="score" title="Score of the method: higher is better">
+                  <span class="unseen">Score </span>
                   {passage.score.toFixed(2)}
                 </span>
               )}

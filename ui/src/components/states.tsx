@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api";
+import { href } from "../router";
 import { Icon, type IconName } from "./icon";
 
 export function Loading({ children = "Loading…" }: { children?: ComponentChildren }) {
@@ -28,6 +29,15 @@ export function Empty({ icon, title, whole = false, children }: EmptyProps) {
       {whole ? <h1 tabIndex={-1}>{title}</h1> : <h2>{title}</h2>}
       <div class="empty-text">{children}</div>
     </div>
+  );
+}
+
+/** The way out of an index without documents. */
+export function AddDocuments({ index }: { index: string }) {
+  return (
+    <a class="button primary" href={href("documents", { index })}>
+      Add documents
+    </a>
   );
 }
 

@@ -1,125 +1,222 @@
-/** Adding documents: files that are dropped or chosen, or a pasted text. */
+/** Adding documents: files that are dropped or chosen, or a pasted text; where a language model reads, after its cost. */
 
 import { useRef, useState } from "preact/hooks";
 import { indexPath, type Problem, postJson, upload } from "../api";
 import { asProblem } from "../server";
-import { count } from "../text";
-import type { Job } from "../types";
+import { count, digits, duration, money } from "../text";
+import type { Estimate, IndexFacts, Job } from "../types";
 import { Icon } from "./icon";
 import { Failure } from "./states";
 
+/** What is to be added: sends it to a path below the documents of an index, and tells the share that was sent. */
+interface Addition {
+  what: string;
+  send: <T>(path: string, onSent: (share: number) => void) => Promise<T>;
+}
+
 interface Sending {
-  names: string[];
+  what: string;
   share: number;
 }
 
-export function Upload({ index, onJob }: { index: string; onJob: (job: Job) => void }) {
+interface Offer {
+  addition: Addition;
+  estimate: Estimate;
+}
+
+export function Upload({ index, onJob }: { index: IndexFacts; onJob: (job: Job) => void }) {
   const [sending, setSending] = useState<Sending | null>(null);
+  const [offer, setOffer] = useState<Offer | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [over, setOver] = useState(false);
-  const input = useRef<HTMLInputElement>(null);
-  const send = async (files: File[]): Promise<void> => {
-    if (!files.length || sending) return;
-    const names = files.map(({ name }) => name);
-    const form = new FormData();
-    for (const file of files) form.append("files", file, file.webkitRelativePath || file.name);
+  const documents = indexPath(index.name, "documents");
+  const send = async <T,>(addition: Addition, path: string): Promise<T | null> => {
     setProblem(null);
-    setSending({ names, share: 0 });
+    setOffer(null);
+    setSending({ what: addition.what, share: 0 });
     try {
-      const { job } = await upload<{ job: Job }>(indexPath(index, "documents"), form, (share) =>
-        setSending({ names, share }),
-      );
-      onJob(job);
+      return await addition.send<T>(path, (share) => setSending({ what: addition.what, share }));
     } catch (error) {
       setProblem(asProblem(error));
+      return null;
     } finally {
       setSending(null);
-      if (input.current) input.current.value = "";
     }
+  };
+  const add = async (addition: Addition): Promise<void> => {
+    const reply = await send<{ job: Job }>(addition, documents);
+    if (reply) onJob(reply.job);
+  };
+  const begin = async (addition: Addition): Promise<void> => {
+    if (sending) return;
+    if (!index.reader) return add(addition);
+    const estimate = await send<Estimate>(addition, `${documents}/estimate`);
+    if (estimate?.chunks) setOffer({ addition, estimate });
+    else if (estimate) await add(addition);
   };
   return (
     <>
-      <div
-        class={over ? "drop over" : "drop"}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setOver(true);
-        }}
-        onDragLeave={() => setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          void send([...(event.dataTransfer?.files ?? [])]);
-        }}
-      >
-        <Icon name="upload" />
-        <div class="drop-text">
-          <p>
-            <strong>Add documents</strong>
-          </p>
-          <p class="soft">
-            Drop files here: text, Markdown, HTML, CSV, JSON, or a zip or tar of them. A document of the same name is
-            replaced.
-          </p>
-        </div>
-        <label class="button primary">
-          Choose files
-          <input
-            ref={input}
-            class="unseen"
-            type="file"
-            multiple
-            disabled={sending !== null}
-            onChange={(event) => void send([...(event.currentTarget.files ?? [])])}
-          />
-        </label>
-      </div>
-      {sending && (
-        <div class="job running" role="status">
-          <div class="job-head">
-            <span>
-              Uploading{" "}
-              {sending.names.length === 1 ? <bdi>{sending.names[0]}</bdi> : count(sending.names.length, "file")}
-            </span>
-            <span class="soft">{Math.round(sending.share * 100)} %</span>
-          </div>
-          <progress value={sending.share} max={1} aria-label="Upload" />
-        </div>
-      )}
+      <Drop busy={sending !== null} onFiles={(files) => void begin(ofFiles(files))} />
+      {sending && <Progress sending={sending} />}
+      {offer && <Price offer={offer} onAccept={() => void add(offer.addition)} onDecline={() => setOffer(null)} />}
       {problem && <Failure problem={problem} />}
-      <AddText index={index} onJob={onJob} onProblem={setProblem} />
+      <AddText onAdd={(addition) => void begin(addition)} />
     </>
   );
 }
 
-function AddText({
-  index,
-  onJob,
-  onProblem,
-}: {
-  index: string;
-  onJob: (job: Job) => void;
-  onProblem: (problem: Problem | null) => void;
-}) {
+function ofFiles(files: File[]): Addition {
+  return {
+    what: files.length === 1 ? (files[0]?.name ?? "") : count(files.length, "file"),
+    send: (path, onSent) => {
+      const form = new FormData();
+      for (const file of files) form.append("files", file, file.webkitRelativePath || file.name);
+      return upload(path, form, onSent);
+    },
+  };
+}
+
+function ofText(title: string, text: string): Addition {
+  const document = { text, ...(title ? { title, id: title } : {}) };
+  return { what: title || "The text", send: (path) => postJson(path, { documents: [document] }) };
+}
+
+function Drop({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]) => void }) {
+  const [over, setOver] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const take = (files: FileList | null | undefined): void => {
+    if (files?.length) onFiles([...files]);
+    if (input.current) input.current.value = "";
+  };
+  return (
+    <div
+      class={over ? "drop over" : "drop"}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        take(event.dataTransfer?.files);
+      }}
+    >
+      <Icon name="upload" />
+      <div class="drop-text">
+        <p>
+          <strong>Add documents</strong>
+        </p>
+        <p class="soft">
+          Drop files here: PDF, Word, text, Markdown, HTML, tables, e-books, e-mail, or a zip or tar of them. A document
+          of the same name is replaced.
+        </p>
+      </div>
+      <label class="button primary">
+        Choose files
+        <input
+          ref={input}
+          class="unseen"
+          type="file"
+          multiple
+          disabled={busy}
+          onChange={(event) => take(event.currentTarget.files)}
+        />
+      </label>
+    </div>
+  );
+}
+
+function Progress({ sending: { what, share } }: { sending: Sending }) {
+  return (
+    <div class="job running" role="status">
+      <div class="job-head">
+        <span>
+          {share < 1 ? "Uploading" : "Checking"} <bdi>{what}</bdi>
+        </span>
+        <span class="soft when">{Math.round(share * 100)} %</span>
+      </div>
+      <progress {...(share < 1 ? { value: share, max: 1 } : {})} aria-label="Upload" />
+    </div>
+  );
+}
+
+interface PriceProps {
+  offer: Offer;
+  onAccept: () => void;
+  onDecline: () => void;
+}
+
+/** The work and the cost of reading documents by the language model, before it begins. */
+function Price({ offer: { addition, estimate }, onAccept, onDecline }: PriceProps) {
+  const { llm, chunks, calls, prompt_tokens, completion_tokens, hours, cost, skipped } = estimate;
+  return (
+    <section class="job estimate" aria-label="Estimate">
+      <div class="job-head">
+        <span>
+          <bdi>{llm}</bdi> will read <bdi>{addition.what}</bdi>
+        </span>
+      </div>
+      <dl class="figures" aria-live="polite">
+        <div>
+          <dt>{chunks === 1 ? "Passage" : "Passages"}</dt>
+          <dd>{digits(chunks)}</dd>
+        </div>
+        <div>
+          <dt>{calls === 1 ? "Call" : "Calls"}</dt>
+          <dd>{digits(calls)}</dd>
+        </div>
+        <div>
+          <dt>Tokens, about</dt>
+          <dd>{digits(prompt_tokens + completion_tokens)}</dd>
+        </div>
+        {hours !== null && (
+          <div>
+            <dt>Time, about</dt>
+            <dd>{duration(hours * 3600)}</dd>
+          </div>
+        )}
+        <div>
+          <dt>{cost === null ? "Cost: the model has no price" : "Cost, about"}</dt>
+          <dd>{money(cost)}</dd>
+        </div>
+      </dl>
+      {skipped.length > 0 && (
+        <details class="failed">
+          <summary>{count(skipped.length, "file")} cannot be read</summary>
+          <ul>
+            {skipped.map(({ document, reason }) => (
+              <li key={document}>
+                <bdi>{document}</bdi>: <span dir="auto">{reason}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+      <p class="job-actions">
+        <button type="button" class="button primary" ref={(button) => button?.focus()} onClick={onAccept}>
+          Add documents
+        </button>
+        <button type="button" class="button quiet" onClick={onDecline}>
+          Cancel
+        </button>
+      </p>
+    </section>
+  );
+}
+
+function AddText({ onAdd }: { onAdd: (addition: Addition) => void }) {
   const [title, setTitle] = useState("");
   const [text, setText] = useState("");
-  const submit = async (event: Event): Promise<void> => {
+  const submit = (event: Event): void => {
     event.preventDefault();
-    onProblem(null);
-    const document = { text, ...(title.trim() ? { title: title.trim(), id: title.trim() } : {}) };
-    try {
-      const { job } = await postJson<{ job: Job }>(indexPath(index, "documents"), { documents: [document] });
-      onJob(job);
-      setTitle("");
-      setText("");
-    } catch (error) {
-      onProblem(asProblem(error));
-    }
+    onAdd(ofText(title.trim(), text));
+    setTitle("");
+    setText("");
   };
   return (
     <details class="add-text">
       <summary>Or paste a text</summary>
-      <form onSubmit={(event) => void submit(event)}>
+      <form onSubmit={submit}>
         <label>
           Title
           <input

@@ -84,7 +84,7 @@ class Builder {
 
   private passage(id: string, layer: number): string {
     const passage = this.passages.get(id);
-    const label = passage ? passage.title || passage.document : id;
+    const label = passage ? `${passage.title || passage.document}: ${shortened(passage.text.trim(), 60)}` : id;
     return this.add({ id: `p:${id}`, kind: "passage", label, layer, ...(passage ? { passage } : {}) });
   }
 

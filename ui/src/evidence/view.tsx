@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Asking } from "../asking";
-import { sourceHref } from "../components/answer";
+import { named, Relation, sourceHref, titlesOf } from "../components/answer";
 import { EntityNeighbours } from "../components/neighbours";
 import { Empty, Loading } from "../components/states";
 import { go, href, type Route } from "../router";
@@ -54,7 +54,7 @@ export function EvidenceView({ route, state }: { route: Route; state: Asking }) 
       <details class="as-list">
         <summary>The same as a list</summary>
         {citations.length ? (
-          <CitationWalks {...{ route, citations }} index={asked.index} />
+          <CitationWalks {...{ route, citations }} index={asked.index} titles={titlesOf(found.passages)} />
         ) : (
           <p>{answer ? "The answer has no citations." : "The answer is being written."}</p>
         )}
@@ -93,8 +93,15 @@ function PassageFacts({ passage, route, index }: { passage: Passage; route: Rout
   );
 }
 
+interface WalksProps {
+  route: Route;
+  index: string;
+  citations: Citation[];
+  titles: ReadonlyMap<string, string>;
+}
+
 /** The walk to each citation, in words. */
-function CitationWalks({ route, index, citations }: { route: Route; index: string; citations: Citation[] }) {
+function CitationWalks({ route, index, citations, titles }: WalksProps) {
   return (
     <ol class="walks">
       {citations.map((citation, at) => (
@@ -102,13 +109,16 @@ function CitationWalks({ route, index, citations }: { route: Route; index: strin
           {citation.path.length === 0 ? (
             <span class="soft">Found by its text: </span>
           ) : (
-            citation.path.slice(0, -1).map((part, step) => (
-              <span key={step}>
-                <bdi class={step % 2 ? "walk-relation" : "walk-entity"}>{part}</bdi>
-                {" → "}
-              </span>
-            ))
-          )}
+            citation.path.slice(0, -1).map((part, step) =>
+              step % 2 ? (
+                <Relation key={step} name={part} />
+              ) : (
+                <bdi key={step} class="walk-entity">
+                  {` ${named(part, titles)} `}
+                </bdi>
+              ),
+            )
+          )}{" "}
           <a href={sourceHref(route, index, citation)} dir="auto">
             {shortened(citation.text, 200)}
           </a>

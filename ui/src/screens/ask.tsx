@@ -7,7 +7,7 @@ import { AnswerText, Sources, titlesOf } from "../components/answer";
 import { Icon } from "../components/icon";
 import { useLoaded } from "../components/loading";
 import { PassageList } from "../components/passages";
-import { Failure } from "../components/states";
+import { AddDocuments, Failure } from "../components/states";
 import { EvidenceView } from "../evidence/view";
 import { type Asked, clearHistory, history, keyOf } from "../history";
 import { go, href, hrefWith, type Route } from "../router";
@@ -42,15 +42,19 @@ export function AskScreen({ route, index, methods }: Props) {
         {current ? "Answer" : "What do you want to know?"}
       </h1>
       {!current && <Facts index={index} />}
-      <QuestionForm
-        key={key}
-        asked={asked ?? { index: index.name, question: "" }}
-        index={index}
-        methods={methods}
-        busy={busy}
-        onAsk={submit}
-        onStop={stop}
-      />
+      {current || index.nodes ? (
+        <QuestionForm
+          key={key}
+          asked={asked ?? { index: index.name, question: "" }}
+          index={index}
+          methods={methods}
+          busy={busy}
+          onAsk={submit}
+          onStop={stop}
+        />
+      ) : (
+        <AddDocuments index={index.name} />
+      )}
       {current ? <Result route={route} state={current} /> : <Recent index={index} />}
     </div>
   );
@@ -60,7 +64,7 @@ function Facts({ index }: { index: IndexFacts }) {
   if (!index.nodes) {
     return (
       <p class="lead">
-        <bdi>{index.name}</bdi> is empty. <a href={href("documents", { index: index.name })}>Add documents</a> first.
+        The index <strong>{index.name}</strong> has no documents yet. Add some to ask about them.
       </p>
     );
   }

@@ -7,7 +7,7 @@ import { Jobs } from "../components/jobs";
 import { useLoaded } from "../components/loading";
 import { Empty, Failure, Loading } from "../components/states";
 import { Upload } from "../components/upload";
-import { useJobs } from "../jobs";
+import { isOpen, useJobs } from "../jobs";
 import { go, href, hrefWith, numberOf, type Route } from "../router";
 import { asProblem, mayWrite } from "../server";
 import { count, digits } from "../text";
@@ -33,11 +33,11 @@ export function DocumentsScreen({ route, index, session }: Props) {
   return (
     <div class="column wide documents">
       <h1 tabIndex={-1}>Documents</h1>
-      {writable ? <Upload index={index.name} onJob={put} /> : <ReadOnly index={index} />}
+      {writable ? <Upload index={index} onJob={put} /> : <ReadOnly index={index} />}
       <Jobs jobs={jobs} writable={writable} onJob={put} />
       <section aria-labelledby="list-title">
         <div class="section-head">
-          <h2 id="list-title">
+          <h2 id="list-title" tabIndex={-1}>
             {list.data ? count(list.data.total, "document") : "Documents"}
             {query && " found"}
           </h2>
@@ -45,7 +45,15 @@ export function DocumentsScreen({ route, index, session }: Props) {
         </div>
         {list.problem && <Failure problem={list.problem} onRetry={list.reload} />}
         {!list.data && list.loading && <Loading />}
-        {list.data && <Table {...{ route, offset, query, writable }} index={index.name} {...list.data} onJob={put} />}
+        {list.data && (
+          <Table
+            {...{ route, offset, query, writable }}
+            index={index.name}
+            busy={jobs.some(isOpen)}
+            {...list.data}
+            onJob={put}
+          />
+        )}
       </section>
     </div>
   );
@@ -91,16 +99,19 @@ interface TableProps {
   offset: number;
   query: string;
   writable: boolean;
+  /** Whether documents are being added or removed now. */
+  busy: boolean;
   onJob: (job: Job) => void;
 }
 
-function Table({ route, index, documents, total, offset, query, writable, onJob }: TableProps) {
+function Table({ route, index, documents, total, offset, query, writable, busy, onJob }: TableProps) {
+  if (!documents.length && busy && !query) return null;
   if (!documents.length) {
     return query ? (
       <p class="soft">No id or title contains “{query}”.</p>
     ) : (
       <Empty icon="documents" title="No documents yet">
-        {writable ? "Add some above: a question needs something to be answered from." : "Nobody has added one."}
+        {writable ? "Add some above, then ask about them." : "Nobody has added one."}
       </Empty>
     );
   }
@@ -142,9 +153,15 @@ interface RowProps {
 function Row({ index, row, writable, onJob }: RowProps) {
   const [asking, setAsking] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const bin = useRef<HTMLButtonElement>(null);
   const title = row.title || row.id;
+  const keep = (): void => {
+    setAsking(false);
+    requestAnimationFrame(() => bin.current?.focus());
+  };
   const drop = async (): Promise<void> => {
     setAsking(false);
+    document.getElementById("list-title")?.focus(); // the row will go
     try {
       const reply = await remove<{ job: Job }>(indexPath(index, "documents", row.id));
       if (reply) onJob(reply.job);
@@ -167,6 +184,7 @@ function Row({ index, row, writable, onJob }: RowProps) {
         <button
           type="button"
           class="icon-button"
+          ref={bin}
           onClick={() => setAsking(true)}
           aria-label={`Remove ${title}`}
           title="Remove"
@@ -175,11 +193,16 @@ function Row({ index, row, writable, onJob }: RowProps) {
         </button>
       )}
       {asking && (
-        <span class="confirm" role="group" aria-label={`Remove ${title}?`}>
+        <span
+          class="confirm"
+          role="group"
+          aria-label={`Remove ${title}?`}
+          onKeyDown={(event) => event.key === "Escape" && keep()}
+        >
           <button type="button" class="button danger" onClick={() => void drop()} ref={(button) => button?.focus()}>
             Remove
           </button>
-          <button type="button" class="button quiet" onClick={() => setAsking(false)}>
+          <button type="button" class="button quiet" onClick={keep}>
             Keep
           </button>
         </span>

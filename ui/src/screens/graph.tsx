@@ -7,7 +7,7 @@ import { sourceHref } from "../components/answer";
 import { Icon } from "../components/icon";
 import { useLoaded } from "../components/loading";
 import { loadEntity, Neighbourhood, nodeKey } from "../components/neighbours";
-import { Empty, Failure, Loading } from "../components/states";
+import { AddDocuments, Empty, Failure, Loading } from "../components/states";
 import type { ExplorerProps } from "../explorer/explorer";
 import { go, href, type Route } from "../router";
 import { count, shortened } from "../text";
@@ -36,7 +36,11 @@ export function GraphScreen({ route, index }: { route: Route; index: IndexFacts 
         </>
       ) : (
         <section aria-label="Entities">
-          <p class="soft">{query ? `Names like “${query}”` : "The best connected entities"}</p>
+          {found.data?.entities.length !== 0 && (
+            <p class="soft">
+              {query ? `Names like “${query}”` : "What the documents speak of: the best connected names"}
+            </p>
+          )}
           {found.problem && <Failure problem={found.problem} onRetry={found.reload} />}
           {found.loading && !found.data && <Loading />}
           {found.data && <EntityList index={index.name} query={query} entities={found.data.entities} />}
@@ -75,7 +79,7 @@ function EntityList({ index, query, entities }: { index: string; query: string; 
   if (!entities.length) {
     return (
       <Empty icon="graph" title={query ? "No such entity" : "The graph is empty"}>
-        {query ? "Try a shorter name." : <a href={href("documents", { index })}>Add documents</a>}
+        {query ? `No name is like “${query}”. Try a shorter one.` : <AddDocuments index={index} />}
       </Empty>
     );
   }
@@ -86,7 +90,7 @@ function EntityList({ index, query, entities }: { index: string; query: string; 
           <a href={href("graph", { index, node: nodeKey(entity) })}>
             <bdi class="entity-name">{entity.name}</bdi>
             <span class="soft">
-              {entity.type && `${entity.type} · `}
+              {isTelling(entity.type) && `${entity.type} · `}
               {count(entity.degree, "neighbour")} · {count(entity.passages, "passage")}
             </span>
           </a>
@@ -129,7 +133,7 @@ function Entity({ route, index, node }: { route: Route; index: string; node: str
       <header>
         <h2 dir="auto">{first.name}</h2>
         <p class="soft">
-          {first.type && `${first.type} · `}
+          {isTelling(first.type) && `${first.type} · `}
           {count(first.degree, "neighbour")} · {count(first.total_statements, "statement")} ·{" "}
           {count(first.total_passages, "passage")}
         </p>
@@ -171,13 +175,29 @@ function ExplorerPart({ index, entity }: { index: string; entity: EntityFacts })
   return Explorer ? <Explorer index={index} start={entity} /> : <Loading>Loading the explorer…</Loading>;
 }
 
+/** Whether the type of an entity tells something. */
+function isTelling(type: string): boolean {
+  return type !== "" && type !== "other";
+}
+
+/** Return the statements without repeats, with the passages of all that say the same. */
+function distinct(statements: Statement[]): Statement[] {
+  const first = new Map<string, Statement>();
+  for (const statement of statements) {
+    const key = [statement.head, statement.relation, statement.tail].join("\n");
+    const before = first.get(key)?.passages ?? [];
+    first.set(key, { ...statement, passages: [...new Set([...before, ...statement.passages])] });
+  }
+  return [...first.values()];
+}
+
 function Statements({ index, statements, total }: { index: string; statements: Statement[]; total: number }) {
   if (!total) return null;
   return (
     <section aria-labelledby="statements-title">
       <h3 id="statements-title">{count(total, "statement")}</h3>
       <ul class="statements">
-        {statements.map(({ head, relation, tail, passages }, at) => (
+        {distinct(statements).map(({ head, relation, tail, passages }, at) => (
           <li key={at}>
             <a href={href("graph", { index, q: head })} dir="auto">
               {head}

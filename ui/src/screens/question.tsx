@@ -215,7 +215,7 @@ function Options({ fields, set, index, methods }: OptionsProps) {
           min={1}
           max={200}
           value={fields.passages}
-          placeholder="as the method has it"
+          placeholder="the method’s default"
           onInput={(event) => set({ passages: event.currentTarget.value })}
         />
       </label>
@@ -234,7 +234,7 @@ function Options({ fields, set, index, methods }: OptionsProps) {
         <textarea
           rows={2}
           value={fields.documents}
-          placeholder="one id a line"
+          placeholder="One id a line"
           onInput={(event) => set({ documents: event.currentTarget.value })}
         />
       </label>

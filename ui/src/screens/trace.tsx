@@ -34,7 +34,7 @@ export function TraceView({ state }: { state: Asking }) {
           <dd>{digits(tokens)}</dd>
         </div>
         <div>
-          <dt>Money</dt>
+          <dt>Cost</dt>
           <dd>{money(cost)}</dd>
         </div>
       </dl>
@@ -92,7 +92,7 @@ function StepRow({ step, before, share, found }: RowProps) {
             .filter(([what, size]) => before?.sizes[what] !== size)
             .map(([what, size]) => (
               <div key={what}>
-                <dt>{what}</dt>
+                <dt>{size === 1 ? what.replace(/s$/, "") : what}</dt>
                 <dd>{digits(size)}</dd>
               </div>
             ))}

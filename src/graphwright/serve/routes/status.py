@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 
-from graphwright.errors import GraphwrightError
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
 from graphwright.serve.access import GrantOf, require
@@ -19,7 +16,7 @@ from graphwright.serve.problems import ProblemResponse
 from graphwright.serve.schemas import IndexesReply, IndexReply, MethodsReply
 from graphwright.serve.server import IndexOf, Server, ServerOf
 
-__all__ = ["index_facts", "router", "warm_up"]
+__all__ = ["index_facts", "router"]
 
 router = APIRouter(tags=["status"])
 
@@ -45,7 +42,8 @@ async def ready(server: ServerOf, request: Request) -> Any:
                 "type": "urn:graphwright:problem:starting",
                 "title": "Service Unavailable",
                 "status": 503,
-                "detail": "The server is loading its indexes and models. Try again in a few seconds.",
+                "detail": "The server opens its indexes and loads models; at its first start it also compiles kernels, "
+                "which may take a minute. Try again in a few seconds.",
             },
             503,
             {"Retry-After": "2"},
@@ -84,6 +82,7 @@ def index_facts(name: str, index: Index, server: Server) -> dict[str, Any]:
         "imported": index.imported is not None,
         "current": index.is_current,
         "llm": server.models.name(name),
+        "reader": server.models.name(name) if server.settings.extract else None,
         "snapshot": int(snapshot.about.get("revision", 0)),
     }
 
@@ -107,15 +106,3 @@ async def methods() -> Any:
 def _plain(value: Any) -> Any:
     """Return a default as JSON can hold it: models and functions by name."""
     return value if isinstance(value, str | int | float | bool | None) else getattr(value, "__name__", repr(value))
-
-
-async def warm_up(server: Server) -> None:
-    """Open every index and ask it a question, so that the first one of a user finds models and kernels loaded."""
-
-    def ask() -> None:
-        for index in server.catalog.values():
-            with suppress(GraphwrightError):  # /readyz and the requests themselves report it
-                if len(index.graph):
-                    index.ask("Which word is this?")
-
-    await asyncio.to_thread(ask)  # not by the workers, whose time limit is one of requests

@@ -1,0 +1,35 @@
+"""The first questions to a snapshot, so that those of users find its files read, models loaded and kernels compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from graphwright.errors import GraphwrightError
+from graphwright.graph.graph import Graph, Kind
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.registry import pipeline
+from graphwright.operators.state import start
+
+__all__ = ["warm_up"]
+
+
+def warm_up(snapshot: Snapshot, method: str) -> None:
+    """Ask a snapshot questions of each kind that a method answers in another way; the answers are dropped."""
+    for question in _questions(snapshot.graph):
+        with suppress(GraphwrightError):  # the requests themselves report it
+            pipeline(method, snapshot)(start(question, snapshot.graph))
+
+
+def _questions(graph: Graph) -> Iterator[str]:
+    """Yield a question about two entities, one to be answered by yes or no, a broad one, and one without an answer."""
+    entities = np.flatnonzero(graph.columns.kinds == Kind.ENTITY)[:2]
+    names = [graph.names[int(node)] for node in entities]
+    if names:
+        yield f"How is {names[0]} related to {names[-1]}?"
+        yield f"Is {names[0]} older than {names[-1]}?"
+    if len(graph):
+        yield "What are the main topics of these documents?"
+        yield "Which word is this?"
