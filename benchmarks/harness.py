@@ -137,7 +137,12 @@ def held_out(methods: Sequence[str], name: str) -> list[str | Entry]:
     if name not in SCORERS:
         return list(methods)
     options = {"scorer": PassageScorer.read(RESULTS / "scorer" / f"{SCORERS[name]}.json")}
-    return [Entry(m, m, options) if "scorer" in METHODS[m].options else m for m in methods]
+    return [Entry(m, m, options) if _scores_passages(m) else m for m in methods]
+
+
+def _scores_passages(method: str) -> bool:
+    """Return whether a method takes a scorer of passages; other methods call other things `scorer`."""
+    return "PassageScorer" in str(METHODS[method].build.__annotations__.get("scorer", ""))
 
 
 def multihop_index(options: Namespace, label: str, titles: bool = True) -> Path:
