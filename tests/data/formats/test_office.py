@@ -144,6 +144,14 @@ def test_a_workbook_has_a_sentence_and_a_place_for_each_row() -> None:
     assert book.places.of(start, len(book.text) - 8) == "Rivers!B3:D3 to Rivers!B4096:XFD4096"
 
 
+def test_a_part_that_has_no_text_is_passed_over_without_a_warning() -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    workbook.active.append(["River", "Mur"])
+    slicer = '<extLst><ext uri="{A8765BA9-456A-4DAB-B4F3-ACF838C121DE}"/></extLst></worksheet>'
+    data = edited(written(workbook), "xl/worksheets/sheet1.xml", "</worksheet>", slicer)
+    assert "Mur" in extracted("a.xlsx", data).text  # a warning would fail the test
+
+
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.zip"])
 def test_a_cut_file_is_named(name: str) -> None:
     with pytest.raises(UnreadableError, match="a damaged zip archive"):

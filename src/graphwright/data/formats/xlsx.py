@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any
@@ -24,7 +25,8 @@ def read(file: File) -> Iterator[Extracted]:
     from openpyxl import load_workbook
 
     builder = TextBuilder()
-    with checked_zip(file) as archive, file.open() as source:
+    with checked_zip(file) as archive, file.open() as source, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="openpyxl")  # of parts without text that it does not read
         refuse_entities_in(archive)
         workbook: Any = load_workbook(source, read_only=True, data_only=True, keep_links=False)
         rows = 0
