@@ -144,6 +144,66 @@ def test_a_workbook_has_a_sentence_and_a_place_for_each_row() -> None:
     assert book.places.of(start, len(book.text) - 8) == "Rivers!B3:D3 to Rivers!B4096:XFD4096"
 
 
+def test_a_chart_is_read_as_sentences() -> None:
+    pytest.importorskip("pptx")
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    presentation: Any = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    chart_data: Any = CategoryChartData
+    data = chart_data()
+    data.categories = ["2024", "2025"]
+    data.add_series("Visitors", (120, 130.5))
+    data.add_series("Guides", (7, None))
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data).chart
+    chart.chart_title.text_frame.text = "The clock tower"
+    text = extracted("a.pptx", written(presentation)).text
+    assert text == "The clock tower\n2024; Visitors: 120; Guides: 7.\n2025; Visitors: 130.5."
+
+
+TEXT_BOX = """<w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><mc:Choice
+Requires="wps"><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p><w:p><w:r><w:t>A second line.</w:t></w:r></w:p>
+</w:txbxContent></mc:Choice><mc:Fallback><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent>
+</mc:Fallback></mc:AlternateContent></w:r><w:r><w:t>It is long.</w:t></w:r>"""
+
+
+def test_a_text_box_is_read_once() -> None:
+    data = edited(written(report()), "word/document.xml", "<w:r><w:t>It is long.</w:t></w:r>", TEXT_BOX)
+    assert "- In a box.\nA second line.\nIt is long.\n- It is wide." in extracted("a.docx", data).text
+
+
+STRICT = {
+    "http://schemas.openxmlformats.org/officeDocument/2006/": "http://purl.oclc.org/ooxml/officeDocument/",
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/": "http://purl.oclc.org/ooxml/wordprocessingml/",
+    "http://schemas.openxmlformats.org/spreadsheetml/2006/": "http://purl.oclc.org/ooxml/spreadsheetml/",
+}
+
+
+def strict(data: bytes) -> bytes:
+    """The package in the strict form of ISO 29500."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(result, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            for old, new in STRICT.items():
+                content = content.replace(old.encode(), new.encode())
+            target.writestr(name, content)
+    return result.getvalue()
+
+
+def test_the_strict_form_is_read_like_the_other() -> None:
+    data = written(report())
+    assert extracted("a.docx", strict(data)).text == extracted("a.docx", data).text
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    for values in RIVERS:
+        workbook.active.append(values)
+    data = written(workbook)
+    assert "River: Mur" in extracted("a.xlsx", data).text
+    assert extracted("a.xlsx", strict(data)).text == extracted("a.xlsx", data).text
+
+
 def test_a_part_that_has_no_text_is_passed_over_without_a_warning() -> None:
     workbook = pytest.importorskip("openpyxl").Workbook()
     workbook.active.append(["River", "Mur"])

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from graphwright.data.formats.archives import checked_zip
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.xml import refuse_entities_in
+from graphwright.data.formats.office import office_package
 from graphwright.data.tables import table_lines
 
 __all__ = ["read"]
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_BOX = f"{_W}txbxContent"
 _LEVEL = re.compile(r"(?:heading|überschrift|titre|título|titolo|заголовок|标题|見出し)\s*([1-9])", re.IGNORECASE)
 _MAX_DEPTH = 100
 
@@ -25,8 +25,7 @@ def read(file: File) -> Iterator[Extracted]:
     from docx.oxml import parse_xml
     from docx.package import Package
 
-    with checked_zip(file) as archive, file.open() as source:
-        refuse_entities_in(archive)
+    with office_package(file) as source:
         package: Any = Package.open(source)
     part = package.main_document_part
     document = _Document(parse_xml(part.blob), _outline(part, RELATIONSHIP_TYPE.STYLES), TextBuilder("page"))
@@ -68,6 +67,18 @@ def _outline(part: Any, relation: str) -> dict[str, int]:
 
 def _value(node: Any) -> str:
     return "" if node is None else node.get(f"{_W}val", "")
+
+
+def _shown(paragraph: Any) -> Iterator[Any]:
+    """Yield what is in a paragraph, in order: text boxes, but nothing in them, and nothing for older programs."""
+    rest = [paragraph]
+    while rest:
+        node = rest.pop()
+        if node.tag == _FALLBACK:
+            continue
+        yield node
+        if node.tag != _BOX:
+            rest += node.iterchildren(reversed=True)
 
 
 class _Document:
@@ -156,13 +167,13 @@ class _Document:
         """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text."""
         parts: list[str] = []
         breaks = leading = 0
-        skipped = {id(inner) for fallback in paragraph.iter(_FALLBACK) for inner in fallback.iter()}
-        for node in paragraph.iter():
-            if id(node) in skipped:
-                continue
+        for node in _shown(paragraph):
             tag = node.tag
             if tag == f"{_W}t":
                 parts.append(node.text or "")
+            elif tag == _BOX:
+                lines = [self._text(inner, references)[0] for inner in node.iter(f"{_W}p")]
+                parts += "\n", "\n".join(filter(None, lines)), "\n"
             elif tag in (f"{_W}tab", f"{_W}br", f"{_W}cr"):
                 parts.append("\t" if tag == f"{_W}tab" else "\n")
             elif tag == f"{_W}lastRenderedPageBreak":

@@ -1,14 +1,14 @@
-"""PowerPoint presentations: the titles, texts, tables and notes of their slides, by python-pptx."""
+"""PowerPoint presentations: the titles, texts, tables, charts and notes of their slides, by python-pptx."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
-from graphwright.data.formats.archives import checked_zip
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.xml import refuse_entities_in
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.office import office_package
+from graphwright.data.tables import row_sentence, table_lines
 
 __all__ = ["read"]
 
@@ -19,8 +19,7 @@ def read(file: File) -> Iterator[Extracted]:
     """Yield the text of a presentation; its places are slides."""
     from pptx import Presentation
 
-    with checked_zip(file) as archive, file.open() as source:
-        refuse_entities_in(archive)
+    with office_package(file) as source:
         presentation: Any = Presentation(source)
     builder = TextBuilder("slide")
     first = ""
@@ -54,11 +53,31 @@ def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
         for line in table_lines([cell.text for cell in row.cells] for row in shape.table.rows):
             builder.line(line)
         builder.blank()
+    elif getattr(shape, "has_chart", False):
+        _add_chart(shape.chart, builder)
     elif hasattr(shape, "shapes"):
         for inner in sorted(shape.shapes, key=_position):
             _add(inner, builder, depth + 1)
     elif getattr(shape, "has_text_frame", False):
         builder.block(_text(shape.text_frame))
+
+
+def _add_chart(chart: Any, builder: TextBuilder) -> None:
+    """Add the title of a chart, and a sentence for each category with the values of the series."""
+    builder.blank()
+    if chart.has_title and chart.chart_title.has_text_frame:
+        builder.line(_text(chart.chart_title.text_frame))
+    for plot in chart.plots:
+        columns = ["", *(series.name or "" for series in plot.series)]
+        categories = [str(category) for category in plot.categories]
+        for at, values in enumerate(zip_longest(*(series.values for series in plot.series))):
+            category = categories[at] if at < len(categories) else str(at + 1)
+            builder.line(row_sentence(columns, [category, *map(_number, values)]))
+    builder.blank()
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else str(value).removesuffix(".0")
 
 
 def _text(frame: Any) -> str:

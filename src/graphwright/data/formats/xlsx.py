@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any
 
-from graphwright.data.formats.archives import checked_zip
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.xml import refuse_entities_in
+from graphwright.data.formats.office import office_package
 from graphwright.data.tables import is_header, row_sentence
 
 __all__ = ["read"]
@@ -25,9 +24,8 @@ def read(file: File) -> Iterator[Extracted]:
     from openpyxl import load_workbook
 
     builder = TextBuilder()
-    with checked_zip(file) as archive, file.open() as source, warnings.catch_warnings():
+    with office_package(file) as source, warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="openpyxl")  # of parts without text that it does not read
-        refuse_entities_in(archive)
         workbook: Any = load_workbook(source, read_only=True, data_only=True, keep_links=False)
         rows = 0
         for sheet in workbook.worksheets:
