@@ -108,12 +108,6 @@ def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkey
     assert len(index.snapshot.words.nodes) == 0
 
 
-def test_documents_are_not_added_and_nothing_is_taken_away(films):
-    for change in (lambda: films.add([{"id": "a", "text": "b"}]), lambda: films.remove(["a"]), films.reextract):
-        with pytest.raises(StoreError, match="is an imported graph"):
-            change()
-
-
 def test_a_damaged_file_is_found_and_what_to_do_is_said(tmp_path):
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=(), encoder=HashEncoder())
     victim = next(index.path.glob("snapshot-0/graph/heads.npy"))
@@ -160,8 +154,6 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
     assert (tmp_path / "default.json").read_bytes() != (tmp_path / "ppr.json").read_bytes()
     info = json.loads(graphwright("info", index, "--json").stdout)
     assert info["nodes"] == 8 and info["imported"]["malformed"] == 1
-    refused = graphwright("index", kb, "--into", index)
-    assert refused.returncode == 1 and "is an imported graph" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
+from graphwright.index.name_index import MAX_NORMALISED
 from graphwright.index.other_import import create_other_index
 from graphwright.index.reader import SnapshotReader
 from graphwright.index.snapshot import Snapshot
@@ -178,7 +179,8 @@ class Index:
         `embed`: which of names, triples and passages (a node's triples as text) are embedded; by default names, if the
         graph has at most 50,000 nodes, and triples, if it has at most 50,000.
 
-        Every method runs on it, and its nodes take the place of passages. Documents cannot be added to it.
+        Every method runs on it, and its nodes take the place of passages. Documents that are added to it are linked
+        with it by entity names, and its nodes are then passages beside theirs (see docs/graphs.md).
 
         `source` may also be the output folder of Microsoft GraphRAG 2 or 3, or the working folder of LightRAG: the
         result is an index of its documents, with its entities and relationships in place of an extraction, so that no
@@ -336,7 +338,7 @@ class Index:
         """
         self._check_open()
         problems = problems_of(self._layout, self._store, self._encoder)
-        if repair and self.imported is None and any(problem.repairable for problem in problems):
+        if repair and any(problem.repairable for problem in problems):
             with self._write() as writer:
                 writer.rebuild()
             problems = problems_of(self._layout, self._store, self._encoder)
@@ -448,7 +450,7 @@ class Index:
     @property
     def default_method(self) -> str:
         """The name of the method that is used if none is given."""
-        return default_method(imported=self.imported is not None)
+        return default_method(imported=self.graph.passages is None)
 
     @property
     def is_being_written(self) -> bool:
@@ -462,8 +464,13 @@ class Index:
 
     def list_documents(self) -> list[Listed]:
         """Return the documents that can be searched, by id: title, characters, chunks. Empty for an imported graph."""
-        passages = self.graph.passages
-        return [] if passages is None else passages.listed()
+        snapshot = self.snapshot
+        passages = snapshot.graph.passages
+        if passages is None:
+            return []
+        nodes = snapshot.about.get("graph passages", 0)  # the last ones are passages of an imported graph's nodes
+        own = set(passages.documents[: len(passages.documents) - nodes])
+        return [listed for listed in passages.listed() if listed.id in own]
 
     def metadata(self, document: str) -> dict[str, str]:
         """Return the metadata of a document, empty for an unknown one."""
@@ -544,7 +551,7 @@ class Index:
     def __repr__(self) -> str:
         if self._closed:
             return f"Index({str(self.path)!r}, closed)"
-        if self.imported is not None:
+        if self.imported is not None and not self.documents:
             nodes, edges = len(self.graph), len(self.graph.edges)
             return f"Index({str(self.path)!r}, graph of {nodes:,} nodes and {edges:,} edges)"
         documents, chunks = self._store.counts()
@@ -560,13 +567,16 @@ class Index:
     @contextmanager
     def _write(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Writer]:
         """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
-        if self.imported is not None:
+        nodes = 0 if self.imported is None or self._layout.imported.is_dir() else len(self.graph)
+        if nodes > MAX_NORMALISED:
             raise StoreError(
-                f"{self.path} is an imported graph; documents cannot be added to it or removed from it. Index "
-                f"documents into a folder of their own, or import a changed graph into a new one."
+                f"{self.path} is an imported graph of {nodes:,} nodes; documents can be added to one of at most "
+                f"{MAX_NORMALISED:,}. Index documents into a folder of their own."
             )
         self._reader.release()
         with writer_lock(self.path):
+            if nodes:
+                self._layout.keep_imported()
             yield self._writer(progress, usage)
             self._reported, self._resumed = self._store.revision, False
 

@@ -42,7 +42,7 @@ _DEMO_QUESTIONS = (2, 1)  # positions of two bundled questions whose answers fit
 def open_index(folder: Path) -> Index:
     """Open an index for questions; print a note to stderr if some documents cannot be searched yet."""
     index = Index.open(folder)
-    if index.imported is not None:
+    if index.imported is not None and not index.documents:
         return index
     if not index.documents:
         note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")

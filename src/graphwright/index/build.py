@@ -10,16 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.data.knowledge_graphs import Dump
 from graphwright.errors import OptionError
-from graphwright.graph.columns import TextColumn
+from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import SYNONYM, WRITTEN, Graph
 from graphwright.index.changes import Progress, Settings
 from graphwright.index.chunk_columns import ChunkColumns, texts_with_titles
+from graphwright.index.combination import combined
 from graphwright.index.derived import Derived
 from graphwright.index.graph_import import ImportedGraph, import_graph
 from graphwright.index.inverted_index import WordIndex
@@ -64,13 +66,17 @@ def build_from_chunks(
     derived: Derived | None = None,
     usage: Usage | None = None,
     progress: Progress | None = None,
+    imported: Snapshot | None = None,
 ) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
     language model derived from the merged graph; those that are used and missing are noted in it. `usage`: the
-    encoder's work is added to it.
+    encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
+    `combined`); without chunks the result is that snapshot.
     """
+    if imported is not None and not len(chunks):
+        return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
     clock, derived = _Clock(), derived or Derived()
     encode = _BlockEncoder(encoder, usage or Usage(), progress)
     before = {} if known is None else _known_vectors(known)
@@ -95,7 +101,15 @@ def build_from_chunks(
     rows = _rows(graph, len(chunks))
     spaces = {name: VectorIndex(matrix, rows[name], encoder) for name, matrix in vectors.items()}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
-    return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
+    snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
+    if imported is None:
+        return snapshot
+
+    def encoded(name: str, texts: TextColumn) -> Floats:
+        return encode.new(name, texts, before.get(name))
+
+    tokens = chunks.strings("tokens").values
+    return combined(imported, snapshot, tokens, encoded, max_passages=MAX_NAMES_EMBEDDED)
 
 
 def _merged(
@@ -239,6 +253,8 @@ class _BlockEncoder:
 def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
     """Return the texts of a snapshot and their vectors, by space."""
     columns, passages = snapshot.graph.columns, snapshot.graph.passages
+    if passages is not None and "graph passages" in snapshot.about:
+        return _known_rows(snapshot, passages)
     known = {}
     if passages is not None and columns.texts is not None:
         p = np.arange(len(passages))
@@ -251,11 +267,34 @@ def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
     return known
 
 
+def _known_rows(snapshot: Snapshot, passages: Passages) -> dict[str, tuple[TextColumn, Floats]]:
+    """Return the texts that have a vector in a snapshot with an imported graph, and their vectors, by space."""
+    columns, p, known = snapshot.graph.columns, len(passages), {}
+    if columns.texts is not None:
+        read = texts_with_titles(passages.titles, passages.title, columns.texts.gather(np.arange(p)))
+        known["passages"] = _with_rows(snapshot.passages, np.arange(p), read, np.arange(p))
+    if snapshot.names is not None:
+        nodes = np.arange(p, len(columns.names))
+        known["names"] = _with_rows(snapshot.names, nodes, columns.names, nodes)
+    if snapshot.triples is not None and columns.sentences is not None and columns.edge_text is not None:
+        edges = np.flatnonzero(columns.edge_text >= 0)
+        known["triples"] = _with_rows(snapshot.triples, edges, columns.sentences, columns.edge_text[edges])
+    return known
+
+
+def _with_rows(
+    space: VectorIndex, ids: NDArray[np.int64], texts: TextColumn, number: NDArray[np.integer[Any]]
+) -> tuple[TextColumn, Floats]:
+    """Return the texts of the ids that have a row in a space, and their rows; `number` is each id's among the texts."""
+    has = np.flatnonzero(space.has(ids))
+    return texts.gather(number[has].astype(np.int64)), np.asarray(space.vectors[space.rows_of(ids[has])[1]], np.float32)
+
+
 def _known_pairs(snapshot: Snapshot, names: TextColumn) -> KnownPairs | None:
     """Return the synonyms of a snapshot, and the row of each of its names among others."""
     columns, passages = snapshot.graph.columns, snapshot.graph.passages
     relation = [at for at, label in enumerate(columns.relations) if label == SYNONYM]
-    if snapshot.names is None or passages is None or not relation:
+    if snapshot.names is None or passages is None or not relation or "graph passages" in snapshot.about:
         return None
     p = len(passages)
     old = columns.names.gather(np.arange(p, len(columns.names)))

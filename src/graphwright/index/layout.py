@@ -27,8 +27,11 @@ _WRITER = "writer.lock"
 _DRAFT = ".draft.new"  # of an index in a folder that exists
 _STORE = "index.sqlite"
 _TRIALS = 5  # to own a draft
-_HIDDEN = (".snapshot-*.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")  # left by dead processes
-_OWN = (f"{_STORE}*", "CURRENT", "snapshot-[0-9]*", _DRAFT, _WRITER, "vectors.sqlite*", "replies.sqlite*", *_HIDDEN)
+_IMPORTED = "imported"
+# Left by dead processes.
+_HIDDEN = (".snapshot-*.draft", f".{_IMPORTED}.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")
+_FILES = (f"{_STORE}*", "CURRENT", _IMPORTED, "snapshot-[0-9]*", _DRAFT, _WRITER, "vectors.sqlite*", "replies.sqlite*")
+_OWN = (*_FILES, *_HIDDEN)
 _CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
 _REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
@@ -63,6 +66,27 @@ class IndexLayout:
         """Delete a cache with the files that SQLite keeps beside it."""
         for suffix in ("", "-journal", "-wal", "-shm"):
             file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+    @property
+    def imported(self) -> Path:
+        """The first snapshot of an imported graph, kept once documents are added."""
+        return self.path / _IMPORTED
+
+    def keep_imported(self) -> None:
+        """Keep the current snapshot, which is that of an imported graph alone; does nothing if one is kept."""
+        if self.imported.is_dir():
+            return
+        draft = self.path / f".{_IMPORTED}.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            shutil.copytree(self.path / self.current(), draft, copy_function=_linked)
+            flush_folder(draft)
+            os.replace(draft, self.imported)
+            flush_folder(self.path)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} could not be written: {explained(error, _CHECK)} Nothing was changed."
+            ) from error
 
     def current(self) -> str:
         """Return the name of the current snapshot."""
@@ -190,6 +214,16 @@ class IndexLayout:
             os.replace(self.path, draft)
             flush_folder(draft.parent)
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _linked(source: str, target: str) -> None:
+    """Link a file, which is never changed, or copy it where the file system has no links."""
+    try:
+        if Path(source).name == _READERS:  # a lock belongs to the file, not to its name
+            raise OSError
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def is_free(folder: Path) -> bool:

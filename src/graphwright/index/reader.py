@@ -148,12 +148,22 @@ class SnapshotReader:
             assert snapshot.graph.passages is not None
             ids = set(snapshot.graph.passages.documents).difference(hidden)
             with self._store.consistent() as store:
-                self._rest = (name, hidden), self._part(store, ids, snapshot, snapshot.about["revision"])
+                kept = self._layout.imported
+                imported = open_snapshot(kept, self._encoder) if kept.is_dir() else None
+                self._rest = (name, hidden), self._part(store, ids, snapshot, snapshot.about["revision"], imported)
         return self._rest[1]
 
-    def _part(self, store: Store, ids: Iterable[str], known: Snapshot, revision: int = 0) -> Snapshot:
+    def _part(
+        self, store: Store, ids: Iterable[str], known: Snapshot, revision: int = 0, imported: Snapshot | None = None
+    ) -> Snapshot:
         """Build the index of some documents; texts that have a vector in a snapshot are not encoded."""
         columns, derived = store.columns(ids), Derived(store.derived())
         return build_from_chunks(
-            columns, store.build_settings, self._encoder, known=known, revision=revision, derived=derived
+            columns,
+            store.build_settings,
+            self._encoder,
+            known=known,
+            revision=revision,
+            derived=derived,
+            imported=imported,
         )

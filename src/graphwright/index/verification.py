@@ -33,7 +33,10 @@ def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> lis
     """
     if problems := store.problems():
         return [Problem(f"{store.path}: {problem}.", _RESTORE) for problem in problems]
-    imported = store.setting("graph") is not None  # then the snapshot cannot be rebuilt
+    kept = layout.imported
+    imported = store.setting("graph") is not None and not kept.is_dir()  # then the snapshot cannot be rebuilt
+    if kept.is_dir() and (files := damaged_files(kept)):
+        return [Problem(f"{kept / files[0]}: missing or damaged.", _IMPORT)]
     remedy = _IMPORT if imported else _REBUILD
     try:
         current = layout.path / layout.current()
@@ -54,7 +57,8 @@ def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> lis
         # Vectors are taken from the snapshot, whose files have not changed; only merged names are encoded.
         derived = Derived(store.derived())
         settings = store.build_settings
-        rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, derived=derived)
+        graph = open_snapshot(kept, encoder) if kept.is_dir() else None
+        rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, derived=derived, imported=graph)
     except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
         return [Problem(f"{store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
     columns, expected = snapshot.graph.columns, rebuilt.graph.columns

@@ -400,6 +400,7 @@ class Writer:
         # New vectors are cached while they are computed, because that may take hours.
         encoder = CachedEncoder(self.encoder, self.layout.vectors)
         self._derived = Derived(self.store.derived())
+        kept = self.layout.imported
         snapshot = build_from_chunks(
             columns,
             self.store.build_settings,
@@ -409,6 +410,7 @@ class Writer:
             derived=self._derived,
             usage=self.changes.usage,
             progress=self.progress,
+            imported=open_snapshot(kept, self.encoder) if kept.is_dir() else None,
         )
         self.changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot

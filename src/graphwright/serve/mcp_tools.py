@@ -281,7 +281,7 @@ def index_status(library: Library, name: str) -> dict[str, Any]:
     graph = index.graph
     return {
         "name": name,
-        "documents": 0 if index.imported is not None else index.documents,
+        "documents": index.documents,
         "passages": 0 if graph.passages is None else len(graph.passages),
         "entities_and_passages": len(graph),
         "statements": len(graph.edges),

@@ -71,10 +71,9 @@ def index_facts(name: str, index: Index, server: Server) -> dict[str, Any]:
     """Return the facts about an index that IndexReply describes."""
     snapshot = index.snapshot
     passages = snapshot.graph.passages
-    documents = 0 if index.imported is not None else index.documents
     return {
         "name": name,
-        "documents": documents,
+        "documents": index.documents,
         "chunks": 0 if passages is None else len(passages),
         "nodes": len(snapshot.graph),
         "edges": len(snapshot.graph.edges),

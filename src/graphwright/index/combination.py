@@ -1,0 +1,363 @@
+"""Combine an imported graph with the documents that were added to it into one snapshot, linked by entity names.
+
+Chunks come first, then the nodes of the graph, then the entities that only documents name. Each node of the graph that
+has an edge or a text gets a passage, which is its text and triples, so that documents and facts are searched together.
+An entity of the documents is a node of the graph where the normal forms of their names are equal and no other node has
+that form. Where its name may mean several nodes, or is a shorter form of a node's name, edges "alias" lead to them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import Passages, TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, WRITTEN, Columns, Graph, Kind
+from graphwright.index.inverted_index import WordIndex
+from graphwright.index.name_index import name_index_of
+from graphwright.index.snapshot import Snapshot
+from graphwright.index.vector_index import VectorIndex
+from graphwright.kernels.csr import Csr, group
+from graphwright.models.protocols import Floats
+from graphwright.text.names import normal_form
+from graphwright.text.words import words
+
+__all__ = ["PREFIX", "combined"]
+
+PREFIX = "graph:"
+"""Begins the id of the passage of a node."""
+_OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, REFERS})
+_MAX_MEANINGS = 5  # nodes that a name may mean
+Encode = Callable[[str, TextColumn], Floats]
+"""A function that returns the vectors of texts; the name of their space is for progress."""
+
+
+def combined(
+    imported: Snapshot, documents: Snapshot, tokens: TextColumn, encode: Encode, max_passages: int
+) -> Snapshot:
+    """Return the snapshot of an imported graph and of documents.
+
+    `tokens`: the words of the documents' chunks. Passages of nodes are embedded if there are at most `max_passages`.
+    """
+    return _Combination(imported, documents).snapshot(tokens, encode, max_passages)
+
+
+@dataclass(frozen=True, eq=False)
+class _Combination:
+    """Numbers: p chunks of documents, q passages of nodes, n nodes of the graph, then entities of documents alone."""
+
+    imported: Snapshot
+    documents: Snapshot
+
+    @cached_property
+    def base(self) -> Columns:
+        return self.imported.graph.columns
+
+    @cached_property
+    def heads(self) -> Ints:
+        return np.asarray(self.base.heads).astype(np.int64)
+
+    @cached_property
+    def tails(self) -> Ints:
+        return np.asarray(self.base.tails).astype(np.int64)
+
+    @cached_property
+    def own(self) -> Columns:
+        return self.documents.graph.columns
+
+    @property
+    def p(self) -> int:
+        return len(self.documents.graph.passages or ())
+
+    @cached_property
+    def described(self) -> Ints:
+        """The nodes of the graph that get a passage."""
+        has = np.zeros(len(self.base.names), bool)
+        has[self.heads] = has[self.tails] = True
+        if self.base.texts is not None:
+            has |= np.array([text != name for text, name in zip(self.base.texts, self.base.names, strict=True)], bool)
+        return np.flatnonzero(has)
+
+    @property
+    def first(self) -> int:
+        """The number of the graph's first node."""
+        return self.p + len(self.described)
+
+    @cached_property
+    def links(self) -> tuple[Ints, list[tuple[int, int]]]:
+        """The node of the graph that each entity of the documents is, -1 for none; pairs (entity, node it may mean)."""
+        of_form = defaultdict[str, list[int]](list)
+        for node, name in enumerate(self.base.names):
+            of_form[normal_form(name)].append(node)
+        index, maybe = name_index_of(self.base), list[tuple[int, int]]()
+        node_of = np.full(len(self.own.names) - self.p, -1)
+        for entity in range(len(node_of)):
+            form = normal_form(self.own.names[self.p + entity])
+            same = of_form.get(form, []) if form else []
+            if len(same) == 1:
+                node_of[entity] = same[0]
+            else:
+                meant = same or (index.find(form).tolist() if form else [])
+                maybe += [(entity, node) for node in meant if len(meant) <= _MAX_MEANINGS]
+        return node_of, maybe
+
+    @cached_property
+    def number(self) -> Ints:
+        """The number here of each node of the documents' graph."""
+        node_of = self.links[0]
+        new = node_of < 0
+        entities = np.where(new, self.first + len(self.base.names) + np.cumsum(new) - 1, self.first + node_of)
+        return np.concatenate((np.arange(self.p), entities))
+
+    @property
+    def new(self) -> Ints:
+        """The entities that only documents name."""
+        return self.p + np.flatnonzero(self.links[0] < 0)
+
+    @cached_property
+    def shown(self) -> tuple[Ints, Ints]:
+        """Pairs (passage of a node, edge of the graph that it shows)."""
+        heads, tails = self.heads, self.tails
+        apart = heads != tails
+        owner, edge = (
+            np.concatenate((heads, tails[apart])),
+            np.concatenate((np.arange(len(heads)), np.flatnonzero(apart))),
+        )
+        order = np.lexsort((edge, owner))
+        owner, edge = owner[order], edge[order]
+        first = np.arange(len(owner)) - np.searchsorted(owner, owner) < WRITTEN
+        return self.p + np.searchsorted(self.described, owner[first]), edge[first]
+
+    @cached_property
+    def mentions(self) -> tuple[Ints, Ints]:
+        """Pairs (passage of a node, another node that it mentions), ascending."""
+        passage, edge = self.shown
+        ends = np.concatenate((self.heads[edge], self.tails[edge]))
+        pairs = np.unique(np.concatenate((passage, passage)) * len(self.base.names) + ends)
+        passage, node = np.divmod(pairs, max(len(self.base.names), 1))
+        other = self.described[passage - self.p] != node
+        return passage[other], self.first + node[other]
+
+    def graph(self, passages: list[str]) -> Graph:
+        """Return the graph; `passages` are those of nodes."""
+        names = TextColumn.joined(
+            (
+                self.own.names.gather(np.arange(self.p)),
+                TextColumn.of(self.ids),
+                self.base.names,
+                self.own.names.gather(self.new),
+            )
+        )
+        kinds = np.full(len(names), Kind.ENTITY, np.uint8)
+        kinds[: self.first] = Kind.CHUNK
+        forms, alias_node = self._aliases()
+        chunks = np.concatenate(
+            (self._owners(), np.stack(self.mentions), np.stack((self._about, self._topics))), axis=1
+        )
+        edges: dict[str, Any] = self._edges()
+        return Graph(
+            Columns(
+                names=names,
+                texts=self._texts(passages),
+                kinds=kinds,
+                **edges,
+                node_chunks=group(len(names), chunks[1].astype(np.int32), chunks[0].astype(np.int32)),
+                passages=self._passages(passages),
+                aliases=forms,
+                alias_node=alias_node,
+            )
+        )
+
+    @property
+    def _about(self) -> Ints:
+        return self.p + np.arange(len(self.described))
+
+    @property
+    def _topics(self) -> Ints:
+        return self.first + self.described
+
+    def _owners(self) -> NDArray[np.int64]:
+        """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
+        chunks = self.own.node_chunks
+        if chunks is None:
+            return np.empty((2, 0), np.int64)
+        node = np.repeat(self.number, np.diff(chunks.indptr))
+        return np.stack((chunks.values.astype(np.int64), node))
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids of the passages of nodes: names, with the node's number where another node has the name."""
+        names = self.base.names.take(self.described)
+        counts = Counter(names)
+        numbered = zip(self.described.tolist(), names, strict=True)
+        return [f"{PREFIX}{name}" + (f" #{node}" if counts[name] > 1 else "") for node, name in numbered]
+
+    def _texts(self, passages: list[str]) -> TextColumn:
+        own = self.own.texts or self.own.names
+        nodes = list(self.base.texts or self.base.names)
+        for entity in np.flatnonzero(self.links[0] >= 0).tolist():  # what documents say of a node without a text
+            node, name = int(self.links[0][entity]), self.own.names[self.p + entity]
+            if nodes[node] == self.base.names[node] and (text := own[self.p + entity]) != name:
+                nodes[node] += text.removeprefix(name)
+        return TextColumn.joined(
+            (own.gather(np.arange(self.p)), TextColumn.of(passages), TextColumn.of(nodes), own.gather(self.new))
+        )
+
+    def _edges(self) -> dict[str, object]:
+        """Return the columns of edges: of documents, of the graph, from passages of nodes, and of aliases."""
+        relations, sentences = list(self.own.relations), self.own.sentences or TextColumn.of([])
+        number = {name: at for at, name in enumerate(relations)}  # of equal names the last, which is the index's own
+        for name in (ABOUT, MENTIONS, ALIAS):
+            if name not in number:
+                number[name] = len(relations)
+                relations.append(name)
+        stated = [f"{name} (stated)" if name in _OWN else name for name in self.base.relations]
+        for name in stated:
+            if name not in number:
+                number[name] = len(relations)
+                relations.append(name)
+        of_base = np.array([number[name] for name in stated], np.int64)
+        entity, node = np.array(self.links[1], np.int64).reshape(-1, 2).T
+        passage, mentioned = self.mentions
+        m = len(self.heads)
+        text = None if self.base.edge_text is None else np.asarray(self.base.edge_text)
+        none = np.full(len(passage) + len(self._about) + len(entity), -1)
+        aliases, named, own = np.full(len(entity), number[ALIAS]), self.number[self.p + entity], self.own
+        joined: dict[str, tuple[NDArray[Any], ...]] = {
+            "heads": (self.number[own.heads], self.first + self.heads, self._about, passage, named),
+            "relation": (
+                own.relation,
+                of_base[np.asarray(self.base.relation)],
+                np.full(len(self._about), number[ABOUT]),
+                np.full(len(passage), number[MENTIONS]),
+                aliases,
+            ),
+            "tails": (self.number[own.tails], self.first + self.tails, self._topics, mentioned, self.first + node),
+        }
+        base_text = np.full(m, -1) if text is None else np.where(text < 0, -1, text + len(sentences))
+        own_text = np.full(len(self.own.heads), -1) if self.own.edge_text is None else self.own.edge_text
+        base_sentences = () if self.base.sentences is None else (self.base.sentences,)
+        return {
+            **{name: np.concatenate(parts).astype(np.int32) for name, parts in joined.items()},
+            "relations": TextColumn.of(relations),
+            "edge_text": np.concatenate((own_text, base_text, none)).astype(np.int32),
+            "sentences": TextColumn.joined((sentences, *base_sentences)),
+            "edge_chunks": self._edge_chunks(sum(map(len, joined["heads"]))),
+        }
+
+    def _edge_chunks(self, count: int) -> Csr:
+        own, k = self.own.edge_chunks, len(self.own.heads)
+        shown, edge = self.shown
+        owners, chunks = [k + edge], [shown]
+        if own is not None:
+            owners.append(np.repeat(np.arange(k), np.diff(own.indptr)))
+            chunks.append(own.values.astype(np.int64))
+        at, passage = k + len(self.heads), np.concatenate((self._about, self.mentions[0]))
+        owners.append(at + np.arange(len(passage)))
+        chunks.append(passage)
+        return group(count, np.concatenate(owners).astype(np.int32), np.concatenate(chunks).astype(np.int32))
+
+    def _passages(self, passages: list[str]) -> Passages:
+        own, q = self.documents.graph.passages, len(self.described)
+        assert own is not None  # the graph of documents has them
+        d = len(own.documents)
+        sections = own.titles.gather(np.arange(d, len(own.titles)))
+        return Passages(
+            nodes=np.arange(self.first),
+            document=np.concatenate((own.document, d + np.arange(q))).astype(np.int32),
+            title=np.concatenate((np.where(own.title < d, own.title, own.title + q), d + np.arange(q))).astype(
+                np.int32
+            ),
+            start=np.concatenate((own.start, np.zeros(q, np.int64))),
+            end=np.concatenate((own.end, np.array([len(text) for text in passages], np.int64))),
+            names=TextColumn.joined((own.names, TextColumn.of(self.ids))),
+            documents=TextColumn.joined((own.documents, TextColumn.of(self.ids))),
+            titles=TextColumn.joined(
+                (own.titles.gather(np.arange(d)), self.base.names.gather(self.described), sections)
+            ),
+            places=TextColumn.joined((own.places, TextColumn.of_bytes([b""] * q))),
+        )
+
+    def _aliases(self) -> tuple[TextColumn, Ints]:
+        """Return the forms of names in order, and the node of each."""
+        index = name_index_of(self.base)
+        forms = TextColumn.joined((index.forms, self.own.aliases))
+        node = np.concatenate((self.first + np.asarray(index.nodes), self.number[self.own.alias_node]))
+        order = forms.order()
+        kept, seen = list[int](), set[tuple[str, int]]()
+        for at in order.tolist():
+            pair = forms[at], int(node[at])
+            if pair not in seen:
+                seen.add(pair)
+                kept.append(at)
+        return forms.gather(kept), node[np.array(kept, np.int64)]
+
+    def snapshot(self, tokens: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
+        """Return the snapshot."""
+        passages = [self.imported.graph.passage(node) for node in self.described.tolist()]
+        graph = self.graph(passages)
+        column = TextColumn.of(
+            " ".join(words(f"{name}\n{text}")) for name, text in zip(self._names, passages, strict=True)
+        )
+        word_index = WordIndex.of_words(TextColumn.joined((tokens, column)), np.arange(self.first))
+        spaces = {"passages": self._passage_vectors(passages, encode, max_passages, len(graph))}
+        if self.documents.names is not None or self.imported.names is not None:
+            spaces["names"] = self._name_vectors(len(graph))
+        if self.documents.triples is not None or self.imported.triples is not None:
+            spaces["triples"] = self._triple_vectors(len(graph.edges))
+        about = {
+            **self.documents.about,
+            "texts": {name: len(space.vectors) for name, space in spaces.items()},
+            "graph passages": len(self.described),
+        }
+        encoder, seconds = self.documents.encoder, self.documents.seconds
+        return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=seconds)
+
+    @property
+    def _names(self) -> list[str]:
+        return self.base.names.take(self.described)
+
+    def _passage_vectors(self, passages: list[str], encode: Encode, max_passages: int, n: int) -> VectorIndex:
+        own, rows = self.documents.passages, np.full(n, -1, np.int32)
+        vectors = np.asarray(own.vectors)
+        rows[: self.p] = np.arange(self.p)
+        if len(passages) <= max_passages:
+            texts = TextColumn.of(f"{name}\n{text}" for name, text in zip(self._names, passages, strict=True))
+            rows[self.p : self.first] = len(vectors) + np.arange(len(passages))
+            vectors = _joined(vectors, encode("passages", texts))
+        return VectorIndex(vectors, rows, own.encoder)
+
+    def _name_vectors(self, n: int) -> VectorIndex:
+        own, base, rows = self.documents.names, self.imported.names, np.full(n, -1, np.int32)
+        vectors = np.empty((0, 0), np.float32)
+        if own is not None and own.row_of is not None:
+            vectors = np.asarray(own.vectors)
+            rows[self.number] = own.row_of  # a chunk has none
+        if base is not None and base.row_of is not None:
+            nodes, known = self.first + np.arange(len(self.base.names)), np.asarray(base.row_of)
+            rows[nodes] = np.where(known >= 0, known + len(vectors), rows[nodes])
+            vectors = _joined(vectors, np.asarray(base.vectors))
+        return VectorIndex(vectors, rows, self.documents.encoder)
+
+    def _triple_vectors(self, m: int) -> VectorIndex:
+        own, base, rows = self.documents.triples, self.imported.triples, np.full(m, -1, np.int32)
+        vectors, k = np.empty((0, 0), np.float32), len(self.own.heads)
+        if own is not None and own.row_of is not None:
+            vectors, rows[:k] = np.asarray(own.vectors), own.row_of
+        if base is not None and base.row_of is not None:
+            known = np.asarray(base.row_of)
+            rows[k : k + len(known)] = np.where(known >= 0, known + len(vectors), -1)
+            vectors = _joined(vectors, np.asarray(base.vectors))
+        return VectorIndex(vectors, rows, self.documents.encoder)
+
+
+def _joined(first: Floats, second: Floats) -> Floats:
+    """Return the rows of both; one without rows may have another width."""
+    return np.concatenate([part for part in (first, second) if len(part)] or [first]).astype(np.float32, copy=False)
