@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,13 +18,13 @@ from graphwright.data.knowledge_graphs import Dump, dump_of
 from graphwright.data.other_indexes.read import read_other_index
 from graphwright.data.property_graphs import is_property_graph, read_property_graph
 from graphwright.data.reading import ReadOptions
-from graphwright.errors import GraphwrightError, OptionError, StoreError, meant
+from graphwright.errors import DataError, GraphwrightError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
 from graphwright.index.assembly import graph_of
 from graphwright.index.build import create_graph_index, create_index
-from graphwright.index.changes import Changes, Problem, Progress, Settings, Source, checked_spaces
+from graphwright.index.changes import Changes, Problem, Progress, Recorder, Settings, Source, checked_spaces
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter
@@ -310,6 +311,23 @@ class Index:
         with self._write(progress, usage) as writer:
             return writer.remove(_ids(ids))
 
+    def matching(self, patterns: Iterable[str]) -> list[str]:
+        """Return the ids that patterns stand for, in order: `notes/*.md`, a folder `notes/`, or an id as it is.
+
+        Raises DataError for a folder or a pattern with * or ? that no document matches.
+        """
+        stored, matching = self._store.metadata(), dict[str, None]()
+        for pattern in _ids(patterns):
+            if pattern in stored or not (pattern.endswith("/") or "*" in pattern or "?" in pattern):
+                matching[pattern] = None
+                continue
+            glob = f"{pattern}*" if pattern.endswith("/") else pattern
+            found = sorted(fnmatch.filter(stored, glob.replace("[", "[[]")))
+            if not found:
+                raise DataError(f"{self.path} holds no document that matches {pattern!r}; nothing was changed.")
+            matching |= dict.fromkeys(found)
+        return list(matching)
+
     def reextract(
         self, ids: Sequence[str] | None = None, progress: Progress | None = None, *, usage: Usage | None = None
     ) -> Changes:
@@ -458,6 +476,17 @@ class Index:
         return is_written(self.path)
 
     @property
+    def progress(self) -> tuple[str, int, int] | None:
+        """How far the process is that changes the index now: work, done, total; None if there is none or not known."""
+        if not self.is_being_written:
+            return None
+        try:
+            record = json.loads(self._layout.progress.read_text(encoding="utf-8"))
+            return str(record["work"]), int(record["done"]), int(record["total"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    @property
     def is_current(self) -> bool:
         """Whether the snapshot contains all stored documents; false after indexing was interrupted."""
         return bool(self.snapshot.about.get("revision") == self._store.revision)
@@ -577,7 +606,11 @@ class Index:
         with writer_lock(self.path):
             if nodes:
                 self._layout.keep_imported()
-            yield self._writer(progress, usage)
+            recorder = Recorder(self._layout.progress, progress)
+            try:
+                yield self._writer(recorder, usage)
+            finally:
+                recorder.end()
             self._reported, self._resumed = self._store.revision, False
 
     def _resume(self) -> None:

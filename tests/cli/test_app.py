@@ -414,3 +414,70 @@ def test_a_closed_pipe_gives_no_traceback(corpus: Path) -> None:
         process.stdout.close()
         message = process.stderr.read().decode()
     assert process.returncode == 1 and "Traceback" not in message and "ignored" not in message
+
+
+# Sources besides files, removal by pattern, and filters by range
+
+
+def test_stdin_is_a_source(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    command = [*PROGRAM, "index", "-", "--into", str(index)]
+    for name in ("notes.md", None):
+        text = "# Graz\n\nGraz lies on the **Mur**.\n"
+        done = subprocess.run(
+            [*command, *(["--name", name] if name else [])], input=text, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0 and "1 added" in done.stdout, done.stderr
+    first, second = json.loads(graphwright("documents", "--index", index, "--json").stdout)
+    assert first["id"] == "notes.md" and first["title"] == "Graz" and second["id"].startswith("stdin-")
+
+
+def test_addresses_of_private_networks_and_of_other_schemes_are_refused(tmp_path: Path) -> None:
+    for source, reason in (("http://127.0.0.1:9/x", "which is private"), ("file:///etc/passwd", "not an address of")):
+        done = graphwright("index", source, "--into", tmp_path / "index")
+        assert done.returncode == 1 and reason in done.stderr and not (tmp_path / "index").exists()
+
+
+@pytest.fixture(scope="module")
+def memos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("memos") / "index"
+    with Index.create(place, settings=Settings(embed=("passages",))) as index:
+        for year in range(2020, 2025):
+            text = f"Memo about the Mur in {year}."
+            index.add({"id": f"memos/{year}.txt", "text": text, "date": f"{year}-06-15", "pages": year - 2010})
+    return place
+
+
+@pytest.mark.parametrize(
+    ("where", "years"),
+    [
+        (["date=2021..2022"], [2021, 2022]),
+        (["date>=2022", "date<2024-06"], [2022, 2023]),
+        (["pages>13"], [2024]),
+        (["pages=10..11.5", "date>2020"], [2021]),
+        (["date=2020-06-15"], [2020]),
+    ],
+)
+def test_documents_are_chosen_by_dates_numbers_and_ranges(memos: Path, where: list[str], years: list[int]) -> None:
+    options = [part for condition in where for part in ("--where", condition)]
+    found = json.loads(graphwright("retrieve", "Mur", "--index", memos, "-m", "bm25", "--json", *options).stdout)
+    assert sorted(row["document"] for row in found["passages"]) == [f"memos/{year}.txt" for year in years]
+
+
+def test_a_condition_that_cannot_be_read_is_refused(memos: Path) -> None:
+    for where, message in (("date", "give NAME=VALUE"), ("date>=soon", "give a number such as 9.5, or a date")):
+        done = graphwright("retrieve", "Mur", "--index", memos, "--where", where)
+        assert done.returncode == 2 and message in done.stderr and "--where" in done.stderr
+
+
+def test_documents_are_removed_by_folder_and_pattern(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "ix", settings=Settings(embed=("passages",))) as index:
+        index.add([{"id": i, "text": f"Text of {i}."} for i in ("a/b.md", "a/c/d.md", "e.md", "f[1].md", "g.txt")])
+    remove = ("remove", "--index", tmp_path / "ix")
+    listed = graphwright(*remove, "*.md", "--dry-run")
+    assert listed.stdout.split() == ["a/b.md", "a/c/d.md", "e.md", "f[1].md"] and "nothing was changed" in listed.stderr
+    assert graphwright(*remove, "--folder", "a").stdout == "removed 2 documents\n"
+    assert graphwright(*remove, "f[1]*").stdout == "removed 1 document\n"
+    missing = graphwright(*remove, "x/")
+    assert missing.returncode == 1 and "no document that matches 'x/'" in missing.stderr
+    assert graphwright(*remove).returncode == 2

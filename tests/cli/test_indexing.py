@@ -6,7 +6,8 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.models.llm_server import LLMServer, Say, error
 from tests.toys import CORPUS
 
 from graphwright.cli.indexing import _show_notes
+from graphwright.data.document import Skipped
 from graphwright.index.changes import Changes
 from graphwright.index.extractors import extractor_of
 from graphwright.models.embedded.encoder import MiniLM
@@ -134,6 +136,17 @@ def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: P
         result = json.loads(graphwright("index", docs, "--into", index, *message, "--json").stdout)
         assert result["extracted"] == len(CORPUS) - 4 and len(server.requests) == len(CORPUS)  # nothing is paid twice
     assert result["prompt_tokens"] == 2000 * result["extracted"] and result["cost"] > 0 and not info(index)["pending"]
+
+
+def test_the_reasons_of_this_run_come_first_and_are_shown_once() -> None:
+    changes = Changes(pending=[("a", 0, "budget"), ("b", 0, "budget"), ("c", 1, "not tried again; earlier: timeout")])
+    changes.skipped = [Skipped(f"{n}.png", "binary, not text") for n in range(30)] + [Skipped("x", "damaged", True)]
+    err = StringIO()
+    with redirect_stderr(err):
+        _show_notes(changes, Path("ix"))
+    lines = err.getvalue().splitlines()
+    assert lines[:2] == ["skipped x: damaged", "skipped 30 files, 0.png, 1.png, 2.png …: binary, not text"]
+    assert lines[-2:] == ["  a#0, b#0: budget", "  c#1: not tried again; earlier: timeout"]
 
 
 def test_documents_indexed_offline_are_extracted_again_without_their_files(

@@ -16,7 +16,8 @@ from rich.rule import Rule
 from rich.text import Text
 
 from graphwright.cli.explanation import show_explanation
-from graphwright.cli.terminal import console, counted, note, print_json, progress_bar, say, shortened
+from graphwright.cli.progress import note_compilation, progress, progress_text
+from graphwright.cli.terminal import console, counted, note, print_json, say, shortened
 from graphwright.data.questions import read_questions
 from graphwright.errors import OptionError
 from graphwright.generate.citations import shown_path
@@ -44,11 +45,12 @@ def open_index(folder: Path) -> Index:
     index = Index.open(folder)
     if index.imported is not None and not index.documents:
         return index
-    if not index.documents:
+    if index.is_being_written:
+        listed = counted(len(index.list_documents()), "document")
+        far = "" if (state := index.progress) is None else f" ({progress_text(*state)})"
+        note(f"note: {folder} is being indexed{far}; {listed} can be searched now, the others when that ends.")
+    elif not index.documents:
         note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")
-    elif not index.is_current and index.is_being_written:
-        newest = "the newest documents" if len(index.graph) else "documents"
-        note(f"note: {folder} is being indexed; {newest} can be searched when that ends.")
     elif not index.is_current:
         note(
             f"note: a change of {folder} was interrupted; the newest documents cannot be searched yet, and what was "
@@ -63,6 +65,7 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
     settings, options = model.settings(folder), query.index_options()
     if settings is not None:
         options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
+    note_compilation()
     index = open_index(folder)
     live = settings is not None and not query.as_json and console().is_terminal
     with _draft() if live else nullcontext() as on_text:
@@ -106,6 +109,7 @@ def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
     if query.method in METHODS and METHODS[str(query.method)].required:
         raise OptionError(f"{query.method} asks a language model only, and retrieves nothing; use graphwright ask.")
     options = query.index_options()
+    note_compilation()
     index = open_index(folder)
     state = index.retrieve(_question(question, query, index), query.method, **options)
     _show(state, index, query, _RETRIEVED_PASSAGES)
@@ -210,13 +214,14 @@ def _show_passages(output: Console, state: State, top_k: int) -> None:
 def run_demo(folder: Path | None) -> None:
     """Index the bundled corpus and ask two questions; the index stays if a folder is given."""
     start = time.perf_counter()
+    note_compilation()
     with ExitStack() as stack:
         corpus = stack.enter_context(as_file(files("graphwright.cli") / "demo_corpus"))
         place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index" if folder is None else folder
         index = stack.enter_context(
             Index.open(place) if (place / "index.sqlite").exists() else Index.create(place),
         )
-        with progress_bar() as show:
+        with progress() as show:
             index.add(corpus / "corpus.jsonl", progress=show)
         info = index.info()
         say(

@@ -75,7 +75,8 @@ def evaluate(
 
     Measures quality, time and cost of each method, and writes a report.
     """
-    from graphwright.cli.terminal import note, print_json, progress_bar
+    from graphwright.cli.progress import note_compilation, progress
+    from graphwright.cli.terminal import note, print_json
     from graphwright.evaluate.judges import OverlapJudge
     from graphwright.evaluate.run import run
 
@@ -89,7 +90,8 @@ def evaluate(
         raise OptionError(f"--base-url {model.base_url} names a server but no model; add --llm or --judge MODEL.")
     llm = None if model.llm is None else client(model.llm)
     judging = None if judge is None else OverlapJudge() if judge == "overlap" else client(judge)
-    with progress_bar() as show:
+    note_compilation()
+    with progress() as show:
         summary = run(experiment, out, llm=llm, judge=judging, progress=show)
     _show_notes(summary["data"])
     if as_json:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
+import shutil
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,12 +27,12 @@ from graphwright.cli.options import (
     expanded,
     names_in,
 )
+from graphwright.cli.progress import note_compilation, progress
 from graphwright.cli.terminal import (
     counted,
     flush_output,
     note,
     print_json,
-    progress_bar,
     say,
     shortened,
     tokens_and_cost,
@@ -37,7 +40,7 @@ from graphwright.cli.terminal import (
 from graphwright.errors import DataError, GraphwrightError, OptionError
 
 if TYPE_CHECKING:
-    from graphwright.data.document import Skipped
+    from graphwright.data.document import Document, Skipped
     from graphwright.data.reading import ReadOptions
     from graphwright.index.changes import Progress
     from graphwright.index.extraction import Excerpt, Extractor
@@ -47,13 +50,15 @@ if TYPE_CHECKING:
 
 __all__ = ["import_", "index", "reextract", "remove", "sync"]
 
-_MAX_FAILURES, _MAX_SKIPPED = 3, 10  # shown on a terminal
+_MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
 
 
 @expanded
 def index(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders of documents.")],
+    sources: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Files and folders, addresses of web pages, or - for stdin.")
+    ],
     into: Into,
     *,
     embed: Annotated[str | None, "Texts with vectors, in a new index: passages, names, triples (default: all)."] = None,
@@ -75,6 +80,7 @@ def index(
         int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
     ] = None,
     files: FileOptions,
+    name: Annotated[str | None, "Id of what is read from stdin; its suffix tells the format, such as notes.md."] = None,
     estimate: Estimate = False,
     as_json: AsJson = False,
     model: ExtractionOptions,
@@ -92,17 +98,20 @@ def index(
     if openie is not None and (model.llm or estimate):
         raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
     llm = None if openie is not None else model.settings(into)
-    _check_paths(paths)
-    reading = files.read_options()
-    if estimate:
-        _show_estimate(_new_chunks(paths, into, settings, reading), llm, model, as_json=as_json)
-        return
-    skipped: list[Skipped] = []
-    stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
-    with _opened(into, settings, encoder, stored or _extractor(llm, into, model)) as opened:
-        _change(
-            opened, lambda show, usage: opened.add(paths, show, usage=usage, options=reading), skipped, as_json=as_json
-        )
+    reading, skipped = files.read_options(), list[Skipped]()
+    with tempfile.TemporaryDirectory() as scratch:
+        documents = _read_sources(sources, Path(scratch), name, reading, skipped)
+        if estimate:
+            _show_estimate(_new_chunks(documents, into, settings, reading), llm, model, as_json=as_json)
+            return
+        stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
+        with _opened(into, settings, encoder, stored or _extractor(llm, into, model)) as opened:
+            _change(
+                opened,
+                lambda show, usage: opened.add(documents, show, usage=usage, options=reading),
+                skipped,
+                as_json=as_json,
+            )
 
 
 @expanded
@@ -156,12 +165,29 @@ def reextract(
 
 
 @expanded
-def remove(ids: Annotated[list[str], typer.Argument(help="Ids of documents.")], index: IndexFolder) -> None:
-    """Remove documents from an index."""
+def remove(
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Ids of documents, also with * and ?, or folders that end in /.")
+    ] = None,
+    *,
+    index: IndexFolder,
+    folder: Annotated[list[str] | None, "Remove the documents whose id lies in this folder. Repeatable."] = None,
+    dry_run: Annotated[bool, "List the documents that would be removed, and change nothing."] = False,
+) -> None:
+    """Remove documents from an index, by id, folder or pattern."""
     from graphwright.index_folder import Index
 
+    wanted = [*(ids or ()), *(f"{name.rstrip('/')}/" for name in folder or ())]
+    if not wanted:
+        raise OptionError("remove needs ids, patterns or --folder; 'graphwright documents' lists the ids.")
     with Index.open(index) as opened:
-        changes = opened.remove(ids)
+        chosen = opened.matching(wanted)
+        if dry_run:
+            for id in chosen:
+                say(id)
+            note(f"{counted(len(chosen), 'document')} would be removed; nothing was changed.")
+            return
+        changes = opened.remove(chosen)
         _show_notes(changes, opened.path)
         say(f"removed {counted(len(changes.removed), 'document')}")
         flush_output()
@@ -218,8 +244,9 @@ def import_(
         source = files if not own and any(map(is_property_graph, files)) else [dump_of(f, **table) for f in files]
     elif any(value is not None for value in table.values()):
         raise OptionError("--columns, --delimiter and --header are for tables of triples; leave them out for a folder.")
+    note_compilation()
     start = time.perf_counter()
-    with progress_bar() as show:
+    with progress() as show:
         opened = Index.from_graph(into, source, progress=show, **options)
     seconds, info = time.perf_counter() - start, opened.info()
     if as_json:
@@ -333,7 +360,59 @@ def _delete_unused(into: Path, keep_folder: bool) -> None:
             IndexLayout(into).delete(keep_folder)
 
 
-def _new_chunks(paths: list[Path], into: Path, settings: Mapping[str, Any], reading: ReadOptions) -> list[Excerpt]:
+def _read_sources(
+    sources: list[str], scratch: Path, name: str | None, reading: ReadOptions, skipped: list[Skipped]
+) -> list[Path | Document]:
+    """Return paths as they are, and the documents of stdin (-) and of web pages.
+
+    Raises DataError if one cannot be read, before anything is indexed.
+    """
+    from graphwright.data.documents import read_file
+    from graphwright.data.web import fetch, is_url
+
+    if name is not None and "-" not in sources:
+        raise OptionError(f"--name {name} is the id of what is read from stdin; give - as a path to read it.")
+    _check_paths([Path(source) for source in sources if source != "-" and not is_url(source)])
+    documents: list[Path | Document] = []
+    for number, source in enumerate(dict.fromkeys(sources)):
+        if source != "-" and not is_url(source):
+            documents.append(Path(source))
+            continue
+        folder = scratch / str(number)
+        folder.mkdir()
+        file = fetch(source, folder) if is_url(source) else _save_stdin(folder, name)
+        known = len(skipped)
+        id = source if is_url(source) else name or _id_of_content(file)
+        part = list(read_file(file, id, skipped.append, reading))
+        skipped[known:] = [replace(item, path=item.path.replace(str(file), id)) for item in skipped[known:]]
+        if not part:
+            reason = skipped[-1].reason if len(skipped) > known else "empty"
+            raise DataError(f"nothing to read in {'stdin' if source == '-' else source}: {reason}.")
+        documents += part
+    return documents
+
+
+def _save_stdin(folder: Path, name: str | None) -> Path:
+    """Write stdin to a file with the suffix of its name."""
+    if sys.stdin is None or sys.stdin.isatty():
+        note("reading from stdin; end with Ctrl-D")
+    if sys.stdin is None:
+        raise DataError("stdin is closed; pipe a document into the command, or name a file.")
+    file = folder / f"stdin{''.join(Path(name or '').suffixes[-2:])}"
+    with file.open("wb") as output:
+        shutil.copyfileobj(sys.stdin.buffer, output)
+    return file
+
+
+def _id_of_content(file: Path) -> str:
+    """Return the id of a text without a name, which is the same whenever the text is."""
+    with file.open("rb") as content:
+        return f"stdin-{hashlib.file_digest(content, 'sha256').hexdigest()[:16]}"
+
+
+def _new_chunks(
+    paths: Sequence[Path | Document], into: Path, settings: Mapping[str, Any], reading: ReadOptions
+) -> list[Excerpt]:
     """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
     from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
@@ -372,8 +451,9 @@ def _change(
     """Change an index, with progress on stderr; print the changes, and the documents that could not be read."""
     from graphwright.models.protocols import Usage
 
+    note_compilation()
     usage, start = Usage(), time.perf_counter()
-    with progress_bar(usage) as show:
+    with progress(usage) as show:
         changes = work(show, usage)
     seconds, info = time.perf_counter() - start, index.info()
     changes.skipped += skipped
@@ -424,10 +504,7 @@ def _first(names: list[str]) -> str:
 
 def _show_notes(changes: Changes, into: Path) -> None:
     """Print the details of the counts to stderr: skipped files, retained documents, a resumed run."""
-    for item in changes.skipped[:_MAX_SKIPPED]:
-        note(f"skipped {item.path}: {item.reason}")
-    if len(changes.skipped) > _MAX_SKIPPED:
-        note(f"… and {len(changes.skipped) - _MAX_SKIPPED} more; --json lists all")
+    _show_skipped(changes.skipped)
     if changes.retained:
         retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
         note(
@@ -452,5 +529,23 @@ def _show_notes(changes: Changes, into: Path) -> None:
             f"note: extraction failed for {counted(len(changes.pending), 'chunk')}. They are indexed by the offline "
             f"rules for now; the next run with a language model retries them. --json lists all:"
         )
-        for document, position, reason in changes.pending[:_MAX_FAILURES]:
-            note(f"  {document}#{position}: {shortened(reason, 160)}")
+        for reason, places in _by_reason((f"{d}#{n}", reason) for d, n, reason in changes.pending):
+            note(f"  {_first(places)}: {shortened(reason, 160)}")
+
+
+def _show_skipped(skipped: list[Skipped]) -> None:
+    """Print what was not read, by reason: first what may hold data, then what is left out."""
+    groups = _by_reason((item.path, item.reason) for item in sorted(skipped, key=lambda item: not item.unread))
+    for reason, paths in groups[:_MAX_SKIPPED]:
+        count = f"{len(paths):,} files, " if len(paths) > 1 else ""
+        note(f"skipped {count}{_first(paths)}: {reason}")
+    if more := sum(len(paths) for _, paths in groups[_MAX_SKIPPED:]):
+        note(f"… and {more:,} more; --json lists all")
+
+
+def _by_reason(items: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Return places by reason, in the order of the first place of each."""
+    groups = dict[str, list[str]]()
+    for place, reason in items:
+        groups.setdefault(reason, []).append(place)
+    return list(groups.items())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -16,7 +17,7 @@ from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.data.reading import ReadOptions
-    from graphwright.index.filter import Filter
+    from graphwright.index.filter import Filter, Range
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
 
@@ -285,7 +286,11 @@ class QueryOptions:
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")] = None
     document: Annotated[list[str] | None, "Search only the document with this id. Repeatable."] = None
     folder: Annotated[str | None, "Search only documents whose id lies in this folder."] = None
-    where: Annotated[list[str] | None, "Search only documents with this metadata, as NAME=VALUE. Repeatable."] = None
+    where: Annotated[
+        list[str] | None,
+        "Search only documents with this metadata: NAME=VALUE, NAME=LOW..HIGH, or with >=, >, <=, < for numbers and "
+        "dates. Repeatable.",
+    ] = None
     retriever: Annotated[Path | None, "Trained retriever for --method reg; see 'graphwright train'."] = None
     as_json: AsJson = False
     explain: Annotated[bool, "Show the result, time and tokens of each step."] = False
@@ -303,15 +308,41 @@ class QueryOptions:
 
         if self.document is None and self.folder is None and not self.where:
             return None
-        metadata: dict[str, str] = {}
-        for pair in self.where or ():
-            name, equals, value = pair.partition("=")
-            if not equals:
-                raise OptionError(f"--where is {pair!r}; give NAME=VALUE, such as --where year=2024")
-            if name in metadata:
-                raise OptionError(f"--where names {name!r} twice; a document has one value for it. Give it once.")
-            metadata[name] = value
+        metadata = _conditions(self.where or ())
         return Filter(self.document, self.folder, metadata)
+
+
+_CONDITION = re.compile(r"([^<>=]+?)\s*(>=|<=|=|>|<)\s*(.*)", re.DOTALL)
+_BOUNDS = {">=": "at_least", ">": "more_than", "<=": "at_most", "<": "less_than"}
+
+
+def _conditions(texts: Sequence[str]) -> dict[str, str | Range]:
+    """Return the conditions of --where by name; bounds of the same name make one range.
+
+    >>> _conditions(["kind=memo", "year=2020..2024", "date>=2024-03", "date<2024-06"])["date"]
+    Range(at_least='2024-03', more_than=None, at_most=None, less_than='2024-06')
+    """
+    from graphwright.index.filter import Range
+
+    values, bounds = dict[str, str | Range](), dict[str, dict[str, str]]()
+    for text in texts:
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise OptionError(
+                f"--where is {text!r}; give NAME=VALUE, such as year=2024, year=2020..2024 or 'date>=2024-03'."
+            )
+        name, sign, value = match.groups()
+        low, dots, high = value.partition("..")
+        given = {_BOUNDS[sign]: value} if sign in _BOUNDS else {"at_least": low, "at_most": high} if dots else {}
+        if name in values or bounds.get(name, {}).keys() & given.keys() or (name in bounds and not given):
+            raise OptionError(f"--where names {name!r} twice; a document has one value for it. Give it once.")
+        if not given:
+            values[name] = value
+        bounds.setdefault(name, {}).update({bound: limit for bound, limit in given.items() if limit})
+    try:
+        return values | {name: Range.of(given) for name, given in bounds.items() if given}
+    except OptionError as error:
+        raise OptionError(f"--where {' '.join(texts)}: {error}") from None
 
 
 def names_in(text: str | None) -> tuple[str, ...] | None:

@@ -10,8 +10,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from graphwright.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import TaskID
     from rich.table import Table
 
     from graphwright.models.protocols import Usage
@@ -35,7 +34,6 @@ __all__ = [
     "plain_size",
     "plain_table",
     "print_json",
-    "progress_bar",
     "say",
     "shortened",
     "tokens_and_cost",
@@ -197,30 +195,3 @@ def plain_table(title: str = "", *, expand: bool = False) -> Table:
 
     heading = Text(title, "bold") if title else None
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left", expand=expand)
-
-
-@contextmanager
-def progress_bar(usage: Usage | None = None) -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a callback (name of the work, done, total) that draws progress bars on stderr.
-
-    `usage`: the meter whose tokens and cost are shown while they grow.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    def text(name: str, style: str = "none") -> TextColumn:
-        return TextColumn(f"{{task.{name}}}", style=style, markup=False)
-
-    columns = (text("description"), BarColumn(), MofNCompleteColumn(), text("fields[rate]"), TimeRemainingColumn())
-    output = console(stderr=True)
-    with Progress(*columns, text("fields[cost]", "cyan"), console=output, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def show(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total, rate="", cost="")
-            speed = next(task.speed for task in bars.tasks if task.id == tasks[name])
-            rate = f"{speed:,.0f}/s" if speed else ""
-            cost = "" if usage is None else tokens_and_cost(usage)
-            bars.update(tasks[name], completed=done, total=total, rate=rate, cost=cost)
-
-        yield show

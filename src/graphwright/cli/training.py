@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import AsJson, IndexFolder, ModelOptions, expanded
-from graphwright.cli.terminal import counted, note, print_json, progress_bar, say
+from graphwright.cli.progress import progress
+from graphwright.cli.terminal import counted, note, print_json, say
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def labels(
     else:
         refiner = options.refiner(snapshot)
     examples = options.examples(questions, snapshot)
-    with progress_bar() as show:
+    with progress() as show:
         chosen = make_labels(snapshot.graph, examples, refiner, into, progress=show)
     _report(chosen, as_json)
     note(f"labels: {into}")
@@ -158,7 +159,7 @@ def _add_command(level: str, about: str) -> None:
         learned = None if labels is None else read_labels(labels, snapshot.graph)
         examples = None if questions is None else options.examples(questions, snapshot)
         schedule = Schedule(epochs=epochs, seed=options.seed)
-        with progress_bar() as show:
+        with progress() as show:
             if examples is not None:
                 file = into.with_name(f"{into.name}.labels.jsonl")
                 learned = make_labels(snapshot.graph, examples, options.refiner(snapshot), file, progress=show)

@@ -40,6 +40,7 @@ def read_documents(
     *,
     exclude: Iterable[Path | str] = (),
     options: ReadOptions | None = None,
+    report: Callable[[int, int], None] | None = None,
 ) -> Iterator[Document]:
     """Return an iterator over the documents of files and folders, in a fixed order.
 
@@ -54,7 +55,8 @@ def read_documents(
     `corpus.jsonl`, and from hyperlinks to files of the same folder.
 
     Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` (such as the `append` of a
-    list) is called with each of them during reading. Raises DataError at once for a path that does not exist, and
+    list) is called with each of them during reading, and `report` with the number of files before each, and of all.
+    Raises DataError at once for a path that does not exist, and
     during reading if nothing can be read, if two different documents have the same id, or if too many rows of a file
     are broken.
     """
@@ -64,7 +66,7 @@ def read_documents(
     if missing := [str(path) for path in roots if not path.exists()]:
         raise DataError(f"no such file or folder: {', '.join(missing)}. Paths start from {Path.cwd()}.")
     excluded = frozenset(Path(path).resolve() for path in exclude)
-    return _read(roots, skip, excluded, options or ReadOptions())
+    return _read(roots, skip, excluded, options or ReadOptions(), report)
 
 
 def read_file(
@@ -82,19 +84,24 @@ def read_file(
 
 
 def _read(
-    roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path], options: ReadOptions
+    roots: Sequence[Path],
+    skip: Callable[[Skipped], None],
+    excluded: frozenset[Path],
+    options: ReadOptions,
+    report: Callable[[int, int], None] | None,
 ) -> Iterator[Document]:
     places: dict[str, _Place] = {}
     skipped: list[Skipped] = []
-    count = 0
 
     def note(item: Skipped) -> None:
         skip(item)
         if not places:  # needed only for the error if no document is read
             skipped.append(item)
 
-    for path, name in files(roots, note, excluded, options):
-        count += 1
+    chosen = list(files(roots, note, excluded, options))
+    for number, (path, name) in enumerate(chosen):
+        if report is not None:
+            report(number, len(chosen))
         for line, item in _file(path, name, options):
             if isinstance(item, Skipped):
                 note(item)
@@ -109,7 +116,7 @@ def _read(
                 note(_repeat(document.id, first, place))
     if not places:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
-        reason = f"{count:,} files, none with text. {reasons}" if count else _no_file(options, reasons)
+        reason = f"{len(chosen):,} files, none with text. {reasons}" if chosen else _no_file(options, reasons)
         raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
 
 

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -27,6 +29,7 @@ __all__ = [
     "Changes",
     "Problem",
     "Progress",
+    "Recorder",
     "Settings",
     "Source",
     "checked_spaces",
@@ -120,6 +123,29 @@ class Changes:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass
+class Recorder:
+    """Progress that is passed on, and recorded in a file for other processes, at most once a second."""
+
+    file: Path
+    progress: Progress | None
+    _due: float = 0
+
+    def __call__(self, work: str, done: int, total: int) -> None:
+        """Pass on the progress, and record it."""
+        if (now := time.monotonic()) >= self._due:
+            self._due = now + 1
+            with suppress(OSError):  # the record is not needed
+                self.file.write_text(json.dumps({"work": work, "done": done, "total": total}), encoding="utf-8")
+        if self.progress is not None:
+            self.progress(work, done, total)
+
+    def end(self) -> None:
+        """Delete the record."""
+        with suppress(OSError):
+            self.file.unlink(missing_ok=True)
+
+
 @dataclass(frozen=True)
 class Problem:
     """A problem of an index folder and its remedy; `repairable` if only the snapshot has to be rebuilt."""
@@ -175,18 +201,23 @@ def possibly_present(
 
 
 def read_sources(
-    sources: Iterable[Source] | Source, changes: Changes, excluded: Path, options: ReadOptions | None = None
+    sources: Iterable[Source] | Source,
+    changes: Changes,
+    excluded: Path,
+    options: ReadOptions | None = None,
+    report: Callable[[int, int], None] | None = None,
 ) -> Iterator[Document]:
     """Read one document or several in any form; consecutive paths are read together, so that repetitions are noticed.
 
-    `excluded`: a folder that is not read.
+    `excluded`: a folder that is not read. `report`: called with the number of files that are read, and of all.
     """
     is_single = isinstance(sources, Document | Mapping | Path | str) or not isinstance(sources, Iterable)
     listed: Iterable[Any] = [sources] if is_single else sources  # type: ignore[assignment]
     for are_paths, group in groupby(listed, lambda source: isinstance(source, Path)):
         if are_paths:
             paths = [source for source in group if isinstance(source, Path)]
-            yield from map(storable, read_documents(paths, changes.skipped.append, exclude=[excluded], options=options))
+            reading = read_documents(paths, changes.skipped.append, exclude=[excluded], options=options, report=report)
+            yield from map(storable, reading)
         else:
             yield from map(_document, group)
 

@@ -1,15 +1,94 @@
-"""Filters of documents by id, folder and metadata."""
+"""Filters of documents by id, folder and metadata: values, and ranges of numbers and dates."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from graphwright.data.document import metadata_text
-from graphwright.errors import OptionError
+from graphwright.errors import OptionError, meant
+from graphwright.text.values import value_of
 
-__all__ = ["Filter"]
+__all__ = ["Filter", "Range"]
+
+_EQUAL = 1e-6  # years, less than an hour
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of numbers or dates, by texts such as "9.5", "2024", "2024-03" or "3 May 2024".
+
+    A date of a year or a month means all of it: at most 2024 includes December, more than 2024 begins after it. A value
+    that is no number, or no date, is in no range of them.
+
+    >>> Range(at_least="2023-06", at_most="2024").passes("2024-12-24T18:00:00")
+    True
+    >>> Range(more_than="2024").passes("2024-12-24")
+    False
+    >>> Range(less_than="10").passes("9.5"), Range(less_than="10").passes("cheap")
+    (True, False)
+    """
+
+    at_least: str | None = None
+    more_than: str | None = None
+    at_most: str | None = None
+    less_than: str | None = None
+
+    def __post_init__(self) -> None:
+        bounds = self.bounds()
+        if not bounds:
+            raise OptionError(f"Range() has no bound. Give one or two of {', '.join(self.__dataclass_fields__)}.")
+        for name, bound in bounds.items():
+            if not isinstance(bound, str) or (_number(bound) is None and value_of(bound) is None):
+                raise OptionError(f"{name} is {bound!r}; give a number such as 9.5, or a date such as 2024-03-01.")
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Range:
+        """Return the range that a mapping with the names of its fields describes. Raises OptionError for others."""
+        names = [field.name for field in fields(cls)]
+        if unknown := [str(name) for name in value if name not in names]:
+            raise OptionError(f"a range has no {unknown[0]!r}.{meant(unknown[0], names)} Give {', '.join(names)}.")
+        return cls(**{name: metadata_text(bound) for name, bound in value.items() if bound is not None})
+
+    def bounds(self) -> dict[str, str]:
+        """Return the bounds that are given, by name."""
+        return {name: bound for name, bound in vars(self).items() if bound is not None}
+
+    def __str__(self) -> str:
+        return " and ".join(f"{name.replace('_', ' ')} {bound}" for name, bound in self.bounds().items())
+
+    def passes(self, value: str) -> bool:
+        """Return whether a value lies in the range."""
+        return all(_keeps(name, value, bound) for name, bound in self.bounds().items())
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _keeps(name: str, text: str, bound: str) -> bool:
+    number, limit = _number(text), _number(bound)
+    if number is not None and limit is not None:
+        end = limit
+    else:
+        value, other = value_of(text), value_of(bound)
+        if value is None or other is None or value.kind != other.kind:
+            return False
+        number, limit, end = value.amount, other.amount - _EQUAL, other.amount + other.precision - _EQUAL
+        if not other.precision:
+            limit = end = other.amount
+    within = end > limit  # a date that lasts: its end is the first moment after it
+    if name == "at_least":
+        return number >= limit
+    if name == "less_than":
+        return number < limit
+    return (number < end or (not within and number == end)) is (name == "at_most")
 
 
 @dataclass(frozen=True, init=False)
@@ -17,23 +96,25 @@ class Filter:
     """A filter that passes the documents for which all given conditions hold.
 
     `documents`: ids. `folder`: documents whose id lies in it, as ids of files read from a folder do. `metadata`: values
-    by name, compared as text.
+    by name, compared as texts or as numbers, or a Range, also as a mapping with its fields.
 
     >>> Filter(folder="reports/2024").passes("reports/2024/may.md", {})
     True
     >>> Filter(documents=["a", "b"], metadata={"year": 2024}).passes("a", {"year": "2023"})
     False
+    >>> Filter(metadata={"year": {"at_least": 2020, "less_than": 2024}}).passes("a", {"year": "2023"})
+    True
     """
 
     documents: tuple[str, ...] | None
     folder: str | None
-    metadata: tuple[tuple[str, str], ...]
+    metadata: tuple[tuple[str, str | Range], ...]
 
     def __init__(
         self,
         documents: Any = None,
         folder: str | None = None,
-        metadata: Mapping[str, Any] | tuple[tuple[str, str], ...] | None = None,
+        metadata: Mapping[str, Any] | tuple[tuple[str, str | Range], ...] | None = None,
     ) -> None:
         """Take ids, a folder, and metadata by name; at least one of them."""
         if documents is None and folder is None and not metadata:
@@ -41,7 +122,8 @@ class Filter:
         if folder is not None and not folder.strip("/"):
             raise OptionError(f"Filter(folder={folder!r}) passes all documents. Give the name of a folder.")
         ids = (documents,) if isinstance(documents, str) else documents
-        pairs = sorted((str(name), metadata_text(value)) for name, value in dict(metadata or {}).items())
+        values = {str(name): _condition(value) for name, value in dict(metadata or {}).items()}
+        pairs = sorted(values.items(), key=lambda pair: pair[0])
         object.__setattr__(self, "documents", None if ids is None else tuple(sorted(set(map(str, ids)))))
         object.__setattr__(self, "folder", None if folder is None else folder.strip("/"))
         object.__setattr__(self, "metadata", tuple(pairs))
@@ -63,12 +145,25 @@ class Filter:
     def __str__(self) -> str:
         parts = [] if self.documents is None else [f"among {', '.join(map(repr, self.documents[:5]))}"]
         parts += [] if self.folder is None else [f"in the folder {self.folder!r}"]
-        return " ".join([*parts, *(f"with {name}={value}" for name, value in self.metadata)])
+        conditions = (f"with {name} {v}" if isinstance(v, Range) else f"with {name}={v}" for name, v in self.metadata)
+        return " ".join([*parts, *conditions])
 
     def passes(self, document: str, metadata: Mapping[str, str]) -> bool:
         """Return whether a document with this id and metadata passes."""
         return (
             (self.documents is None or document in self.documents)
             and (self.folder is None or document.startswith(f"{self.folder}/"))
-            and all(metadata.get(name) == value for name, value in self.metadata)
+            and all(name in metadata and _holds(value, metadata[name]) for name, value in self.metadata)
         )
+
+
+def _condition(value: Any) -> str | Range:
+    if isinstance(value, Range):
+        return value
+    return Range.of(value) if isinstance(value, Mapping) else metadata_text(value)
+
+
+def _holds(condition: str | Range, value: str) -> bool:
+    if isinstance(condition, Range):
+        return condition.passes(value)
+    return value == condition or ((number := _number(value)) is not None and number == _number(condition))

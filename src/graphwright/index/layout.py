@@ -27,11 +27,12 @@ _WRITER = "writer.lock"
 _DRAFT = ".draft.new"  # of an index in a folder that exists
 _STORE = "index.sqlite"
 _TRIALS = 5  # to own a draft
+_PROGRESS = ".progress.json"
 _IMPORTED = "imported"
 # Left by dead processes.
 _HIDDEN = (".snapshot-*.draft", f".{_IMPORTED}.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")
 _FILES = (f"{_STORE}*", "CURRENT", _IMPORTED, "snapshot-[0-9]*", _DRAFT, _WRITER, "vectors.sqlite*", "replies.sqlite*")
-_OWN = (*_FILES, *_HIDDEN)
+_OWN = (*_FILES, _PROGRESS, *_HIDDEN)
 _CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
 _REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
@@ -60,6 +61,11 @@ class IndexLayout:
     def replies(self) -> Path:
         """Cache of language models' replies, so that nothing is paid for twice."""
         return self.path / "replies.sqlite"
+
+    @property
+    def progress(self) -> Path:
+        """How far the writer is; what a killed one left says nothing."""
+        return self.path / _PROGRESS
 
     @staticmethod
     def delete_cache(file: Path) -> None:

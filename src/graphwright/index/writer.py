@@ -51,11 +51,13 @@ class Writer:
     changes: Changes = field(default_factory=Changes)
     reported: int = -1
     _derived: Derived | None = field(default=None, init=False)  # of the last build
+    _many_files: bool = field(default=False, init=False)
+    _failed: set[tuple[str, int]] = field(default_factory=set, init=False)  # documents and chunks, in this run
 
     def add(self, sources: Iterable[Source] | Source, options: ReadOptions | None = None) -> Changes:
         """Add documents, and replace those with a known id and other content."""
         with self._transaction():
-            self._store_documents(read_sources(sources, self.changes, self.layout.path, options))
+            self._store_documents(read_sources(sources, self.changes, self.layout.path, options, self._report_files))
         return self._finish(self._pending_chunks())
 
     def add_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> Changes:
@@ -77,7 +79,9 @@ class Writer:
         source, changes = str(folder.resolve()), self.changes
         with self._transaction():
             self._check_not_nested(source)
-            files = self._store_documents(read_sources([folder], changes, self.layout.path, options), source)
+            files = self._store_documents(
+                read_sources([folder], changes, self.layout.path, options, self._report_files), source
+            )
             present = {*changes.added, *changes.replaced, *changes.unchanged}
             self.store.set_folder(present, source)
             missing = self.store.documents_of(source) - present
@@ -167,6 +171,11 @@ class Writer:
         for document in documents:
             yield document, split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
 
+    def _report_files(self, done: int, total: int) -> None:
+        self._many_files = total > 1
+        if self._many_files:
+            self._report("read files", done, total)
+
     def _report(self, work: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(work, done, total)
@@ -253,7 +262,8 @@ class Writer:
         if unsuitable := getattr(extractor, "unsuitable", None):
             self.changes.unsuitable.update(filter(None, (unsuitable(document.text) for document in documents)))
         done = len(self.changes.added) + len(self.changes.replaced)
-        self._report("read documents", done, done)
+        if not self._many_files:  # else files are counted, as their number is known before
+            self._report("read documents", done, done)
 
     def _extract(self, extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
         if not excerpts:
@@ -294,8 +304,20 @@ class Writer:
             self._refresh()
         self._refine()
         self._delete_replies()
-        self.changes.pending = [(c.document, c.ordinal, c.pending or "") for c in self.store.chunks(pending=True)]
+        self.changes.pending = self._still_pending()
         return self.changes
+
+    def _still_pending(self) -> list[tuple[str, int, str]]:
+        """Return the chunks that wait for a model, first those that failed now: their reasons are the present ones."""
+        failed, waiting = list[tuple[str, int, str]](), list[tuple[str, int, str]]()
+        for chunk in self.store.chunks(pending=True):
+            reason = chunk.pending or ""
+            if (chunk.document, chunk.ordinal) in self._failed:
+                failed.append((chunk.document, chunk.ordinal, reason))
+            else:
+                earlier = reason if not self._failed or reason == NOT_READ else f"not tried again; earlier: {reason}"
+                waiting.append((chunk.document, chunk.ordinal, earlier))
+        return failed + waiting
 
     def _delete_replies(self) -> None:
         """Delete the replies of language models if they may quote removed text."""
@@ -316,6 +338,7 @@ class Writer:
             with self.store.writing():
                 for chunk, result in zip(batch, results, strict=True):
                     if isinstance(result, ExtractionFailure):
+                        self._failed.add((chunk.document, chunk.ordinal))
                         self.store.set_pending(chunk, result.reason)
                     else:
                         self.store.set_extraction(chunk, result, self.extractor.id)

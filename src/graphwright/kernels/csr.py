@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = [
     "Ids",
     "Pointers",
     "Workspace",
+    "compiled_before",
     "group",
     "induced",
     "kernel",
@@ -49,6 +51,12 @@ def kernel(function: Compiled) -> Compiled:
     A kernel calls only kernels of its own file, because numba's cache watches only that file.
     """
     return cast(Compiled, njit(cache=True, nogil=True)(function))
+
+
+def compiled_before() -> bool:
+    """Return whether kernels of this installation lie compiled in their cache."""
+    path = Path(_scatter.stats.cache_path)  # type: ignore[attr-defined]
+    return any(path.glob("*.nbi"))
 
 
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:

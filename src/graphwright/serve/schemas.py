@@ -56,13 +56,23 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class RangeBody(Body):
+    """A range of numbers or dates, such as 9.5, 2024 or 2024-03-01."""
+
+    at_least: str | int | float | None = None
+    more_than: str | int | float | None = None
+    at_most: str | int | float | None = None
+    less_than: str | int | float | None = None
+
+
 class FilterBody(Body):
     """The documents that are searched: nothing of the others is visible. All given conditions hold."""
 
     documents: Annotated[list[str] | None, Field(max_length=10_000, description="Ids of documents.")] = None
     folder: Annotated[str | None, Field(description="Folder that the ids lie in.", examples=["reports/2024"])] = None
     metadata: Annotated[
-        dict[str, str | int | float | bool] | None, Field(description="Values by name.", examples=[{"year": 2024}])
+        dict[str, str | int | float | bool | RangeBody] | None,
+        Field(description="Values or ranges by name.", examples=[{"year": 2024, "date": {"at_least": "2024-03"}}]),
     ] = None
 
 

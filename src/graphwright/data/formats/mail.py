@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from email import policy
 from email.message import EmailMessage, Message
 from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from graphwright.data.decoding import clean
@@ -82,8 +83,8 @@ def _message(data: bytes, name: str) -> Iterator[Part]:
             text, targets = _body(part)
             builder.block(text)
             links += targets
-    title = headers.pop("subject", "")
-    yield builder.extracted(title, name=name, metadata=headers, links=links)
+    metadata = {**headers, "date": _date(headers.get("date", ""))} if "date" in headers else headers
+    yield builder.extracted(headers.get("subject", ""), name=name, metadata=metadata, links=links)
     names: dict[str, int] = {}
     for filename, content in attachments:
         count = names[filename] = names.get(filename, 0) + 1
@@ -97,6 +98,14 @@ def _header(message: Message, field: str) -> str:
     except Exception:  # the parser of the standard library raises many kinds for malformed headers
         value = dict(message.raw_items()).get(field, "")
     return " ".join(clean(str(value or "")).split())
+
+
+def _date(header: str) -> str:
+    """Return the date of a message as 2024-05-01T12:30:00+02:00, which filters compare; a malformed one as it is."""
+    try:
+        return parsedate_to_datetime(header).isoformat()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return header
 
 
 def _leaves(message: Message) -> Iterator[Any]:

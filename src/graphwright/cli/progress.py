@@ -1,0 +1,128 @@
+"""Progress of long work on stderr: bars on a terminal, elsewhere a line every ten seconds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from graphwright.cli.terminal import console, note, tokens_and_cost
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from graphwright.models.protocols import Usage
+
+__all__ = ["note_compilation", "progress", "progress_text"]
+
+Show = Callable[[str, int, int], None]
+_SECONDS = 10.0  # between two lines
+
+
+def progress_text(work: str, done: int, total: int, seconds: float = 0) -> str:
+    """Return how far some work is, with its rate and the time left after `seconds` of it.
+
+    >>> progress_text("encode passages", 1200, 4800, 60)
+    'encode passages: 1,200 of 4,800, 20/s, 3 min left'
+    >>> progress_text("read documents", 500, 500, 1000)
+    'read documents: 500, 0.5/s'
+    """
+    text = f"{work}: {done:,}" + (f" of {total:,}" if total > done else "")
+    if done <= 0 or seconds <= 0:
+        return text
+    rate = done / seconds
+    text += f", {rate:,.0f}/s" if rate >= 10 else f", {rate:.1g}/s"
+    return f"{text}, {_duration((total - done) / rate)} left" if total > done else text
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def progress(usage: Usage | None = None) -> Iterator[Show]:
+    """Yield a callback (name of the work, done, total) that shows progress on stderr.
+
+    `usage`: the meter whose tokens and cost are shown while they grow.
+    """
+    with _bars(usage) if console(stderr=True).is_terminal else _Lines(usage).running() as show:
+        yield show
+
+
+@contextmanager
+def _bars(usage: Usage | None) -> Iterator[Show]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    def text(name: str, style: str = "none") -> TextColumn:
+        return TextColumn(f"{{task.{name}}}", style=style, markup=False)
+
+    columns = (text("description"), BarColumn(), MofNCompleteColumn(), text("fields[rate]"), TimeRemainingColumn())
+    output = console(stderr=True)
+    with Progress(*columns, text("fields[cost]", "cyan"), console=output, transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total, rate="", cost="")
+            speed = next(task.speed for task in bars.tasks if task.id == tasks[name])
+            rate = f"{speed:,.0f}/s" if speed else ""
+            cost = "" if usage is None else tokens_and_cost(usage)
+            bars.update(tasks[name], completed=done, total=total, rate=rate, cost=cost)
+
+        yield show
+
+
+@dataclass
+class _Lines:
+    """A line on stderr every ten seconds, also while the work does not report: then it says for how long it runs."""
+
+    usage: Usage | None
+    interval: float = _SECONDS
+    _state: tuple[str, int, int] = ("", 0, 0)
+    _begun: float = field(default_factory=time.monotonic)  # of the current work
+    _start: float = field(default_factory=time.monotonic)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def running(self) -> Iterator[Show]:
+        """Print lines until the end of the block."""
+        thread = threading.Thread(target=self._run, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield self.show
+        finally:
+            self._end.set()
+            thread.join()
+
+    def show(self, work: str, done: int, total: int) -> None:
+        """Note how far the work is."""
+        with self._lock:
+            if work != self._state[0]:
+                self._begun = time.monotonic()
+            self._state = work, done, total
+
+    def _run(self) -> None:
+        while not self._end.wait(self.interval):
+            note(self.line())
+
+    def line(self) -> str:
+        """Return the state of the work."""
+        with self._lock:
+            (work, done, total), now = self._state, time.monotonic()
+            line = progress_text(work, done, total, now - self._begun) if work else "working"
+        cost = "" if self.usage is None else tokens_and_cost(self.usage)
+        return f"{line}, {_duration(now - self._start)} so far" + (f", {cost}" if cost else "")
+
+
+def note_compilation() -> None:
+    """Say on stderr that the kernels are compiled, if this is the first run of an installation."""
+    from graphwright.kernels.csr import compiled_before
+
+    if not compiled_before():
+        note("note: the first run of this installation compiles its kernels, once; that takes a minute or two.")

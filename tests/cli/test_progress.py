@@ -1,0 +1,73 @@
+"""Progress on stderr: lines where there is no terminal, and what a reader is told during indexing."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.command import graphwright
+
+from graphwright import Index
+from graphwright.cli import progress
+from graphwright.index.changes import Changes
+from graphwright.kernels import csr
+from graphwright.models.protocols import Usage
+
+
+def test_a_line_has_the_work_the_rate_and_the_time_left() -> None:
+    assert progress.progress_text("encode", 30, 90, 60) == "encode: 30 of 90, 0.5/s, 2 min left"
+    assert progress.progress_text("encode", 10, 100_000, 10) == "encode: 10 of 100,000, 1/s, 27.8 h left"
+    assert progress.progress_text("encode", 0, 90, 60) == "encode: 0 of 90"
+
+
+def test_lines_are_printed_also_while_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = progress._Lines(Usage(prompt_tokens=20, completion_tokens=2), interval=0.02)
+    with lines.running() as show:
+        _wait(capsys, "working")
+        show("encode passages", 5, 10)
+        text = _wait(capsys, "encode passages: 5 of 10")
+    assert re.search(r"encode passages: 5 of 10, .*left, \d+ s so far, 22 tokens", text)
+
+
+def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:
+    deadline, text = time.monotonic() + 20, ""
+    while expected not in text and time.monotonic() < deadline:
+        time.sleep(0.02)
+        text += capsys.readouterr().err
+    assert expected in text
+    return text
+
+
+def test_who_asks_during_indexing_is_told_how_far_it_is(tmp_path: Path) -> None:
+    folder, asked, told = tmp_path / "index", threading.Event(), list[str]()
+    with Index.create(folder) as index:
+        index.add([{"id": "graz", "text": "Graz lies on the Mur."}])
+    (tmp_path / "docs").mkdir()
+    for number in range(3):
+        (tmp_path / "docs" / f"{number}.txt").write_text(f"Town {number} lies on the Enns.")
+
+    def report(work: str, done: int, total: int) -> None:
+        if not asked.is_set():
+            asked.set()
+            told.append(graphwright("documents", "--index", folder).stderr)
+
+    with Index.open(folder) as index:
+        changes: Changes = index.add(tmp_path / "docs", report)
+        assert len(changes.added) == 3 and index.progress is None
+    state = "(read files: 0 of 3); 1 document can be searched now, the others when that ends."
+    assert told == [f"note: {folder} is being indexed {state}\n"]
+    assert not (folder / ".progress.json").exists()
+
+
+def test_the_first_run_says_that_kernels_are_compiled(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csr, "compiled_before", lambda: False)
+    progress.note_compilation()
+    assert "compiles its kernels, once" in capsys.readouterr().err
+    monkeypatch.setattr(csr, "compiled_before", lambda: True)
+    progress.note_compilation()
+    assert not capsys.readouterr().err
