@@ -98,7 +98,8 @@ def index(
     if openie is not None and (model.llm or estimate):
         raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
     llm = None if openie is not None else model.settings(into)
-    reading, skipped = files.read_options(), list[Skipped]()
+    reading = files.read_options()
+    skipped: list[Skipped] = []
     with tempfile.TemporaryDirectory() as scratch:
         documents = _read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
