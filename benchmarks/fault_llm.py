@@ -1,12 +1,14 @@
 """Ask language models and encoders behind hostile servers, over HTTP and TLS.
 
-Each attack is a server that misbehaves in one way: redirects, bytes that come slowly, faults of TLS, values of wrong
-types, extremes of Retry-After, and streams cut anywhere. A call ends within its timeouts in a reply or in an error of
-graphwright; usage stays finite; the key is in no error and reaches no other server.
+Each attack is a server that misbehaves in one way: redirects, bytes that come slowly, certificates that nobody has
+signed, broken handshakes, values of wrong types in bodies and events, extremes of Retry-After, and responses that are
+no HTTP or cut anywhere. A call ends within its timeouts in a reply or in an error of graphwright. Usage stays finite.
+The key is in no error and no reply, and reaches no other server. No thread and no open file is left.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import socket
@@ -52,6 +54,10 @@ REPLY: dict[str, Any] = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "Graz."}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 7, "completion_tokens": 3},
 }
+EVENT: dict[str, Any] = {
+    "choices": [{"index": 0, "delta": {"content": "Graz."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+}
 VECTORS: dict[str, Any] = {"data": [{"index": 0, "embedding": [0.5, 0.5]}], "usage": {"prompt_tokens": 7}}
 
 
@@ -63,11 +69,16 @@ class Place(BaseModel):
 
 @dataclass
 class Server:
-    """A server of raw bytes: `answer` gets each connection after its request was read."""
+    """A server of raw bytes.
+
+    `answer`: called with each connection, after its request was read if `reads`; `other`: the address of another one.
+    """
 
     answer: Callable[[socket.socket], None]
     context: ssl.SSLContext | None = None
     requests: list[bytes] = field(default_factory=list)
+    other: str = ""
+    reads: bool = True
     closing: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
@@ -98,7 +109,8 @@ class Server:
             connection.settimeout(3)
             wrapped = connection if self.context is None else self.context.wrap_socket(connection, server_side=True)
             with wrapped:
-                self.requests.append(_request(wrapped))
+                if self.reads:
+                    self.requests.append(_request(wrapped))
                 self.answer(wrapped)
 
     def slowly(self, connection: socket.socket, data: bytes, seconds: float = 0.05) -> None:
@@ -151,7 +163,11 @@ def _replaced(value: Any, rng: random.Random) -> Any:
 def wrong_types(server: Server, connection: socket.socket, rng: random.Random) -> None:
     """Send a reply with a value of another type."""
     whole = VECTORS if b"/embeddings" in server.requests[-1].split(b"\r\n", 1)[0] else REPLY
-    text = json.dumps(_replaced(whole, rng))
+    if whole is REPLY and rng.random() < 0.5:
+        events = [json.dumps(_replaced(EVENT, rng)) for _ in range(rng.randrange(1, 4))]
+        text = "".join(f"data: {event}\n\n" for event in [*events, json.dumps(EVENT), "[DONE]"])
+    else:
+        text = json.dumps(_replaced(whole, rng))
     connection.sendall(response(text.replace(str(10**400), "9" * 5000).encode()))
 
 
@@ -164,7 +180,15 @@ def retry_after(server: Server, connection: socket.socket, rng: random.Random) -
 def redirects(server: Server, connection: socket.socket, rng: random.Random) -> None:
     """Redirect to itself, to another host, or to a file."""
     place = rng.choice(
-        ("/v1/chat/completions", "http://127.0.0.1:1/v1", "//evil.example/", "file:///etc/passwd", "", "\x00")
+        (
+            "/v1/chat/completions",
+            server.other,
+            server.other,
+            server.other.partition(":")[2],
+            "file:///etc/passwd",
+            "",
+            "\x00",
+        )
     )
     status = rng.choice(("301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent", "300 Many"))
     connection.sendall(response(b"", status, f"Location: {place}"))
@@ -218,9 +242,25 @@ def broken_http(server: Server, connection: socket.socket, rng: random.Random) -
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def fine(server: Server, connection: socket.socket, rng: random.Random) -> None:
+def certificates(server: Server, connection: socket.socket, rng: random.Random) -> None:
     """Answer as asked; reached only over TLS that is not valid."""
     connection.sendall(response(json.dumps(REPLY).encode()))
+
+
+def handshakes(server: Server, connection: socket.socket, rng: random.Random) -> None:
+    """Answer a handshake of TLS with something else, slowly, or not at all."""
+    alert, hello = b"\x15\x03\x03\x00\x02\x02\x28", b"\x16\x03\x03\x40\x00\x02"
+    choices = (
+        response(json.dumps(REPLY).encode()),
+        alert,
+        hello,
+        hello + rng.randbytes(5_000),
+        rng.randbytes(300),
+        b"",
+    )
+    connection.sendall(rng.choice(choices))
+    if rng.random() < 0.5:
+        server.slowly(connection, rng.randbytes(50))
 
 
 ATTACKS: dict[str, Callable[[Server, socket.socket, random.Random], None]] = {
@@ -229,7 +269,8 @@ ATTACKS: dict[str, Callable[[Server, socket.socket, random.Random], None]] = {
     "redirects": redirects,
     "slow": slow,
     "broken HTTP": broken_http,
-    "TLS": fine,
+    "certificates": certificates,
+    "handshakes": handshakes,
 }
 
 
@@ -245,23 +286,26 @@ def certificate(folder: Path) -> ssl.SSLContext:
 
 
 def attack(name: str, rng: random.Random, context: ssl.SSLContext | None = None) -> tuple[str, list[str]]:
-    """Call a hostile server once; return the outcome and the broken promises."""
+    """Call a hostile server once; return the outcome and the broken promises. `context`: of "certificates"."""
     server = Server(lambda connection: ATTACKS[name](server, connection, rng), context)
+    server.reads = name != "handshakes"
+    elsewhere = Server(lambda connection: certificates(elsewhere, connection, rng))
     waited: list[float] = []
     clock = Clock(sleep=lambda cancel, seconds: waited.append(seconds))
     options: dict[str, Any] = {"timeout": TIMEOUT, "retries": 1, "clock": clock, "prices": Prices(1.0, 1.0)}
-    kind, usage, parts = rng.choice(("whole", "stream", "schema", "encoder")), Usage(), list[str]()
+    kind, usage, texts = rng.choice(("whole", "stream", "schema", "encoder")), Usage(), list[str]()
     before = threading.active_count()
-    with server.serving() as port:
-        url = f"{'http' if context is None else 'https'}://localhost:{port}/v1"
+    with elsewhere.serving() as other, server.serving() as port:
+        server.other = f"http://127.0.0.1:{other}/v1"
+        url = f"{'https' if name in ('certificates', 'handshakes') else 'http'}://localhost:{port}/v1"
         begun, outcome, problems = time.monotonic(), "a reply", list[str]()
         try:
             if kind == "encoder":
                 OpenAIEncoder("m", url, KEY, **options).encode_metered(["Graz"], usage)
             else:
-                schema, on_text = (Place if kind == "schema" else None), (parts.append if kind == "stream" else None)
+                schema, on_text = (Place if kind == "schema" else None), (texts.append if kind == "stream" else None)
                 llm = OpenAILLM("m", url, KEY, max_tokens=100, **options)
-                llm.complete_metered("", "Where?", usage, schema=schema, on_text=on_text)
+                texts.append(llm.complete_metered("", "Where?", usage, schema=schema, on_text=on_text).text)
         except GraphwrightError as error:
             outcome = type(error).__name__
             shown = f"{error!r} {vars(error)} {error.__cause__!r} {error.__cause__ and vars(error.__cause__)}"
@@ -271,20 +315,31 @@ def attack(name: str, rng: random.Random, context: ssl.SSLContext | None = None)
         seconds = time.monotonic() - begun
     problems += [f"it took {seconds:.1f} s"] * (seconds > MAX_SECONDS)
     problems += [f"it waited {wait:.0f} s" for wait in waited if not 0 <= wait <= 600]
-    problems += ["the key is in the text"] * (KEY in "".join(parts))
+    problems += ["the key is in the text"] * (KEY in "".join(texts))
     problems += [f"usage {usage}"] * (not 0 <= usage.prompt_tokens + usage.completion_tokens + usage.tokens < 10**10)
-    problems += ["the request was sent without a valid certificate"] * (name == "TLS" and any(server.requests))
-    problems += ["it was answered without a valid certificate"] * (name == "TLS" and outcome == "a reply")
-    problems += [f"{threading.active_count() - before} threads are left"] * _threads_left(before)
+    problems += [f"usage {usage}"] * (not 0 <= usage.cost < 10**6)
+    problems += ["it went to another server"] * any(elsewhere.requests)
+    if url.startswith("https"):
+        problems += ["the request was sent without a valid certificate"] * any(server.requests)
+        problems += ["it was answered without a valid certificate"] * (outcome == "a reply")
+    if (left := _threads_left(before)) > 0:
+        problems.append(f"{left} threads are left")
     return f"{name}: {outcome}", [f"{name}, {kind}: {problem}" for problem in problems]
 
 
-def _threads_left(before: int) -> bool:
-    """Return whether more threads run than before, also after a moment."""
-    end = time.monotonic() + 3.0
+def _threads_left(before: int) -> int:
+    """Return how many threads more than before run after a moment."""
+    end = time.monotonic() + MAX_SECONDS
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.02)
-    return threading.active_count() > before
+    return threading.active_count() - before
+
+
+def _open_files() -> int:
+    """Return the number of open files; 0 where it is unknown."""
+    gc.collect()
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
 def run(options: Namespace) -> Record:
@@ -293,9 +348,14 @@ def run(options: Namespace) -> Record:
     end = time.monotonic() + 60 * options.minutes
     with TemporaryDirectory() as folder:
         context = certificate(Path(folder))
+        for name in ATTACKS:  # what is opened once is open before files are counted
+            attack(name, rng, context if name == "certificates" else None)
+        files = _open_files()
         while time.monotonic() < end and len(failures) < 20:
             for name in ATTACKS:
-                outcome, problems = attack(name, rng, context if name == "TLS" else None)
+                outcome, problems = attack(name, rng, context if name == "certificates" else None)
                 outcomes[outcome] += 1
                 failures += problems
+        if (more := _open_files() - files) > 0:
+            failures.append(f"{more} more files are open than in the beginning")
     return {"outcomes": dict(sorted(outcomes.items())), "failures": failures}
