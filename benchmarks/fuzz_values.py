@@ -30,7 +30,7 @@ def with_value(data: bytes, place: float, value: str, as_name: bool = False) -> 
     (b'{"a": [1, null]}', b'a = 1\\nb = {}')
     """
     if (whole := _replaced(data, place, value, as_name)) is not None:
-        return whole
+        return whole + b"\n" * data.endswith(b"\n")  # a line without an end may count as cut short
     lines = data.split(b"\n")
     numbers = [number for number, line in enumerate(lines) if _replaced(_json_part(line)[1], 0.0, value) is not None]
     if numbers:

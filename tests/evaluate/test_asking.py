@@ -12,13 +12,14 @@ from threading import Lock
 from typing import Annotated, Any, get_args, get_origin
 
 import pytest
+from tests.evaluate.small_run import row
 from tests.toys import CORPUS, FAMILY, corpus_index
 
 from graphwright import Graph, Index, State, ToPassages, VectorSearch
 from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
-from graphwright.errors import BudgetError, ModelError, OptionError
-from graphwright.evaluate.asking import Asker, Row
+from graphwright.errors import BudgetError, DataError, ModelError, OptionError
+from graphwright.evaluate.asking import Asker, Results, Row
 from graphwright.evaluate.entries import entry_of
 from graphwright.evaluate.measures import MEASURES, default_metrics, select_measures
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
@@ -301,3 +302,43 @@ def test_metrics_are_known_by_name() -> None:
     assert [m.name for m in select_measures(["hit", "recall@5", "hit"])] == ["hit", "recall@5"]
     assert all(measure.about.endswith(".") for measure in MEASURES.values())
     assert default_metrics("documents", []) == () and "recall@5" in default_metrics("documents", ["gold"])
+
+
+def stored(tmp_path: Path, **changed: Any) -> Results:
+    """The results of a file with one row, some of whose values are others."""
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row("bm25", "q0") | changed) + "\n", encoding="utf-8")
+    return Results(tmp_path / "rows.jsonl", ["bm25"], [changed.get("question", "q0")])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"metrics": None},
+        {"metrics": {"recall@5": "1"}},
+        {"metrics": {"recall@5": float("nan")}},
+        {"seconds": -1},
+        {"seconds": float("inf")},
+        {"tokens": 10**30},
+        {"answers": True},
+        {"gold": 5},
+        {"documents": [["d1"]]},
+        {"evidence": [{}]},
+        {"answer": {"text": "x"}},
+        {"steps": [{"operator": "a"}]},
+        {"hops": "2"},
+        {"error": 5},
+        {"method": "other"},
+    ],
+)
+def test_a_row_with_a_value_of_another_type_is_named_when_a_run_is_resumed(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=r"rows\.jsonl:1 is not a result of this run.*Remove that line"):
+        stored(tmp_path, **changed)
+
+
+def test_rows_are_read_with_half_characters_and_scores_beyond_all_limits(tmp_path: Path) -> None:
+    half = "half \ud800 \\\\ud800"
+    (result,) = stored(tmp_path, question=half, type=half, documents=[["d1", float("-inf")], ["d2", 10**400]])
+    assert result["question"] == half and result["type"] == "half \ufffd \\\\ud800"
+    assert [score for _, score in result["documents"]] == [float("-inf"), float("inf")]

@@ -9,9 +9,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
@@ -35,7 +36,10 @@ Row = dict[str, Any]
 _DOCUMENTS, _ITEMS, _CITATIONS = 100, 5, 10  # that a row holds
 _ITEM_CHARACTERS = 400
 _COUNTS = ("texts", "tokens", "calls", "prompt_tokens", "completion_tokens")
-_REQUIRED = ("metrics", "seconds", "steps")
+# Halves of surrogate pairs, which JSON lines hold as escapes, and which pydantic refuses.
+_HALF = re.compile(rb"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Amount = Annotated[FiniteFloat, Field(ge=0)]
 
 
 class Asker:
@@ -299,6 +303,72 @@ def _share_behind(graph: Graph, targets: list[Ints], nodes: set[int], edges: set
     ) / len(targets)
 
 
+class _Stored(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class StoredItem(_Stored):
+    """An item of evidence in a row."""
+
+    text: str
+    score: float | None
+
+
+class StoredCitation(_Stored):
+    """A citation in a row."""
+
+    document: str
+    start: Count
+    end: Count
+    text: str
+    path: list[str]
+
+
+class StoredAnswer(_Stored):
+    """An answer in a row."""
+
+    text: str
+    short: list[str]
+    found: bool
+    citations: list[StoredCitation]
+
+
+class StoredStep(_Stored):
+    """A step in a row."""
+
+    operator: str
+    seconds: Amount
+    held: FiniteFloat | None
+    notes: list[str] = []
+
+
+class StoredRow(_Stored):
+    """The parts of a row of the file that a summary and a report read."""
+
+    method: str
+    question: str
+    type: str
+    hops: Count | None
+    answers: Count
+    entities: Count
+    gold: list[str]
+    documents: list[tuple[str, float]]
+    evidence: list[StoredItem]
+    answer: StoredAnswer | None
+    metrics: dict[str, FiniteFloat]
+    ratios: dict[str, tuple[FiniteFloat, FiniteFloat]] = {}
+    seconds: Amount
+    model_seconds: Amount
+    texts: Count
+    tokens: Count
+    calls: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost: Amount
+    steps: list[StoredStep]
+    error: str = ""
+
+
 class Results:
     """The rows of a run, appended to a file of JSON lines.
 
@@ -316,10 +386,11 @@ class Results:
 
     def _load(self, line: bytes, number: int) -> None:
         try:
-            row = json.loads(line)
-            key = row["method"], row["question"]
-            complete = key in self._order and all(name in row for name in _REQUIRED)
-        except (ValueError, KeyError, TypeError, RecursionError):
+            row = StoredRow.model_validate_json(_HALF.sub(rb"\1\\ufffd", line)).model_dump(exclude_unset=True)
+            names = json.loads(line)
+            key = row["method"], row["question"] = names["method"], names["question"]
+            complete = key in self._order
+        except (ValueError, RecursionError):
             complete = False
         if not complete or key in self:
             problem = "repeats a result" if complete else "is not a result of this run"
