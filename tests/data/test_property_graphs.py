@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph, Index
@@ -20,6 +20,7 @@ def read(*paths):
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
+@settings(max_examples=30)
 @given(triples=TRIPLES)
 def test_an_export_comes_back(form, triples, tmp_path_factory):
     path = tmp_path_factory.mktemp("graphs") / f"graph.{form}"

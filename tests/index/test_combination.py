@@ -11,6 +11,7 @@ from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.index.assembly import graph_of
 from graphwright.index.combination import PREFIX
+from graphwright.index.layout import IndexLayout
 from graphwright.models import HashEncoder
 
 LIFE = {"id": "life", "text": "Marlene Dietrich was born in Berlin. She sang in Paris with Burt Bacharach."}
@@ -48,6 +49,24 @@ def test_triples_of_the_graph_are_all_there_with_their_passages(index):
     assert sorted(chunks) == [f"{PREFIX}Kismet", f"{PREFIX}William Dieterle"]
     assert (graph.columns.kinds[: len(graph.passages)] == Kind.CHUNK).all()
     assert (graph.columns.kinds[len(graph.passages) :] == Kind.ENTITY).all()
+
+
+def test_passages_of_nodes_are_those_of_the_graph_alone(index):
+    graph, alone = index.graph, Graph.from_triples(FILMS)
+    for name in alone.names:
+        assert graph.text(graph.id(f"{PREFIX}{name}")) == alone.passage(alone.id(name))
+
+
+def test_a_change_that_could_not_be_published_is_completed_by_the_next(tmp_path, monkeypatch):
+    made = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
+    with monkeypatch.context() as context:
+        context.setattr(IndexLayout, "publish", lambda *_: (_ for _ in ()).throw(StoreError("full")))
+        with pytest.raises(StoreError, match="full"):
+            made.add([LIFE])
+    again = Index.open(made.path, encoder=HashEncoder())
+    assert again.graph.passages is None and not again.is_current
+    again.add([HOMES])
+    assert {listed.id for listed in again.list_documents()} == {"life", "homes"} and again.verify() == []
 
 
 @pytest.mark.parametrize("method", METHODS)

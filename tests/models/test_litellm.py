@@ -4,6 +4,7 @@ import json
 import pickle
 import threading
 import time
+from importlib.util import find_spec
 
 import pytest
 from pydantic import BaseModel
@@ -13,8 +14,10 @@ from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyC
 from graphwright.models import BudgetedLLM, Cancellation, LiteLLM, LiteLLMEncoder, LLMSettings, Prices, Usage
 from graphwright.models.registry import encoder_of, llm_of
 
-pytest.importorskip("litellm")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of LiteLLM and its dependencies
+pytestmark = [
+    pytest.mark.skipif(find_spec("litellm") is None, reason="needs the extra litellm"),
+    pytest.mark.filterwarnings("ignore"),  # of LiteLLM and its dependencies
+]
 KEY = "sk-ant-0123456789"
 MODEL = "anthropic/claude-haiku-4-5"
 

@@ -109,7 +109,8 @@ def build_from_chunks(
         return encode.new(name, texts, before.get(name))
 
     tokens = chunks.strings("tokens").values
-    return combined(imported, snapshot, tokens, encoded, max_passages=MAX_NAMES_EMBEDDED)
+    node_words = triple_words(imported.graph)
+    return combined(imported, snapshot, tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
 
 
 def _merged(

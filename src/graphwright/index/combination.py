@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr, group
 from graphwright.models.protocols import Floats
 from graphwright.text.names import normal_form
-from graphwright.text.words import words
 
 __all__ = ["PREFIX", "combined"]
 
@@ -40,13 +40,19 @@ Encode = Callable[[str, TextColumn], Floats]
 
 
 def combined(
-    imported: Snapshot, documents: Snapshot, tokens: TextColumn, encode: Encode, max_passages: int
+    imported: Snapshot,
+    documents: Snapshot,
+    tokens: TextColumn,
+    node_words: TextColumn,
+    encode: Encode,
+    max_passages: int,
 ) -> Snapshot:
     """Return the snapshot of an imported graph and of documents.
 
-    `tokens`: the words of the documents' chunks. Passages of nodes are embedded if there are at most `max_passages`.
+    `tokens`: the words of the documents' chunks; `node_words`: those of the passages of all nodes of the graph. Passages
+    of nodes are embedded if there are at most `max_passages`.
     """
-    return _Combination(imported, documents).snapshot(tokens, encode, max_passages)
+    return _Combination(imported, documents).snapshot(tokens, node_words, encode, max_passages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +150,19 @@ class _Combination:
         passage, node = np.divmod(pairs, max(len(self.base.names), 1))
         other = self.described[passage - self.p] != node
         return passage[other], self.first + node[other]
+
+    def _passage_texts(self) -> list[str]:
+        """Return the passages of nodes, as Graph.passage does; each name is decoded once."""
+        columns, graph = self.base, self.imported.graph
+        names, relations = list(columns.names), [name.replace("_", " ") for name in columns.relations]
+        if columns.texts is not None or columns.edge_text is not None:
+            return [graph.passage(node) for node in self.described.tolist()]
+        edges = zip(self.heads.tolist(), np.asarray(columns.relation).tolist(), self.tails.tolist(), strict=True)
+        sentences = [f"{names[head]} {relations[relation]} {names[tail]}." for head, relation, tail in edges]
+        passage, edge = self.shown
+        ends = np.searchsorted(passage, self.p + np.arange(len(self.described) + 1)).tolist()
+        listed = [sentences[at] for at in edge.tolist()]
+        return [" ".join(listed[start:end]) for start, end in pairwise(ends)]
 
     def graph(self, passages: list[str]) -> Graph:
         """Return the graph; `passages` are those of nodes."""
@@ -299,14 +318,13 @@ class _Combination:
                 kept.append(at)
         return forms.gather(kept), node[np.array(kept, np.int64)]
 
-    def snapshot(self, tokens: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
+    def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
         """Return the snapshot."""
-        passages = [self.imported.graph.passage(node) for node in self.described.tolist()]
+        passages = self._passage_texts()
         graph = self.graph(passages)
-        column = TextColumn.of(
-            " ".join(words(f"{name}\n{text}")) for name, text in zip(self._names, passages, strict=True)
+        word_index = WordIndex.of_words(
+            TextColumn.joined((tokens, node_words.gather(self.described))), np.arange(self.first)
         )
-        word_index = WordIndex.of_words(TextColumn.joined((tokens, column)), np.arange(self.first))
         spaces = {"passages": self._passage_vectors(passages, encode, max_passages, len(graph))}
         if self.documents.names is not None or self.imported.names is not None:
             spaces["names"] = self._name_vectors(len(graph))
