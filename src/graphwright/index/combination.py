@@ -49,8 +49,8 @@ def combined(
 ) -> Snapshot:
     """Return the snapshot of an imported graph and of documents.
 
-    `tokens`: the words of the documents' chunks; `node_words`: those of the passages of all nodes of the graph. Passages
-    of nodes are embedded if there are at most `max_passages`.
+    `tokens`: the words of the documents' chunks; `node_words`: those of the passages of all nodes of the graph.
+    Passages of nodes are embedded if there are at most `max_passages`.
     """
     return _Combination(imported, documents).snapshot(tokens, node_words, encode, max_passages)
 
