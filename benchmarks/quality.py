@@ -122,14 +122,14 @@ TITLES = {
 }
 FINDINGS = """
 Where a question needs several passages (the first three sets), `multihop` finds the most, then `linearrag`, and with
-some distance `ircot`, `hipporag2` and `proprag`. Where it needs one, as in the four collections, `hybrid`, `multihop`,
-`ppr` and `ircot` are near each other, and connections cost accuracy where they alone rank (`hipporag`, `linearrag`,
-`proprag`, `lightrag-local`, LEGO-GraphRAG). Most others stay near `vector`, their first step. On graphs, methods made
-for passages quote the triples at the nodes they find: these hold a right answer where it is one step away (Hit at one
-hop), but rarely first. LEGO-GraphRAG reaches answers two and three steps away but cannot tell them from the nodes on
-the way; plans of relations can (`rog`), and trained retrievers can (reg.md). `gsr` has the plans of `rog` but loses their
-order. A figure of 100 questions may be ten points off, one of the few questions in the further tables thirty; times are
-of a busy machine. Empty cells were not measured.
+some distance `ircot`, `hipporag2` and `proprag`. Where it needs one, as in the four collections, `hybrid`,
+`multihop`, `ppr` and `ircot` are near each other, and connections cost accuracy where they alone rank (`hipporag`,
+`linearrag`, `proprag`, `lightrag-local`, LEGO-GraphRAG). Most others stay near `vector`, their first step. On graphs,
+methods made for passages quote the triples at the nodes they find: these hold a right answer where it is one step
+away (Hit at one hop), but rarely first. LEGO-GraphRAG reaches answers two and three steps away but cannot tell them
+from the nodes on the way; plans of relations can (`rog`), and trained retrievers can (reg.md). `gsr` has the plans of
+`rog` but loses their order. A figure of 100 questions may be ten points off, one of the few questions in the further
+tables thirty; times are of a busy machine. Empty cells were not measured.
 """
 
 
