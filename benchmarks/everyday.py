@@ -26,7 +26,7 @@ from harness import Record, arguments, parse, write_results
 from packages import Source, Unavailable, read_sources
 
 from graphwright import Index
-from graphwright.cli.terminal import progress_bar
+from graphwright.cli.progress import progress as shown_progress
 
 QUESTIONS = Path(__file__).parent / "everyday"
 
@@ -47,7 +47,7 @@ def available(sources: list[Source], work: Path) -> set[str]:
 def indexed(work: Path) -> Index:
     """Return the index of all documents, brought up to date."""
     index = Index(work / "index")
-    with progress_bar() as progress:
+    with shown_progress() as progress:
         index.sync(work / "documents", progress)
     return index
 

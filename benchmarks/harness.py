@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.cli.terminal import progress_bar
+from graphwright.cli.progress import progress as shown_progress
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import QuestionRecord, read_questions, write_questions
 from graphwright.evaluate.entries import Entry
@@ -128,7 +128,7 @@ class Rows:
 
 def run_experiment(experiment: Experiment, out: Path, index: Path | None = None) -> Record:
     """Run an experiment of the testbed with progress bars, and return its summary."""
-    with progress_bar() as progress:
+    with shown_progress() as progress:
         return run(experiment, out, index=index, progress=progress)
 
 
@@ -151,7 +151,7 @@ def multihop_index(options: Namespace, label: str, titles: bool = True) -> Path:
     folder: Path = options.work / "indexes" / (label if titles else f"{label}-untitled")
     experiment = Experiment(options.data / "multihop" / name, ("vector",), extraction, titles, embed=SPACES)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with progress_bar() as progress:
+    with shown_progress() as progress:
         build_index(folder, experiment, experiment.read(), MiniLM(), progress)
     return folder
 

@@ -37,7 +37,7 @@ from harness import SPACES, Record, Rows, arguments, mean, parse, percent, read_
 from pydantic import BaseModel, ConfigDict
 
 from graphwright import Index
-from graphwright.cli.terminal import progress_bar
+from graphwright.cli.progress import progress as shown_progress
 from graphwright.data.graph_questions import GraphQuestion
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import GraphwrightError
@@ -187,7 +187,7 @@ def measure(options: Namespace, label: str, rows: Rows) -> str:
         experiment = replace(experiment, embed=SPACES)
     folder = options.work / "indexes" / f"llm-{subject.name}"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with progress_bar() as progress:
+    with shown_progress() as progress:
         build_index(folder, experiment, subject, MiniLM(), progress)
     with closing(Index.open(folder)) as index:
         for form in options.forms:
