@@ -22,7 +22,7 @@ from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, read_checkpoint
 from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.encoder import OpenAIEncoder
-from graphwright.models.openai.llm import _Call
+from graphwright.models.openai.llm import OpenAILLM, _Call
 from graphwright.models.protocols import Cancellation, Usage
 from graphwright.models.settings import LLMSettings, read_settings
 from graphwright.operators.state import start
@@ -191,10 +191,11 @@ def settings(data: bytes) -> str:
 def _request(of: LLMSettings) -> str:
     model = of.llm("sk-proj-0123456789")
     model.id.encode()
+    if not isinstance(model, OpenAILLM):
+        return "another provider"
     call = _Call(None, None, Cancellation(), lambda *_: None, Usage())
-    return str(
-        len(json.dumps(model._body([("user", "Where?")], call, set()), allow_nan=False, ensure_ascii=False).encode())
-    )
+    body = model._body([("user", "Where?")], call, set())
+    return str(len(json.dumps(body, allow_nan=False, ensure_ascii=False).encode()))
 
 
 def server(data: bytes) -> str:
