@@ -10,6 +10,7 @@ and open files at the end must be those after the first tenth.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
 import os
@@ -17,6 +18,7 @@ import random
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
@@ -163,8 +165,13 @@ class Mixed:
 
 
 def _resources() -> tuple[int, int]:
-    """Return the bytes of memory in use that no file has, and the number of open files; zeros where unknown."""
+    """Return the bytes of memory in use that no file has, and the number of open files; zeros where unknown.
+
+    Memory that was freed, and that the allocator of the system keeps, does not count.
+    """
     gc.collect()
+    with suppress(OSError, AttributeError):  # only glibc has this function
+        ctypes.CDLL(None).malloc_trim(0)
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         anonymous = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -481,3 +483,23 @@ def test_documents_are_removed_by_folder_and_pattern(tmp_path: Path) -> None:
     missing = graphwright(*remove, "x/")
     assert missing.returncode == 1 and "no document that matches 'x/'" in missing.stderr
     assert graphwright(*remove).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.EMFILE, r"too many files open .* raise the limit"),
+        (errno.ENOSPC, r"the disk is full .* Free some space"),
+        (errno.ENOENT, r"No such file"),
+    ],
+)
+def test_what_the_system_refuses_anywhere_is_explained(
+    number: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError(number, os.strerror(number), "x")
+
+    monkeypatch.setattr("graphwright.cli.listing.show_methods", refuse)
+    done = graphwright("methods", "--json")
+    assert done.returncode == 1 and re.search(message, done.stderr)
+    assert re.search(message, json.loads(done.stdout)["message"])

@@ -44,7 +44,7 @@ from graphwright.cli.terminal import (
     say,
 )
 from graphwright.cli.training import train
-from graphwright.errors import DataError, GraphwrightError, OptionError
+from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, explained
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Evidence
@@ -365,11 +365,12 @@ def _run(arguments: list[str] | None) -> int | str | None:
 
 
 def _fail(error: Exception, *, as_json: bool) -> NoReturn:
+    message = explained(error, "") if cause_of(error) else str(error)
     try:
         if as_json and sys.stdout is not None:
-            print_json({"error": type(error).__name__, "message": str(error)})
+            print_json({"error": type(error).__name__, "message": message})
             flush_output()
     except (DataError, OSError):  # the message on stderr is left
         discard_output()
-    note(f"graphwright: {error}")
+    note(f"graphwright: {message}")
     raise SystemExit(2 if isinstance(error, OptionError) else 1)
