@@ -20,7 +20,8 @@ from tests.cli.command import PROGRAM, graphwright
 from tests.models.llm_server import LLMServer, error
 
 from graphwright import cli
-from graphwright.cli.terminal import clean, console, note, plain_table, print_json, progress_bar, say
+from graphwright.cli.progress import progress as show_progress
+from graphwright.cli.terminal import clean, console, note, plain_table, print_json, say
 from graphwright.data.duckdb_session import duckdb_session
 
 EVIL = "a\x1b[31mb\x9b2Jc\x1b]0;d\x07e\x1bf\u202eg\u2066h\u200bi\U000e0041j\u200dk\x8el"
@@ -56,7 +57,7 @@ def test_every_way_to_print_cleans(capsys: pytest.CaptureFixture[str], monkeypat
     table.add_column(EVIL)
     table.add_row(EVIL, Text(EVIL))
     console().print(EVIL, Text(EVIL), table)
-    with progress_bar() as show:
+    with show_progress() as show:
         show(EVIL, 1, 2)
     out, err = capsys.readouterr()
     assert out.count(CLEAN) == 7 and err.count(CLEAN) >= 1
