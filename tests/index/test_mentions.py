@@ -126,3 +126,13 @@ def test_entities_have_the_type_that_most_of_their_mentions_have(tmp_path):
         graph = index.graph
         assert graph.text(graph.id("Ludwig Boltzmann")) == "Ludwig Boltzmann (person)"
         assert graph.text(graph.id("Vienna")) == "Vienna (place)"
+
+
+@pytest.mark.parametrize("extractor", [MentionExtractor(), LexicalExtractor()], ids=["mentions", "rules"])
+def test_boilerplate_and_stop_words_are_no_entities(extractor: MentionExtractor | LexicalExtractor) -> None:
+    text = "SEE ALSO\n\nNote: The U.S. office of Debian is in Graz. Prev | Next | Up"
+    [extraction] = extractor.extract([Excerpt("a", "changelog.Debian", text)])
+    names = {mention.name for mention in extraction.mentions}
+    assert {"Debian", "Graz"} <= names
+    assert not names & {"changelog.Debian", "SEE ALSO", "Note", "The", "Prev", "Next", "Up"}
+    assert all("changelog" not in relation.head for relation in extraction.relations)

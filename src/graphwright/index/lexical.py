@@ -9,11 +9,11 @@ from operator import itemgetter
 
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.index.statements import sentence_relations
-from graphwright.text.names import capitals_problem, name_spans, surface_words
+from graphwright.text.names import capitals_problem, is_boilerplate, name_spans, name_words, surface_words
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.words import frequent_terms, repeated_phrases
+from graphwright.text.words import FILE_TITLES, frequent_terms, repeated_phrases
 
-__all__ = ["LexicalExtractor"]
+__all__ = ["LexicalExtractor", "topic_of"]
 
 _SAMPLE = 400  # characters that tell whether capitals mark names
 
@@ -38,7 +38,7 @@ class LexicalExtractor:
     @property
     def id(self) -> str:
         """Name and version."""
-        return "lexical:3"
+        return "lexical:4"
 
     def unsuitable(self, text: str) -> str | None:
         """Return the reason why capitals do not mark names in a text, None if they do.
@@ -50,7 +50,16 @@ class LexicalExtractor:
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
         """Return one extraction per excerpt, in order."""
-        return [_extraction(excerpt.title.strip(), excerpt.text) for excerpt in excerpts]
+        return [_extraction(topic_of(excerpt.title), excerpt.text) for excerpt in excerpts]
+
+
+def topic_of(title: str) -> str:
+    """Return the title as the topic of a document; "" for one that is only the name of its file.
+
+    >>> topic_of("changelog.Debian"), topic_of(" The Who ")
+    ('', 'The Who')
+    """
+    return "" if " ".join(name_words(title)) in FILE_TITLES else title.strip()
 
 
 def _extraction(title: str, text: str) -> Extraction:
@@ -61,7 +70,11 @@ def _extraction(title: str, text: str) -> Extraction:
     terms = None if has_capitals else frequent_terms(text)
     for start, end in sentence_spans(text):
         if terms is None:
-            mentions = [Mention(text[a:b], a, b) for a, b in name_spans(text, start, end, words)]
+            mentions = [
+                Mention(text[a:b], a, b)
+                for a, b in name_spans(text, start, end, words)
+                if not is_boilerplate(text[a:b])
+            ]
         else:
             inside = terms[bisect_left(terms, start, key=itemgetter(0)) : bisect_left(terms, end, key=itemgetter(0))]
             mentions = [Mention(term, a, a + len(term)) for a, term in inside]

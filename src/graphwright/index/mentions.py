@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
-from graphwright.index.lexical import LexicalExtractor
+from graphwright.index.lexical import LexicalExtractor, topic_of
 from graphwright.index.statements import sentence_relations
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.mentions import Found, mentions_id, read_mentions
 from graphwright.models.protocols import Floats, NamedEncoder, Usage
-from graphwright.text.names import aliases_of, capitals_problem, dates_and_quotes, normal_form
+from graphwright.text.names import aliases_of, capitals_problem, dates_and_quotes, is_boilerplate, normal_form
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import repeated_phrases
 
@@ -55,7 +55,7 @@ class MentionExtractor:
     @property
     def id(self) -> str:
         """Name, version, and the checksum of the detector's weights."""
-        return f"{mentions_id()}:3"
+        return f"{mentions_id()}:4"
 
     @property
     def encoder(self) -> NamedEncoder:
@@ -82,7 +82,7 @@ class MentionExtractor:
                 extractions += self.rules.extract([excerpt])
                 continue
             names = [Found(start - title, end - title, kind) for start, end, kind in reading.names]
-            extractions.append(_extraction(excerpt.title.strip(), excerpt.text, names))
+            extractions.append(_extraction(topic_of(excerpt.title), excerpt.text, names))
         vectors = np.stack([reading.vector for reading in readings]) if readings else np.empty((0, 0), np.float32)
         return extractions, vectors
 
@@ -161,7 +161,9 @@ def _trimmed(text: str, start: int, end: int) -> Span:
 
 
 def _is_entity(name: str, kind: str) -> bool:
-    """Return whether a name is worth a node: not a lone letter, nor a number or date without enough digits."""
+    """Return whether a name is worth a node: not boilerplate, a lone letter, nor a number or date of few digits."""
+    if kind != "person" and is_boilerplate(name):
+        return False
     if kind in ("date", "number"):
         return sum(map(str.isdigit, name)) >= _MIN_DIGITS
     return len(name) > 1 and any(map(str.isalpha, name))

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
-from graphwright.text.words import NOT_NAMES
+from graphwright.text.words import BOILERPLATE, NOT_NAMES
 
 __all__ = [
     "ARTICLES",
     "aliases_of",
     "capitals_problem",
     "dates_and_quotes",
+    "is_boilerplate",
     "name_spans",
     "name_words",
     "normal_form",
@@ -32,6 +33,7 @@ _INITIAL_OR_SUFFIX = re.compile(r"[^\W\d_]\.|[JS]r\.?")
 # Accents of Latin, Greek and Cyrillic letters, and letters of any other script.
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
 _OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u1dc0-\u1fff\u2c00-\ud7ff\uf900-\U0010ffff]")
+_ACRONYMS = frozenset({"IT", "US", "WHO"})  # that are also stop words
 _SEPARATORS = re.compile(r"[\W_]+")
 _PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})
 
@@ -84,6 +86,20 @@ def normal_form(name: str) -> str:
     words = name_words(name)
     first = next((at for at, word in enumerate(words) if word not in ARTICLES), len(words) - 1)
     return " ".join(words[max(first, 0) :])
+
+
+def is_boilerplate(name: str) -> bool:
+    """Return whether a name names nothing: a stop word, or a part that documents in general have.
+
+    >>> is_boilerplate("SEE ALSO"), is_boilerplate("Note"), is_boilerplate("The"), is_boilerplate("Changelog")
+    (True, True, True, True)
+    >>> is_boilerplate("The Who"), is_boilerplate("U.S."), is_boilerplate("Note Records")
+    (False, False, False)
+    """
+    words = name_words(name)
+    return " ".join(words) in BOILERPLATE or (
+        len(words) == 1 and words[0] in NOT_NAMES and name.replace(".", "") not in _ACRONYMS
+    )
 
 
 def aliases_of(name: str) -> tuple[str, ...]:

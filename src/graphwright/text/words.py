@@ -10,6 +10,8 @@ __all__ = [
     "COMPOUND",
     "FIRST_WORDS",
     "NOT_NAMES",
+    "BOILERPLATE",
+    "FILE_TITLES",
     "STOP_WORDS",
     "UNSPACED",
     "WORD",
@@ -42,6 +44,26 @@ NOT_NAMES = STOP_WORDS - frozenset("doing down himself itself me s same t".split
     ).split()
 )
 """Words that are not names, although a sentence may begin with them and so write them with a capital."""
+
+BOILERPLATE = frozenset(
+    (
+        "abstract appendix author authors availability bug bugs caution chapter changelog conforming contents"
+        " copyright copying credits date debian default defaults description diagnostics environment example examples"
+        " faq figure file files history home important index install installation introduction license licence"
+        " maintainer menu name navigation news next note notes option options overview page parameters"
+        " part prev previous readme reference references return search section see status summary synopsis syntax"
+        " table thanks tip title todo top untitled up usage value values version warning"
+    ).split()
+) - {"debian"} | {
+    "exit status", "reporting bugs", "return value", "return values", "see also", "table of contents", "known bugs",
+    "changelog debian", "news debian", "readme debian", "standard options", "copyright notice",
+}  # fmt: skip
+"""Names, in normal form, of the parts of documents in general: headings, files and navigation."""
+
+FILE_TITLES = frozenset("changelog copyright copying readme news todo authors install license index thanks".split()) | {
+    "changelog debian", "news debian", "readme debian",
+}  # fmt: skip
+"""Titles, in normal form, that a document only has from the name of its file."""
 
 FIRST_WORDS = tuple(
     (
