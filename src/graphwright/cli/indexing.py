@@ -344,9 +344,14 @@ def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any
     for name, value in options.items():
         if value != stored[name]:
             raise OptionError(
-                f"{into} was created with {name} {stored[name]!r}, not {value!r}. Leave the option out, or index into "
-                f"a new folder."
+                f"{into} was created with --{name.replace('_', '-')} {_shown(stored[name])}, not {_shown(value)}. "
+                f"Leave the option out, or index into a new folder."
             )
+
+
+def _shown(value: Any) -> str:
+    """Return the value of a setting as it is written on the command line."""
+    return (",".join(value) or "nothing") if isinstance(value, tuple | list) else str(value)
 
 
 def _delete_unused(into: Path, keep_folder: bool) -> None:

@@ -161,6 +161,8 @@ class ModelOptions:
         from graphwright.models.budget import BudgetedLLM
         from graphwright.models.cache import CachedLLM
 
+        if self.max_cost is not None and settings.prices is None:
+            raise OptionError(f"--max-cost {self.max_cost:g} needs the prices of the model; add --prices 0.15,0.60.")
         model: LLM = settings.llm()
         if self.max_tokens is not None or self.max_cost is not None:
             model = BudgetedLLM(model, self.max_tokens, self.max_cost)

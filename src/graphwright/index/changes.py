@@ -74,13 +74,11 @@ class Settings(Checked):
         super().__post_init__()
         checked_spaces(self.embed)
         if unknown := [name for name in self.resolve if name not in RESOLVERS]:
-            raise OptionError(f"resolve={unknown[0]!r}: choose from {', '.join(RESOLVERS)}.")
+            raise OptionError(f"resolve is {unknown[0]!r}; choose from {', '.join(RESOLVERS)}.")
         if "vectors" in self.resolve and "names" not in self.embed:
-            raise OptionError(
-                "resolve=vectors compares vectors of names; embed names too: embed=passages,names or more."
-            )
+            raise OptionError("resolve: merging by vectors compares vectors of names; embed names too.")
         if tuple(self.resolve) == ("llm",):
-            raise OptionError("resolve=llm decides about pairs that others propose; add aliases, vectors or both.")
+            raise OptionError("resolve: llm decides about pairs that others propose; add aliases, vectors or both.")
         if self.overlap >= self.chunk_tokens:
             raise OptionError(f"{self}: overlap must be less than chunk_tokens.")
 
@@ -88,7 +86,7 @@ class Settings(Checked):
 def checked_spaces(embed: Sequence[str]) -> tuple[str, ...]:
     """Return the names of texts to be embedded, each once. Raises OptionError for an unknown one."""
     if any(name not in SPACES for name in embed):
-        raise OptionError(f"embed={','.join(embed)!r}: choose from {', '.join(SPACES)}, or 'none'.")
+        raise OptionError(f"embed is {','.join(embed)!r}; choose from {', '.join(SPACES)}, or 'none'.")
     return tuple(dict.fromkeys(embed))
 
 

@@ -54,8 +54,8 @@ class Method:
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
             raise OptionError(
-                f"{self.name} needs {' and '.join(missing)}, which has no offline twin. Give a language model: "
-                f"llm=OpenAILLM(...), or --llm MODEL on the command line."
+                f"{self.name} needs a language model ({' and '.join(missing)}), which has no offline twin. Name one, "
+                f"as --llm MODEL does on the command line."
             )
         for argument in self._arguments:
             kind, name = _NUMBERS.get(str(argument.annotation), (object, ""))
