@@ -94,3 +94,14 @@ def test_without_the_extra_the_command_says_what_to_install(folder: Path) -> Non
     code = "import sys; sys.modules['fastapi'] = None; from graphwright.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "serve", str(folder)], capture_output=True, text=True)
     assert done.returncode == 1 and 'pip install "graphwright[serve]"' in done.stderr
+
+
+def test_threads_of_products_are_limited_before_numpy_is_loaded() -> None:
+    program = (
+        "import os, sys; from graphwright.cli import app, serve; assert 'numpy' not in sys.modules; "
+        "serve._compute_in_single_threads(); print(os.environ['OPENBLAS_NUM_THREADS'], os.environ['MKL_NUM_THREADS'])"
+    )
+    environment = {**os.environ, "MKL_NUM_THREADS": "3"}
+    environment.pop("OPENBLAS_NUM_THREADS", None)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert ended.stdout.split() == ["1", "3"], ended.stderr
