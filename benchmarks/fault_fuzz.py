@@ -1,8 +1,8 @@
-"""Fuzz every parser, the command line, and questions (see `fuzz_targets`).
+"""Fuzz every parser, the command line, questions, options and a server (see `fuzz_targets`).
 
-Inputs are valid ones with random edits, of Hypothesis, which shortens what fails; or with `--engine atheris` those of
-a fuzzer that follows coverage (`pip install atheris`). `--inputs DIR` keeps inputs with a new outcome, from which later
-runs go on, and inputs that fail. `--minutes` is shared by the targets.
+Inputs are valid ones with another value (see `fuzz_values`) or random edits, of Hypothesis, which shortens what fails;
+or with `--engine atheris` those of a fuzzer that follows coverage (`pip install atheris`). `--inputs DIR` keeps inputs
+with a new outcome, from which later runs go on, and inputs that fail. `--minutes` is shared by the targets.
 """
 
 from __future__ import annotations
