@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +139,21 @@ def test_a_file_system_without_locks_is_refused(kind: str, tmp_path: Path, monke
         with pytest.raises(StoreError, match=r"is on a file system without working locks .*Use a local disk"):
             call()
     assert not (tmp_path / "new").exists() and index.documents == 0
+
+
+def test_the_size_is_counted_while_another_process_deletes_snapshots(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def replace() -> None:
+        while not stop.is_set():
+            (tmp_path / "snapshot-9" / "graph").mkdir(parents=True)
+            shutil.rmtree(tmp_path / "snapshot-9")
+
+    (tmp_path / "index.sqlite").write_bytes(b"12345")
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        assert {IndexLayout(tmp_path).bytes() for _ in range(1_000)} == {5}
+    finally:
+        stop.set()
+        thread.join()

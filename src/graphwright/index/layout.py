@@ -173,9 +173,10 @@ class IndexLayout:
     def bytes(self) -> int:
         """Return the size of the folder in bytes."""
         total = 0
-        for file in self.path.rglob("*"):
-            with suppress(OSError):  # deleted meanwhile
-                total += file.stat().st_size if file.is_file() else 0
+        for folder, _, names in os.walk(self.path):  # which passes over folders that are deleted meanwhile
+            for name in names:
+                with suppress(OSError):
+                    total += os.stat(os.path.join(folder, name)).st_size
         return total
 
     @classmethod
