@@ -48,13 +48,13 @@ NOT_NAMES = STOP_WORDS - frozenset("doing down himself itself me s same t".split
 BOILERPLATE = frozenset(
     (
         "abstract appendix author authors availability bug bugs caution chapter changelog conforming contents"
-        " copyright copying credits date debian default defaults description diagnostics environment example examples"
+        " copyright copying credits date default defaults description diagnostics environment example examples"
         " faq figure file files history home important index install installation introduction license licence"
         " maintainer menu name navigation news next note notes option options overview page parameters"
         " part prev previous readme reference references return search section see status summary synopsis syntax"
         " table thanks tip title todo top untitled up usage value values version warning"
     ).split()
-) - {"debian"} | {
+) | {
     "exit status", "reporting bugs", "return value", "return values", "see also", "table of contents", "known bugs",
     "changelog debian", "news debian", "readme debian", "standard options", "copyright notice",
 }  # fmt: skip
