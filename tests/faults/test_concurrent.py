@@ -17,6 +17,8 @@ from tests.faults.index_state import leftovers, state, write_corpus
 
 from graphwright import Index, State
 from graphwright.data.documents import read_documents
+from graphwright.index import verification
+from graphwright.models.fake import HashEncoder
 
 HERE = files("graphwright") / "cli" / "demo_corpus"
 CORPUS = (HERE / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
@@ -120,3 +122,23 @@ def test_readers_in_other_processes_get_answers_while_snapshots_change(tmp_path:
             assert ended.code == 0 and len(ended.reports_of("answered")) == 2, ended
     assert writer.wait().code == 0
     assert all(reader.wait().reports_of("answered") == [["vector", True], ["ppr", True]] for reader in readers)
+
+
+def test_a_check_takes_no_snapshot_for_damaged_that_a_writer_has_just_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder, checked, real = HashEncoder(8), list[Path](), verification.damaged_files
+    with Index.create(tmp_path / "index", encoder=encoder) as index:
+        index.add([{"id": "a", "text": "Graz lies on the Mur."}])
+
+    def meanwhile(folder: Path, **options: bool) -> list[str]:
+        if not checked:
+            with Index.open(tmp_path / "index", encoder=encoder) as writer:
+                writer.add([{"id": "b", "text": "The Mur flows into the Drava."}])
+        checked.append(folder)
+        return real(folder, **options)
+
+    monkeypatch.setattr(verification, "damaged_files", meanwhile)
+    with Index.open(tmp_path / "index", encoder=encoder) as index:
+        assert index.verify() == []
+    assert len({folder.name for folder in checked}) == 2 and not checked[0].exists()

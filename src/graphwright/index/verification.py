@@ -31,6 +31,23 @@ def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> lis
     written; and that the snapshot has the store's revision, and equals, array by array, one that is built anew from
     the store. Of an imported graph only the files are checked.
     """
+    while True:
+        current = _current(layout)
+        problems = _problems_of(layout, store, encoder)
+        if not problems or _current(layout) == current:  # else a writer has replaced and deleted what was checked
+            return problems
+
+
+def _current(layout: IndexLayout) -> str | None:
+    """Return the name of the current snapshot, None if it cannot be read."""
+    try:
+        return layout.current()
+    except StoreError:
+        return None
+
+
+def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
+    """Return the problems of an index folder in which nobody writes meanwhile."""
     if problems := store.problems():
         return [Problem(f"{store.path}: {problem}.", _RESTORE) for problem in problems]
     kept = layout.imported
