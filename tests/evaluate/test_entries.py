@@ -174,6 +174,6 @@ def test_a_method_is_compared_with_and_without_the_language_model() -> None:
     assert repr(listed[1].built(snapshot, llm)) == repr(listed[2].built(snapshot))
     with pytest.raises(OptionError, match="ppr@llm needs a language model"):
         listed[0].built(snapshot)
-    with pytest.raises(OptionError, match="vanilla needs llm"):
+    with pytest.raises(OptionError, match="vanilla needs a language model"):
         entries(["vanilla@offline"])[0].built(snapshot, llm)
     assert [entry_of(entry.source) for entry in listed[:3]] == list(listed[:3])

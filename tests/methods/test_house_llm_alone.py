@@ -39,7 +39,7 @@ def test_the_model_answers_without_passages_and_citations(name: str) -> None:
 def test_without_a_model_the_error_says_how_to_give_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     index = corpus_index()
     for build in (lambda: pipeline(name, index.snapshot), lambda: METHODS[name](index.snapshot, llm=None)):
-        with pytest.raises(OptionError, match=f"{name} needs llm, .*--llm MODEL"):
+        with pytest.raises(OptionError, match=f"{name} needs a language model .*--llm MODEL"):
             build()
 
 
@@ -52,7 +52,7 @@ def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     with pytest.raises(SystemExit) as done:
         main(["ask", "Where is Graz?", "--index", str(tmp_path / "index"), "--method", "vanilla"])
-    assert done.value.code == 2 and "vanilla needs llm" in capsys.readouterr().err
+    assert done.value.code == 2 and "vanilla needs a language model" in capsys.readouterr().err
     with pytest.raises(SystemExit) as done:
         main(["methods", "--index", str(tmp_path / "index"), "--json"])
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
@@ -65,7 +65,7 @@ def test_an_experiment_refuses_what_ranks_no_passages(tmp_path: Path) -> None:
     (data / "corpus.jsonl").write_text("\n".join(json.dumps(document) for document in CORPUS), encoding="utf-8")
     question = {"id": "q", "question": QUESTION, "gold_ids": ["ermengarde"]}
     (data / "questions.jsonl").write_text(json.dumps(question), encoding="utf-8")
-    with pytest.raises(OptionError, match="vanilla needs llm"):
+    with pytest.raises(OptionError, match="vanilla needs a language model"):
         run(Experiment(data, ("vanilla",)), tmp_path / "a", encoder=HashEncoder())
 
     def with_model(snapshot):

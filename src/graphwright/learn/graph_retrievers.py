@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways
 from graphwright.index.vector_index import VectorIndex
-from graphwright.learn.labels import Progress
 from graphwright.learn.network import (
     Batch,
     DirectedEdges,
@@ -41,6 +40,9 @@ from graphwright.operators.rerank.scorer import ScoreFunction, means, owners
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.narrow import Triples
+
+if TYPE_CHECKING:
+    from graphwright.learn.labels import Progress
 
 __all__ = [
     "EntityRetriever",

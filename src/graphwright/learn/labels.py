@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, Field, FiniteFloat
 
 from graphwright.data.records import checked
 from graphwright.errors import DataError, OptionError
@@ -258,34 +257,6 @@ def _path_text(graph: Graph, candidate: Candidate) -> str:
     return " → ".join([graph.names[candidate.source], *labels])
 
 
-class _Kept(BaseModel):
-    """A chosen path in a line of the file."""
-
-    source: int = Field(alias="from")
-    ways: tuple[int, ...]
-    pool: str
-    support: FiniteFloat
-    near: FiniteFloat
-
-
-class _Record(BaseModel):
-    """A line of the file."""
-
-    id: str
-    question: str
-    entities: tuple[int, ...]
-    answers: tuple[int, ...]
-    paths: int
-    candidates: int
-    kept: tuple[_Kept, ...]
-
-    def label(self) -> Label:
-        """Return the label."""
-        example = Example(self.id, self.question, self.entities, self.answers)
-        paths = tuple(LabelledPath(Candidate(p.source, p.ways, p.pool), p.support, p.near) for p in self.kept)
-        return Label(example, paths, self.paths, self.candidates)
-
-
 def _check_ids(graph: Graph, label: Label, where: str) -> None:
     """Raise DataError for a node or a directed relation that the graph does not have."""
     of_paths = [path.candidate for path in label.paths]
@@ -298,6 +269,8 @@ def _check_ids(graph: Graph, label: Label, where: str) -> None:
 
 def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
     """Return the header and the complete lines of a file of labels; the lines only if they are of this graph."""
+    from graphwright.learn.label_rows import LabelRow  # loads pydantic
+
     lines = whole_lines(path)
     try:
         about, *records = map(json.loads, lines or [b"{}"])
@@ -314,7 +287,7 @@ def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
         )
     labels = []
     for number, record in enumerate(records if about.get("graph") == graph.columns.checksum else (), start=2):
-        labels.append(checked(_Record, record, f"{path}:{number}").label())
+        labels.append(checked(LabelRow, record, f"{path}:{number}").label())
         _check_ids(graph, labels[-1], f"{path}:{number}")
     return about, labels
 

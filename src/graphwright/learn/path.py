@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from graphwright.graph.walks import (
     ways_of,
 )
 from graphwright.index.vector_index import VectorIndex
-from graphwright.learn.labels import Progress
 from graphwright.learn.network import relu
 from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Samples, Schedule, Trained, Training
@@ -37,6 +36,9 @@ from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.rerank.scorer import ScoreFunction
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+
+if TYPE_CHECKING:
+    from graphwright.learn.labels import Progress
 
 __all__ = ["Decode", "Decoder", "PathRetriever", "train_path"]
 

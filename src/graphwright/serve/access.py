@@ -46,6 +46,8 @@ COOKIE = "graphwright_session"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PUBLIC = frozenset({"/", "/index.html", "/favicon.ico", "/healthz", "/session"})
 _PUBLIC_FOLDERS = ("/assets/",)
+_PROBES = frozenset({"/healthz", "/readyz"})
+"""Paths that supervisors ask every few seconds, which count for no rate."""
 _REALM = 'Bearer realm="graphwright"'
 
 
@@ -97,7 +99,8 @@ class Authentication:
         try:
             grant = await self._grant(scope)
             if grant is not None:
-                self.limits.count(grant)
+                if route_path(scope) not in _PROBES:
+                    self.limits.count(grant)
             elif not is_public(route_path(scope)):
                 raise self.limits.refuse(scope, UnauthorizedError(_MISSING))
         except ServeError as error:
