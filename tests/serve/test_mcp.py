@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any, TypeVar
 
 import pytest
@@ -334,10 +335,15 @@ def test_stdout_holds_the_protocol_alone(tmp_path: Path) -> None:
     Index.create(tmp_path / "cities").close()
     lines = [json.dumps({**PING, "id": number}) for number in range(3)] + ["this is no JSON"]
     command = [sys.executable, "-c", MAIN, "mcp", str(tmp_path / "cities"), "--data", str(tmp_path / "data")]
-    ended = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=120)
-    printed = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert len(printed) >= 3 and all(message["jsonrpc"] == "2.0" for message in printed)
-    assert "Serving cities over stdio" in ended.stderr
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write("".join(f"{line}\n" for line in lines))
+        process.stdin.flush()
+        printed = [process.stdout.readline() for _ in range(3)]  # a client waits for its replies before it ends
+        rest, errors = process.communicate(timeout=120)
+    messages = [json.loads(line) for line in (*printed, *rest.splitlines())]
+    assert {0, 1, 2} <= {message.get("id") for message in messages}
+    assert all(message["jsonrpc"] == "2.0" for message in messages) and "Serving cities over stdio" in errors
 
 
 @pytest.mark.slow

@@ -201,7 +201,8 @@ def _rows(value: object, first: str, others: Sequence[str]) -> object:
         return next((row[name] for name in others if name in row), None)
 
     if isinstance(value, dict):
-        return list(zip_longest(value.get(first) or (), second(value) or ()))
+        columns = [value.get(first) or [], second(value) or []]
+        return list(zip_longest(*columns)) if all(isinstance(column, list) for column in columns) else value
     if isinstance(value, list):
         return [(row.get(first), second(row)) if isinstance(row, dict) else row for row in value]
     return value

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import graphwright
+from graphwright.data.records import checked
 from graphwright.errors import DataError, ModelError, NeedsError, OptionError
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
@@ -140,7 +141,7 @@ class _Job:
         else:
             again = {name: manifest[name] for name in ("started", "commit")}
             manifest |= {name: before[name] for name in ("started", "commit", "index")}
-            manifest["continued"] = [*before.get("continued", []), *([again] if self.todo(results) else [])]
+            manifest["continued"] = [*(before.get("continued") or []), *([again] if self.todo(results) else [])]
         if self.experiment.index is None:
             costs = build_index(self.folder, self.experiment, self.subject, self.encoder, self.progress)
             manifest["index"] = costs | manifest["index"]
@@ -295,6 +296,15 @@ def _commit() -> str:
         return ""
 
 
+_KEPT: Mapping[str, Any] = {
+    "started": str,
+    "commit": str | None,
+    "index": dict[str, Any],
+    "continued": list[dict[str, Any]] | None,
+}
+"""What a run that goes on takes from the manifest as it is, with its types."""
+
+
 def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the manifest of the run in a folder, None where there is none.
 
@@ -318,6 +328,8 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
         difference = _difference(identity, _identity(manifest))
     except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
+    for name, kind in _KEPT.items():
+        checked(kind, existing.get(name), str(path), name)
     if difference:
         name, there, here = difference
         raise OptionError(
