@@ -466,6 +466,16 @@ class Index:
         return None if about is None else dict(json.loads(about))
 
     @property
+    def takes_documents(self) -> bool:
+        """Whether documents can be added; not to an imported graph of more than a million nodes."""
+        return self._imported_nodes <= MAX_NORMALISED
+
+    @property
+    def _imported_nodes(self) -> int:
+        """The number of nodes of an imported graph that has had no documents so far, 0 otherwise."""
+        return 0 if self.imported is None or self._layout.imported.is_dir() else len(self.graph)
+
+    @property
     def default_method(self) -> str:
         """The name of the method that is used if none is given."""
         return default_method(imported=self.graph.passages is None)
@@ -596,8 +606,8 @@ class Index:
     @contextmanager
     def _write(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Writer]:
         """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
-        nodes = 0 if self.imported is None or self._layout.imported.is_dir() else len(self.graph)
-        if nodes > MAX_NORMALISED:
+        nodes = self._imported_nodes
+        if not self.takes_documents:
             raise StoreError(
                 f"{self.path} is an imported graph of {nodes:,} nodes; documents can be added to one of at most "
                 f"{MAX_NORMALISED:,}. Index documents into a folder of their own."

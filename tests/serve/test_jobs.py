@@ -16,7 +16,7 @@ pytest.importorskip("fastapi", reason='needs the extra "serve"')
 
 from tests.serve.conftest import wait_until
 
-from graphwright import Graph, Index
+from graphwright import Graph, Index, index_folder
 from graphwright.errors import LLMResponseError, OptionError
 from graphwright.index.layout import writer_lock
 from graphwright.models.fake import HashEncoder, ScriptedLLM
@@ -301,10 +301,14 @@ def test_jobs_of_other_indexes_are_not_shown(folder: Path, tmp_path: Path) -> No
         assert served.jobs.find(["cities"]) == ([], 0)
 
 
-def test_an_imported_graph_cannot_be_changed(tmp_path: Path) -> None:
+def test_a_graph_that_is_too_large_takes_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_triples([("Graz", "lies on", "Mur")])
     Index.from_graph(tmp_path / "cities", graph, encoder=HashEncoder()).close()
-    with serving(tmp_path / "cities") as served, pytest.raises(OptionError, match="imported graph"):
+    monkeypatch.setattr(index_folder, "MAX_NORMALISED", 1)
+    with (
+        serving(tmp_path / "cities") as served,
+        pytest.raises(OptionError, match="graph of 2 nodes, which is too large"),
+    ):
         served.remove("Graz")
 
 

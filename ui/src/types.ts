@@ -18,6 +18,8 @@ export interface Citation {
   end: number;
   text: string;
   path: string[];
+  /** The part of the path to show: at most three stated relations, or none. */
+  shown_path: string[];
   /** Page, slide, cell or lines in the file; missing where it has none. */
   location?: string;
 }
@@ -82,6 +84,8 @@ export interface IndexFacts {
   edges: number;
   default_method: string;
   imported: boolean;
+  /** False for an imported graph that is too large for documents beside it. */
+  takes_documents: boolean;
   current: boolean;
   llm: string | null;
   /** The language model that reads documents that are added. */

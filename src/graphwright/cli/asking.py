@@ -20,8 +20,8 @@ from graphwright.cli.progress import note_compilation, progress, progress_text
 from graphwright.cli.terminal import console, counted, note, print_json, say, shortened
 from graphwright.data.questions import read_questions
 from graphwright.errors import OptionError
-from graphwright.generate.citations import shown_path
 from graphwright.graph.columns import Passage
+from graphwright.graph.shown_path import shown_path
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
 from graphwright.operators.run import NO_VECTORS, Run

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, CO_OCCURS, MENTIONS, REFERS, SYNONYM, Graph
+from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of, edge_label, relation_label
 from graphwright.kernels.paths import nearest_path
 from graphwright.models.protocols import PassageText
@@ -31,7 +31,6 @@ __all__ = [
     "passage_text",
     "path_text",
     "path_to",
-    "shown_path",
     "supported",
     "without_markers",
 ]
@@ -244,8 +243,6 @@ def _folded(text: str) -> tuple[str, list[int]]:
 
 
 _HOPS = 4
-_MAX_SHOWN = 3  # relations of a path that people are shown
-_MENTIONED = (ABOUT, MENTIONS)
 
 
 def passage_text(graph: Graph, node: int) -> PassageText:
@@ -289,25 +286,6 @@ def path_to(state: State, node: int) -> tuple[str, ...]:
         if path:
             return path
     return _nearest(state, node)
-
-
-def shown_path(graph: Graph, path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the part of a citation's path that people are shown: at most three stated relations, else nothing.
-
-    That a passage mentions a name, and that two names stand in one sentence, are no statements.
-
-    >>> from graphwright import Graph
-    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("mur#0", "about", "Mur")])
-    >>> shown_path(graph, ("Graz", "lies on", "Mur", "about⁻¹", "mur#0"))
-    ('Graz', 'lies on', 'Mur')
-    >>> shown_path(graph, ("Mur", "about⁻¹", "mur#0"))
-    ()
-    """
-    relations = [label.removesuffix("⁻¹") for label in path[1::2]]
-    if relations and relations[-1] in _MENTIONED:
-        path, relations = path[:-2], relations[:-1]
-    stated = set(graph.columns.relations) - {*_MENTIONED, CO_OCCURS, REFERS, SYNONYM}
-    return path if relations and len(relations) <= _MAX_SHOWN and stated.issuperset(relations) else ()
 
 
 def _path_in(graph: Graph, nodes: Ints, edges: Ints, node: int) -> tuple[str, ...]:

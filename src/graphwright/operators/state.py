@@ -12,6 +12,7 @@ from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Ranking, html_table
 from graphwright.graph.graph import Graph
+from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
 
 __all__ = ["MAX_QUESTION", "Anchor", "Answer", "Citation", "Question", "State", "Step", "start"]
@@ -231,13 +232,16 @@ class State:
             "verified": None if answer is None else answer.verified,
             "unsupported": [] if answer is None else list(answer.unsupported),
             "dropped": [] if answer is None else list(answer.dropped),
-            "citations": [] if answer is None else [cited.to_dict() for cited in answer.citations],
+            "citations": [] if answer is None else [self._cited(citation) for citation in answer.citations],
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
             "evidence": _evidence_dicts(self.graph, self.items),
             "usage": {name: getattr(usage, name) for name in _USAGE},
             "trace": [step.to_dict() for step in self.trace],
         }
+
+    def _cited(self, citation: Citation) -> dict[str, Any]:
+        return {**citation.to_dict(), "shown_path": list(shown_path(self.graph, citation.path))}
 
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in self.sizes().items()]

@@ -10,7 +10,7 @@ from graphwright.index.snapshot import SnapshotCache
 from graphwright.index_folder import Index
 from graphwright.serve.problems import NotFoundError
 
-__all__ = ["check_document", "document", "documents"]
+__all__ = ["check_document", "check_removable", "document", "documents"]
 
 _listed: SnapshotCache[list[Listed]] = SnapshotCache()
 
@@ -18,11 +18,9 @@ _listed: SnapshotCache[list[Listed]] = SnapshotCache()
 def documents(index: Index, query: str, offset: int, limit: int) -> dict[str, Any]:
     """Return the documents whose id or title contains a text, by id, and the number of all of these.
 
-    Each is {id, title, characters, chunks}. An imported graph has none.
+    Each is {id, title, characters, chunks}. The passages of an imported graph's nodes are of none.
     """
-    graph = index.graph
-    passages = graph.passages
-    every = [] if passages is None else _listed.get(graph.columns, "documents", passages.listed)
+    every = _documents(index)
     part = query.strip().casefold()
     listed = [item for item in every if part in f"{item.id}\n{item.title}".casefold()] if part else every
     return {"documents": [item._asdict() for item in listed[offset : offset + limit]], "total": len(listed)}
@@ -53,6 +51,17 @@ def document(index: Index, id: str) -> dict[str, Any]:
         "metadata": index.metadata(id),
         "chunks": chunks,
     }
+
+
+def check_removable(index: Index, id: str) -> None:
+    """Raise NotFoundError for an id that no added document has, such as that of a node's passage."""
+    check_document(index.graph, id)
+    if index.imported is not None and all(item.id != id for item in _documents(index)):
+        raise NotFoundError(f"{id!r} is the passage of a node of the imported graph, which cannot be removed.")
+
+
+def _documents(index: Index) -> list[Listed]:
+    return _listed.get(index.graph.columns, "documents", index.list_documents)
 
 
 def check_document(graph: Graph, id: str) -> list[int]:

@@ -107,9 +107,13 @@ class Jobs:
         return job
 
     def check_writable(self, name: str) -> None:
-        """Raise OptionError for an index of an imported graph."""
-        if self._catalog[name].imported is not None:
-            raise OptionError(f"{name} is an imported graph, whose documents cannot be changed. Import it again.")
+        """Raise OptionError for an imported graph that is too large for documents beside it."""
+        index = self._catalog[name]
+        if not index.takes_documents:
+            raise OptionError(
+                f"{name} is an imported graph of {len(index.graph):,} nodes, too large for documents beside it. "
+                f"Index them into a folder of their own."
+            )
 
     def get(self, id: str) -> Job:
         """Return a job with its progress. Raises NotFoundError if there is none, or its index is not served."""

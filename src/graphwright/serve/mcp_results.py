@@ -35,7 +35,10 @@ class Citation(BaseModel):
     end: int
     text: str
     address: Annotated[str, Field(description="The document as a resource.")]
-    path: Annotated[list[str], Field(description="Names and relations in turn that led to it.")]
+    path: Annotated[
+        list[str],
+        Field(description="Names and relations in turn that led to it; empty unless they are few and stated."),
+    ]
 
 
 class AnswerResult(BaseModel):
@@ -113,7 +116,8 @@ def answer_result(index: str, reply: Reply, address: Address) -> dict[str, Any]:
     citations = [
         {
             "number": number,
-            **{name: citation[name] for name in ("document", "start", "end", "text", "path")},
+            **{name: citation[name] for name in ("document", "start", "end", "text")},
+            "path": citation["shown_path"],
             "address": address(citation["document"]),
         }
         for number, citation in enumerate(reply["citations"], 1)

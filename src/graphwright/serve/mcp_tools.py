@@ -303,7 +303,7 @@ def _add_document(call: Call, given: AddArguments) -> Result:
 def _remove_document(call: Call, given: RemoveArguments) -> Result:
     jobs = call.library.jobs
     jobs.check_writable(call.name)
-    document_views.check_document(call.index.graph, given.document)
+    document_views.check_removable(call.index, given.document)
     job = jobs.submit(call.name, "remove", {"ids": [given.document]})
     return Result({"job": job.to_dict(call.name)}, "")
 

@@ -118,6 +118,7 @@ class CitationReply(Reply):
     end: int
     text: str
     path: Annotated[list[str], Field(description="Names and relations in turn: the walk that led to the passage.")]
+    shown_path: Annotated[list[str], Field(description="The part to show: at most three stated relations, or none.")]
 
 
 class PassageReply(Reply):
@@ -190,7 +191,8 @@ class IndexReply(Reply):
     nodes: int
     edges: int
     default_method: str
-    imported: bool
+    imported: Annotated[bool, Field(description="Whether a graph was imported; documents may have been added to it.")]
+    takes_documents: Annotated[bool, Field(description="False for an imported graph that is too large for documents.")]
     current: Annotated[bool, Field(description="False where some stored documents cannot be searched yet.")]
     llm: Annotated[str | None, Field(description="The language model that answers; null: answers are quotations.")]
     reader: Annotated[str | None, Field(description="The language model that reads documents that are added, if any.")]

@@ -158,10 +158,25 @@ def test_an_estimate_without_a_model_costs_nothing(server: Running) -> None:
     assert (expected["llm"], expected["chunks"], expected["calls"], expected["cost"]) == (None, 1, 0, 0.0)
 
 
-def test_an_imported_graph_takes_no_documents(tmp_path: Path) -> None:
-    graph = Graph.from_triples([("Graz", "lies on", "Mur")])
-    Index.from_graph(tmp_path / "cities", graph, encoder=HashEncoder()).close()
+def test_documents_are_added_to_an_imported_graph_and_removed(tmp_path: Path) -> None:
+    graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Linz", "lies on", "Danube")])
+    with Index.from_graph(tmp_path / "cities", graph, encoder=HashEncoder()) as index:
+        before = index.graph.columns.checksum
     with serving(tmp_path / "cities") as server:
+        facts = server.client.get("/v1/indexes/cities").json()
+        assert facts["imported"] and facts["takes_documents"] and facts["default_method"] == "graph"
         assert server.client.get(DOCUMENTS).json() == {"documents": [], "total": 0}
-        reply = post(server, {"text": "Text."})
-        assert reply.status_code == 422 and "imported graph" in reply.json()["detail"]
+        estimate = server.client.post(
+            f"{DOCUMENTS}/estimate", json={"documents": [{"text": "Graz has a clock tower."}]}
+        )
+        assert estimate.status_code == 200
+        job = ended(server, post(server, {"id": "graz", "title": "Graz", "text": "Graz has a clock tower."}))
+        assert (job["state"], job["changes"]["added"], ids(server)) == ("done", 1, ["graz"])
+        assert server.client.get("/v1/indexes/cities").json()["default_method"] == "multihop"
+        found = server.client.post("/v1/indexes/cities/retrieve", json={"question": "What lies in Graz?"}).json()
+        assert {"graz", "graph:Graz"} <= {passage["document"] for passage in found["passages"]}
+        assert server.client.get(f"{DOCUMENTS}/graph%3AGraz/text").json()["text"].startswith("Graz")
+        refused = server.client.delete(f"{DOCUMENTS}/graph%3AGraz")
+        assert refused.status_code == 404 and "node of the imported graph" in refused.json()["detail"]
+        assert ended(server, server.client.delete(f"{DOCUMENTS}/graz"))["changes"]["removed"] == 1
+        assert ids(server) == [] and server.app.state.server.catalog["cities"].graph.columns.checksum == before

@@ -110,7 +110,7 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
                 <q class="source-quote" dir="auto">
                   {citation.text}
                 </q>
-                {citation.path.length > 0 && <WalkLine {...{ citation, titles }} />}
+                {citation.shown_path.length > 0 && <WalkLine path={citation.shown_path} titles={titles} />}
               </span>
             </a>
           </li>
@@ -125,14 +125,11 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
   );
 }
 
-/** The walk from the question to a passage: names and relations in turn. */
-function WalkLine({ citation, titles }: { citation: Citation; titles: ReadonlyMap<string, string> }) {
-  const { path, chunk } = citation;
-  const ends = path.at(-1) === chunk ? path.slice(0, -2) : path;
-  if (ends.length < 2) return null;
+/** The stated relations that lead to a passage: names and relations in turn. */
+function WalkLine({ path, titles }: { path: string[]; titles: ReadonlyMap<string, string> }) {
   return (
     <span class="walk">
-      {ends.map((part, at) =>
+      {path.map((part, at) =>
         at % 2 ? (
           <Relation key={at} name={part} />
         ) : (

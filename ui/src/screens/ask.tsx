@@ -68,10 +68,14 @@ function Facts({ index }: { index: IndexFacts }) {
       </p>
     );
   }
-  const what = index.imported ? count(index.nodes, "node") : count(index.documents, "document");
+  const parts = [
+    ...(index.imported ? [`graph of ${count(index.nodes, "node")}`] : []),
+    ...(index.documents || !index.imported ? [count(index.documents, "document")] : []),
+  ];
   return (
     <p class="lead">
-      Answers come from the {what} in <bdi>{index.name}</bdi>, and every citation opens at its exact words.
+      Answers come from the {parts.join(" and ")} in <bdi>{index.name}</bdi>, and every citation opens at its exact
+      words.
     </p>
   );
 }

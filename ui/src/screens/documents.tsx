@@ -29,7 +29,7 @@ export function DocumentsScreen({ route, index, session }: Props) {
     [index.name, query, offset],
   );
   const { jobs, put } = useJobs(index.name, list.reload);
-  const writable = mayWrite(session) && !index.imported;
+  const writable = mayWrite(session) && index.takes_documents;
   return (
     <div class="column wide documents">
       <h1 tabIndex={-1}>Documents</h1>
@@ -62,9 +62,9 @@ export function DocumentsScreen({ route, index, session }: Props) {
 function ReadOnly({ index }: { index: IndexFacts }) {
   return (
     <p class="note">
-      {index.imported
-        ? "This index is an imported graph: it has no documents to add or remove. Import it again to change it."
-        : "Your key may read these documents, not change them."}
+      {index.takes_documents
+        ? "Your key may read these documents, not change them."
+        : "This imported graph is too large for documents beside it. Index them into a folder of their own."}
     </p>
   );
 }

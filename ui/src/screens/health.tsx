@@ -67,7 +67,7 @@ export function HealthScreen({ state }: { state: ServerState }) {
                 )}
               </h3>
               <dl class="figures">
-                {!index.imported && <Figure name="documents" value={index.documents} />}
+                {(!index.imported || index.documents > 0) && <Figure name="documents" value={index.documents} />}
                 {index.chunks > 0 && <Figure name="passages" value={index.chunks} />}
                 <Figure name="nodes" value={index.nodes} />
                 <Figure name="edges" value={index.edges} />

@@ -97,7 +97,7 @@ async def remove(ix: str, document: DocumentPath, index: IndexOf, server: Server
 
     def queue(_: Cancellation) -> Job:
         server.jobs.check_writable(ix)
-        views.check_document(index.graph, id)
+        views.check_removable(index, id)
         return server.jobs.submit(ix, "remove", {"ids": [id]})
 
     return _queued(await server.workers.run(queue, request), ix)
