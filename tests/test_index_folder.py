@@ -738,6 +738,12 @@ def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_pat
         index.ask("Who?", index.pipeline(method), filter=Filter(folder="open"))
 
 
+def test_metadata_of_a_mapping_may_stand_beside_its_fields_or_under_their_own_name(tmp_path: Path) -> None:
+    nested = [{"id": row["id"], "text": row["text"], "metadata": {"year": row["year"]}} for row in PRIVATE[1:]]
+    index = make(tmp_path / "a", [PRIVATE[0], *nested])
+    assert [index.metadata(row["id"]) for row in PRIVATE] == [{"year": row["year"]} for row in PRIVATE]
+
+
 def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> None:
     index = make(tmp_path / "a", PRIVATE)
     within = Filter(folder="open")

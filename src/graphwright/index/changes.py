@@ -240,6 +240,9 @@ def _document(source: Any) -> Document:
     links = links_of(source.get("links"))
     fields = ("id", "text", "title", *(["links"] if links else []))
     metadata = {name: value for name, value in source.items() if name not in fields}
+    if isinstance(nested := metadata.get("metadata"), Mapping):
+        metadata = {**nested, **metadata}
+        del metadata["metadata"]
     title, text = str(source.get("title") or ""), source["text"]
     return storable(Document(_id_of(source.get("id"), title, text), text, title, metadata, links=links))
 
