@@ -33,7 +33,7 @@ from graphwright.methods.registry import METHODS, pipeline
 from graphwright.operators import Composed, Operator
 
 ROOT = Path(__file__).parents[1]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "frameworks")
 PAGES = [ROOT / "README.md", *DOCS]
 OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]  # without code that runs
 ADDRESS = "http://localhost:11434/v1"  # stands for the server of the test
@@ -45,6 +45,11 @@ BLOCK = re.compile(
     re.S | re.M,
 )
 Outputs = list[str]
+
+
+def name_of(page: Path) -> str:
+    """Return a page's path below docs/, or its name at the root, without its suffix."""
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
 
 
 def text_of(page: str) -> str:
@@ -187,21 +192,21 @@ def blocks(page: str) -> Iterator[re.Match[str]]:
     return BLOCK.finditer(text_of(page))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "server"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) != "server"], ids=name_of)
 def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    INPUTS.get(page.stem, lambda: None)()
+    INPUTS.get(name_of(page), lambda: None)()
     with LLMServer(model) as server:
         runner = Runner(server.url, [], {"__name__": "docs"})
         for block in blocks(str(page.relative_to(ROOT))):
             runner.run(block)
-    CHECKS.get(page.stem, lambda outputs: None)(runner.outputs)
+    CHECKS.get(name_of(page), lambda outputs: None)(runner.outputs)
 
 
 # --- References to files, tests, scripts and names
 
 
-@pytest.mark.parametrize("page", [*PAGES, *OTHERS, ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS, ROOT / "CHANGELOG.md"], ids=name_of)
 def test_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if link.startswith("http"):
@@ -218,7 +223,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=name_of)
 def test_tests_and_scripts_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text):
@@ -273,7 +278,7 @@ def test_arguments_needs_and_gives_of_the_data_model_are_those_of_the_code(name:
             assert tuple(filter(None, words.replace(" or ", "|").split(", "))) == declared
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", DOCS, ids=name_of)
 def test_names_that_a_page_calls_are_public(page: Path) -> None:
     rooms = (package, operators, generate, learn, models, evaluate, importlib.import_module("graphwright.index"))
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
