@@ -29,6 +29,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
     ],
     "reg": [[]],
     "everyday": [[], ["graphs"]],
+    "formats": [[]],
     "kernels": [[]],
     "latency": [[]],
     "serve": [[]],

@@ -1,6 +1,6 @@
 """Read several hundred real files of all formats, whole and damaged, and compare their text with other programs.
 
-    python benchmarks/formats.py [--work FOLDER] [--only read damaged] [--seed 1]
+    python benchmarks/formats.py [--work FOLDER] [--only read asked damaged] [--seed 1]
 
 The packages in `formats/sources.toml` are fetched through the clients of their registries and unpacked (see
 `packages.py`); what is no longer served is named and left out. Each file is read in a process of its own.
@@ -9,6 +9,8 @@ The packages in `formats/sources.toml` are fetched through the clients of their 
   beside those that another program finds (poppler's pdftotext for PDF; LibreOffice for Office documents and HTML, which
   prints presentations to PDF first; the source of the cells for notebooks; the parts of type text/plain for mail). Of
   e-books no other text is taken. HTML is read without menus, by LibreOffice with them.
+- asked: one folder with files of all formats is indexed by one command, and five questions about each format are asked
+  (see `formats_asked.py` and `formats/asked.toml`).
 - damaged: of every file copies that are cut short, flipped in 20 bits, overwritten with zeros for a page, empty, and
   named as another format. Each ends in text or in a reason, never in another exception, a signal, or after a minute.
 
@@ -35,6 +37,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from formats_asked import asked_page, measure_asked
 from harness import Record, arguments, mean, parse, table, write_results
 from packages import Source, Unavailable, fetched, read_sources, unpacked
 
@@ -285,6 +288,8 @@ def page(results: Record) -> str:
             "Without text:",
             "\n".join(f"- {name}: {reason}" for name, reason in results["read"]["unread"].items()) or "none",
         ]
+    if "asked" in results:
+        parts.append(asked_page(results["asked"]))
     if "damaged" in results:
         outcomes = results["damaged"]["outcomes"]
         kinds = ("text", "a reason", "failed")
@@ -307,13 +312,19 @@ def _numbers(*values: float | None) -> list[str]:
 
 def main() -> int:
     """Read the files, and write the results; return 1 if reading failed anywhere."""
-    parts = {"read": measure_read, "damaged": measure_damaged}
+    parts: dict[str, Callable[[Namespace], Record]] = {
+        "read": lambda options: measure_read(corpus(options.work / "formats"), options),
+        "asked": measure_asked,
+        "damaged": lambda options: measure_damaged(corpus(options.work / "formats"), options),
+    }
     parser = arguments(__doc__, parts=list(parts), data=False)
     parser.add_argument("--seed", type=int, default=1)
     options = parse(parser)
-    paths = corpus(options.work / "formats")
-    results = {part: parts[part](paths, options) for part in options.only}
-    write_results(options.out / "formats.json", results, page(results))
+    stored = options.out / "formats.json"
+    results: Record = json.loads(stored.read_text("utf-8")) if stored.exists() else {}
+    for part in options.only:
+        results[part] = parts[part](options)
+        write_results(stored, results, page(results))
     print(page(results))
     return int(any(row["failed"] for row in results.get("read", {"forms": {}})["forms"].values()))
 

@@ -45,6 +45,12 @@ def test_a_message_of_html_alone_is_read() -> None:
     assert isinstance(text, Extracted) and text.text.endswith("\n\nIt is high.") and text.links == ["x.html"]
 
 
+def test_the_line_that_a_mailbox_puts_before_a_message_is_left_out() -> None:
+    mail = b"From anna@example.org Fri Mar  1 10:00:00 2024\n" + message().as_bytes()
+    (text,) = read(File("a.eml", content=mail))
+    assert isinstance(text, Extracted) and text.text.startswith("From: Anna Öller <anna@example.org>\nTo: bert")
+
+
 def test_messages_of_a_mailbox_are_documents_of_their_own() -> None:
     mails = [message(f"Day {day}", f"From here on.\n\nFrom Graz: {day}.\n") for day in range(3)]
     sources = (mail.as_bytes().replace(b"\nFrom G", b"\n>From G") for mail in mails)

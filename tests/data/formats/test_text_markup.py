@@ -134,6 +134,19 @@ def test_asciidoc_loses_its_marks() -> None:
     assert document.metadata == {"author": "Anna"} and document.links == ["graz.adoc", "https://x.y"]
 
 
+def test_underlined_titles_of_asciidoc_are_headings() -> None:
+    source = (
+        "gitrivers(7)\n============\n\nNAME\n----\ngitrivers - rivers\n\nThe Mur[[MUR]]\n--------------\n"
+        "[verse]\nIt is long:\n\n----\nA title?\n--------\n----\n\nIts mouth\n~~~~~~~~~\nLegrad.\n"
+    )
+    document = extracted("a.adoc", source)
+    assert outline(document) == [(1, "gitrivers(7)"), (2, "NAME"), (2, "The Mur"), (3, "Its mouth")]
+    assert document.text == (
+        "gitrivers(7)\n\nNAME\n\ngitrivers - rivers\n\nThe Mur\n\nIt is long:\n\n"
+        "A title?\n--------\n\nIts mouth\n\nLegrad."
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "source", "definitions"),
     [

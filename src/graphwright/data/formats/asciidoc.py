@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise, takewhile
+from operator import ne
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder
 from graphwright.data.formats.plain import source_text
@@ -14,6 +17,10 @@ __all__ = ["read"]
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*?)(?:\s+\1)?\s*$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")
 _DELIMITER = re.compile(r"(-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|--)\s*$")
+_UNDERLINES = "=-~^+"  # of titles, by their level
+_ANCHOR = re.compile(r"\s*\[\[[^\[\]\n]{1,300}\]\]$")
+_TABLE = ("|===", ",===", ":===")
+_VERBATIM = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})$")
 _COMMENT = re.compile(r"/{4,}\s*$")
 _BLOCK_OPTIONS = re.compile(r"\[[^\]\n]{0,500}\]\s*$")
 _MACRO = re.compile(
@@ -33,32 +40,40 @@ def read(file: File) -> Iterator[Extracted]:
     """Yield the text of an AsciiDoc file; the attributes of its header are metadata."""
     builder, links = TextBuilder(), list[str]()
     metadata: dict[str, str] = {}
-    verbatim = ""  # the delimiter of an open block whose lines stay as they are
-    table: list[list[str]] | None = None
-    for line in source_text(file).split("\n"):
-        line = line.rstrip()
-        if verbatim:
-            if line == verbatim:
-                verbatim = ""
-                builder.blank()
-            elif not verbatim.startswith("/"):
-                builder.line(line)
-        elif table is not None:
-            if line.startswith(("|===", ",===", ":===")):
-                for row in table_lines(_rows(table)):
-                    builder.line(_inline(row, links))
-                table = None
-            else:
-                table.append([cell.strip() for cell in _CELL.split(line)[1:]] if "|" in line else [])
-        elif line.startswith(("|===", ",===", ":===")):
+    lines = pairwise(map(str.rstrip, [*source_text(file).split("\n"), ""]))
+    for line, following in lines:
+        if line.startswith(_TABLE):
+            _add_table((inside for inside, _ in lines), builder, links)
+        elif _COMMENT.match(line) or _VERBATIM.match(line):
+            block = takewhile(partial(ne, line), (inside for inside, _ in lines))
+            for inside in block:
+                if not line.startswith("/"):
+                    builder.line(inside)
             builder.blank()
-            table = []
-        elif _COMMENT.match(line) or re.match(r"(?:-{4,}|\.{4,}|\+{4,})$", line):
-            verbatim = line
+        elif level := _underlined(line, following):
+            builder.heading(_inline(_ANCHOR.sub("", line), links), level)
+            next(lines)
         else:
             _add(line, builder, metadata, links)
     title = builder.headings[0].title if builder.headings else ""
     yield builder.extracted(title, metadata=metadata, links=links)
+
+
+def _add_table(lines: Iterator[str], builder: TextBuilder, links: list[str]) -> None:
+    """Add the rows of a table up to the line that ends it."""
+    builder.blank()
+    cells = [
+        [cell.strip() for cell in _CELL.split(line)[1:]] if "|" in line else []
+        for line in takewhile(lambda line: not line.startswith(_TABLE), lines)
+    ]
+    for row in table_lines(_rows(cells)):
+        builder.line(_inline(row, links))
+
+
+def _underlined(line: str, rule: str) -> int:
+    """Return the level of a title that the next line underlines with as many marks, one more or one less; else 0."""
+    marked = line[:1].isalnum() and len({*rule}) == 1 and rule[0] in _UNDERLINES
+    return _UNDERLINES.index(rule[0]) + 1 if marked and len(rule) > 1 and abs(len(line) - len(rule)) < 2 else 0
 
 
 def _add(line: str, builder: TextBuilder, metadata: dict[str, str], links: list[str]) -> None:

@@ -25,9 +25,11 @@ _MAX_DEPTH = 20  # of parts in parts
 
 
 def read(file: File) -> Iterator[Part]:
-    """Yield the text of a message, then its attachments."""
-    data = file.data()
-    if not _HEADER.match(data.lstrip(b"\r\n")):
+    """Yield the text of a message, then its attachments; a line `From ` of a mailbox before it is left out."""
+    data = file.data().lstrip(b"\r\n")
+    if data.startswith(b"From "):
+        data = data.partition(b"\n")[2]
+    if not _HEADER.match(data):
         raise UnreadableError("not an e-mail: it does not begin with a header")
     yield from _message(data, "")
 

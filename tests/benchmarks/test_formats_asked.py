@@ -1,0 +1,67 @@
+"""A folder with files of all formats is indexed by one command, and answers cite the page, slide, cells or line.
+
+The packages are fetched when the test runs; GRAPHWRIGHT_FORMATS names a folder that keeps them.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from formats_asked import Question, measure_asked, questions, spans_of
+from formats_made import sections
+from harness import Record
+
+FORMATS = sorted({question.format for question in questions()})
+
+
+def test_five_questions_are_asked_about_each_format() -> None:
+    asked = questions()
+    assert len({question.question for question in asked}) == len(asked) == 5 * len(FORMATS)
+
+
+def test_words_are_found_whatever_the_white_space() -> None:
+    assert spans_of("The  Mur\nrises. The Mur ends.", "The Mur") == [(0, 8), (16, 23)]
+    assert spans_of("The Mur", "the Enns") == []
+
+
+def test_sections_of_a_manual_have_their_paragraphs() -> None:
+    made = sections("a(1)\n====\n\nNAME[[N]]\n---------\none\ntwo\n\n----\nthreefold\n----\n")
+    assert [(section.title, section.paragraphs) for section in made] == [
+        ("a(1)", []),
+        ("NAME", ["one two", "---- threefold ----"]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    for name in ("pypdfium2", "openpyxl", "pptx", "docx"):
+        pytest.importorskip(name)
+    work = os.environ.get("GRAPHWRIGHT_FORMATS") or tmp_path_factory.mktemp("work")
+    return measure_asked(Namespace(work=Path(work)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMATS)
+def test_answers_about_a_format_cite_its_places(results: Record, form: str) -> None:
+    assert results["status"] == 0, results["told"]
+    rows = [row for row in results["rows"] if row["format"] == form]
+    if not rows:
+        pytest.skip(f"no package with files of this format is served: {results['missing']}")
+    assert [row["question"] for row in rows if not row["placed"]] == []
+    cited = [row["question"] for row in rows if row["cited"]]
+    assert len(cited) >= 3, f"cited for {cited} alone"
+
+
+@pytest.mark.slow
+def test_nine_of_ten_answers_cite_the_words_asked_for(results: Record) -> None:
+    rows = results["rows"]
+    if not rows:
+        pytest.skip(f"no package is served: {results['missing']}")
+    assert sum(row["cited"] for row in rows) >= 0.9 * len(rows)
+
+
+def test_a_question_names_its_file() -> None:
+    assert Question("zip", "?", ("a.zip/b.txt", "c"), "", "x").file == "a.zip/b.txt"
