@@ -28,6 +28,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
         ["--plans"],
     ],
     "reg": [[]],
+    "papers": [["--paper", name] for name in ("bubblerag", "fastinsight", "lego", "pathrag", "reg")],
     "everyday": [[], ["graphs"]],
     "formats": [[]],
     "kernels": [[]],

@@ -67,6 +67,7 @@ from graphwright.models import HashEncoder, HashSparseEncoder, MiniLM, MiniLMRea
 from graphwright.models.protocols import Completion
 from graphwright.operators import (
     BM25,
+    AboveThreshold,
     Agent,
     AnchorNodes,
     AskedClass,
@@ -447,6 +448,8 @@ def every_operator() -> list[Operator]:
         BeamSearch(HashEncoder(), width=3, length=2) >> Choose(SecondFirst()),
         Rerank(Composed(SNAPSHOT.names, SNAPSHOT.triples)),
         ShortestPaths() >> Rerank(Patterns(HashEncoder())),
+        AboveThreshold(0.5),
+        Rerank(HashEncoder()) >> AboveThreshold(0.9) >> (Choose(SecondFirst()) | Keep()),
         Choose(SecondFirst(), rounds=2),
         Choose(SecondFirst()),
         InduceEdges(),

@@ -67,6 +67,7 @@ from .rerank.scorer import Composed as Composed
 from .rerank.scorer import ScoreFunction as ScoreFunction
 from .rerank.scorer import Scorer as Scorer
 from .rerank.scorer import Steps as Steps
+from .rerank.threshold import AboveThreshold as AboveThreshold
 from .run import ModelMemory as ModelMemory
 from .run import Run as Run
 from .run import SharedSteps as SharedSteps

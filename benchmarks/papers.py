@@ -1,0 +1,114 @@
+"""Print the tables and figures of the five papers: their rows, columns and published numbers, with ours beside them.
+
+    python benchmarks/papers.py --paper bubblerag --data DIR [--table 2] [--questions 100]
+    python benchmarks/papers.py --paper lego --data DIR --llm MODEL --base-url URL --questions 5 [--context-tokens 500]
+
+Without --llm every step of a language model is done by its offline twin. Tables that other benchmarks measure are read
+from their results (`lego.json`, `reg.json`, ...); where these are missing, the command that makes them is printed. All
+other tables are asked here, by the testbed; an interrupted call continues. With --llm the tables that need answers are
+asked of that model, and it judges them too; the rows of each model stand beside the others, under its name.
+
+The published numbers are those of the papers' texts, in `published/`. The data at hand are other ones than the papers'
+(no Freebase, ACL-OCL or UltraDomain), so numbers of a row cannot be compared across: each shows whether the order of
+its own methods is the same. Times are by the clock. Writes `papers-NAME.json` and `papers-NAME.md`.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness import Record, arguments, parse, read_results, write_results
+from paper_asked import ASKED, Settings
+from paper_results import FROM_RESULTS
+from paper_tables import PAPERS, NotMeasured, Ours, Published, published, section, title
+
+from graphwright.models import OpenAILLM
+
+OFFLINE = "offline"
+COMMAND = "python benchmarks/papers.py --paper {} --data DIR"
+NO_DATA = "not measured: it needs models or data that are not at hand."
+
+
+def main() -> None:
+    """Measure and print the tables asked for."""
+    parser = arguments(__doc__)
+    parser.add_argument("--paper", choices=PAPERS, required=True)
+    parser.add_argument("--table", nargs="+", metavar="N", help="numbers of tables, or names such as 'Figure 4'")
+    parser.add_argument("--questions", type=int, default=100, help="of each set")
+    parser.add_argument("--llm", help="the model's name on the server")
+    parser.add_argument("--base-url", help="address of the server, up to and with /v1")
+    parser.add_argument("--max-tokens", type=int, default=2048, help="of a reply")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds of a reply")
+    parser.add_argument("--context-tokens", type=int, help="of evidence, for a model with a small context")
+    parser.add_argument("--about", default="", help="a sentence on the model, for the page")
+    options = parse(parser)
+    settings = settings_of(options)
+    tables = published(options.paper)
+    path = options.out / f"papers-{options.paper}.json"
+    for name in chosen(list(tables), options.table):
+        results: Record = read_results(path)
+        label = f"{options.paper} {name}"
+        measured = measure(options.paper, name, replace(settings, label=label), options.out)
+        if measured is not None:
+            model, record = measured
+            if isinstance(record, Ours):
+                content = {"about": f"{options.about} {record.about}".strip(), "rows": record.rows}
+                results.setdefault(name, {})[model] = content
+            elif "rows" not in results.get(name, {}).get(model, {}):
+                results.setdefault(name, {})[model] = {"missing": record}
+            write_results(path, results, page(options.paper, tables, results))
+        print(section(options.paper, tables[name], results.get(name, {OFFLINE: {"missing": NO_DATA}})), flush=True)
+
+
+def settings_of(options: Namespace) -> Settings:
+    """Return the settings of a run."""
+    llm = None
+    if options.llm is not None:
+        llm = OpenAILLM(options.llm, options.base_url, timeout=options.timeout, max_tokens=options.max_tokens)
+    return Settings(options.data, options.work, options.questions, llm, options.context_tokens)
+
+
+def chosen(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+    """Return the tables and figures that are wanted: a number alone is that of a table.
+
+    Raises SystemExit for one that the paper does not have, or has without numbers that could be measured.
+    """
+    if wanted is None:
+        return list(names)
+    full = [name if not name.isdigit() else f"Table {name}" for name in wanted]
+    unknown = [name for name in full if name not in names]
+    if unknown:
+        raise SystemExit(f"There is no {unknown[0]} to measure. There are: {', '.join(names)}.")
+    return full
+
+
+def measure(paper: str, name: str, settings: Settings, results: Path) -> tuple[str, Ours | str] | None:
+    """Return a table's model and figures, or the reason why there are none; None where this run measures nothing."""
+    asked, read = ASKED.get(paper, {}).get(name), FROM_RESULTS.get(paper, {}).get(name)
+    try:
+        if settings.llm is not None:
+            return None if asked is None else (settings.llm.id, asked(settings))
+        if read is not None:
+            return OFFLINE, read(results)
+        return OFFLINE, NO_DATA if asked is None else asked(settings)
+    except NotMeasured as reason:
+        return OFFLINE if settings.llm is None else settings.llm.id, str(reason)
+
+
+def page(paper: str, tables: dict[str, Published], results: Record) -> str:
+    """Return all tables of a paper that were measured."""
+    about = (__doc__ or "").partition("The published numbers")[2].partition("Times are")[0]
+    parts = [
+        f"# {title(paper)}: its tables, with ours beside them",
+        "The published numbers" + " ".join(about.split(" ")),
+    ]
+    parts[1] = " ".join(parts[1].split()) + f" Made by `{COMMAND.format(paper)}`."
+    parts += [section(paper, tables[name], results[name]) for name in tables if name in results]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import paper_asked
+import papers
+import pytest
+from harness import RESULTS
+from paper_asked import (
+    ASKED,
+    BUBBLERAG,
+    FASTINSIGHT,
+    PATHRAG,
+    SETS,
+    Settings,
+    answers,
+    costs,
+    judged,
+    named,
+    rows_of,
+    wins,
+)
+from paper_results import FROM_RESULTS, GRAPH_METHODS, SQUALITY
+from paper_tables import PAPERS, NotMeasured, Ours, Published, published, section, shown, title
+
+from graphwright.errors import OptionError
+from graphwright.methods.registry import METHODS
+from graphwright.models import ScriptedLLM
+
+FIVE = ("bubblerag", "fastinsight", "lego", "pathrag", "reg")
+LONG = "The abbey was founded by Ermengarde, who died in the year of its first chapter."
+CORPUS = [
+    {"id": "ermengarde", "title": "Ermengarde of Tours", "text": "Ermengarde of Tours founded Erstein Abbey."},
+    {"id": "lothair", "title": "Lothair II", "text": "Lothair II was a son of Ermengarde of Tours."},
+    {"id": "graz", "title": "Graz", "text": "Graz lies on the river Mur."},
+]
+QUESTIONS = [
+    {"id": "1", "question": "Which abbey did the mother of Lothair II found?", "answers": ["Erstein Abbey", LONG],
+     "gold_ids": ["ermengarde", "lothair"]},
+    {"id": "2", "question": "On which river does Graz lie?", "answers": ["Mur", LONG], "gold_ids": ["graz"]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    folder = tmp_path / "data" / SETS["HotpotQA"][0]
+    folder.mkdir(parents=True)
+    for name, rows in (("corpus", CORPUS), ("questions", QUESTIONS)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return Settings(tmp_path / "data", tmp_path / "work", 2)
+
+
+def test_all_five_papers_have_their_tables_with_a_number_in_each_column() -> None:
+    assert PAPERS == FIVE
+    for paper in PAPERS:
+        tables = published(paper)
+        assert title(paper) and tables
+        for table in tables.values():
+            assert table.about and all(len(cells) == len(table.columns) for cells in table.rows.values())
+            assert bool(table.columns) == bool(table.rows)
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "row", "column", "number"),
+    [
+        ("bubblerag", "Table 2", "BubbleRAG", "2Wiki F1, 30B", "72.54"),
+        ("bubblerag", "Table 5", "ToG", "s", "45.93"),
+        ("fastinsight", "Table 3", "GAR", "NFCorpus-G nDCG", "38.6"),
+        ("pathrag", "Table 1", "GraphRAG, Logicality", "Biology", "65.6"),
+        ("pathrag", "Table 5", "GPT-4o, Comprehensiveness", "CS", "67.2"),
+        ("reg", "Table 3", "GraphRAG-FI", "CWQ Hit", "71.12"),
+        ("reg", "Table 4", "Path, ReG", "Micro-F1", "61.77"),
+        ("lego", "Table 8", "SBE+OSAR-LLMs (EEMs-S)", "GrailQA", "0.476"),
+    ],
+)
+def test_published_numbers_stand_in_their_row_and_column(
+    paper: str, table: str, row: str, column: str, number: str
+) -> None:
+    of = published(paper)[table]
+    assert of.rows[row][of.columns.index(column)] == number
+
+
+def test_every_measure_is_of_a_table_that_the_paper_has() -> None:
+    for measures in (FROM_RESULTS, ASKED):
+        for paper, tables in measures.items():
+            assert set(tables) <= set(published(paper))
+
+
+def test_rows_carry_the_names_of_the_paper() -> None:
+    assert set(BUBBLERAG) == set(published("bubblerag")["Table 2"].rows)
+    assert set(GRAPH_METHODS) <= set(published("fastinsight")["Table 3"].rows)
+    assert set(SQUALITY) == set(published("pathrag")["Table 4"].rows)
+    assert set(FASTINSIGHT) <= set(published("fastinsight")["Table 4"].rows)
+    assert {name.split(", ")[0] for name in published("pathrag")["Table 1"].rows} == set(PATHRAG)
+
+
+@pytest.mark.parametrize(("paper", "name"), [(paper, name) for paper in FROM_RESULTS for name in FROM_RESULTS[paper]])
+def test_tables_of_other_benchmarks_are_read_from_their_results(paper: str, name: str, tmp_path: Path) -> None:
+    ours = FROM_RESULTS[paper][name](RESULTS)
+    assert ours.rows and ours.columns and ours.about
+    with pytest.raises(NotMeasured, match=r"run `python benchmarks/\w+\.py"):
+        FROM_RESULTS[paper][name](tmp_path)
+
+
+def test_a_table_has_the_published_numbers_and_ours_in_one_row() -> None:
+    of = Published("Table 1", "Of two.", ("F1", "s"), {"A": ("1", "-"), "B": ("2", "3")})
+    lines = section("reg", of, {"offline": {"about": "Ours.", "rows": {"B": {"F1": 12.34}, "C": {"F1": 1234.5}}}})
+    assert lines.splitlines()[-3:] == ["| A | 1 | - |  |", "| B | 2 | 3 | 12.3 |", "| C | - | - | 1,234 |"]
+    both = section(
+        "reg", of, {"offline": {"about": "", "rows": {"A": {"F1": 1}}}, "m": {"about": "", "rows": {"A": {"F1": 2}}}}
+    )
+    assert "| offline: F1 | m: F1 |" in both and "| A | 1 | - | 1 | 2 |" in both
+    assert "needs a model" in section("reg", of, {"offline": {"missing": "needs a model"}})
+
+
+def test_numbers_have_three_digits() -> None:
+    assert [shown(value) for value in (None, "x", 7, 0.12345, 12.34, 1234.5, 6.0)] == [
+        "", "x", "7", "0.123", "12.3", "1,234", "6"
+    ]  # fmt: skip
+
+
+def test_methods_that_are_only_a_language_model_have_no_row_offline(settings: Settings) -> None:
+    assert {"Vanilla LLM", "CoT + LLM"}.isdisjoint(rows_of(BUBBLERAG, settings))
+    assert "Vanilla LLM" in rows_of(BUBBLERAG, replace(settings, llm=ScriptedLLM(["{}"])))
+    assert set(rows_of({"A": "no such method", "B": "vector"}, settings)) == {"B"}
+
+
+def test_answers_are_asked_of_all_methods_and_judged(settings: Settings) -> None:
+    ours = answers(settings, ("HotpotQA",), {"Naive RAG": named("vector"), "BubbleRAG": named("bubblerag")})
+    assert set(ours.rows) == {"Naive RAG", "BubbleRAG"} and "offline twin" in ours.about
+    assert all(0 < row["HotpotQA F1"] <= 100 and row["HotpotQA ACC"] > 0 for row in ours.rows.values())
+
+
+def test_win_rates_of_a_method_and_over_it_are_complements(settings: Settings) -> None:
+    first = ("PathRAG", named("pathrag"))
+    own = wins(settings, "HotpotQA", first, {"NaiveRAG": named("vector", top_k=1)})
+    theirs = wins(settings, "HotpotQA", first, {"NaiveRAG": named("vector", top_k=1)}, own=False)
+    assert set(own.rows) == {"NaiveRAG, Comprehensiveness", "NaiveRAG, Relevance"}
+    rate = own.rows["NaiveRAG, Relevance"]["HotpotQA"]
+    assert rate + theirs.rows["NaiveRAG"]["HotpotQA, relevance"] == pytest.approx(100)
+
+
+def test_costs_with_a_language_model_count_its_tokens(settings: Settings) -> None:
+    reply = '{"reasoning": "r", "found": true, "text": "The Mur.", "answers": ["Mur"], "citations": []}'
+    with_model = replace(settings, llm=ScriptedLLM(lambda system, user: reply, "scripted"), label="costs")
+    ours = costs(with_model, "HotpotQA", {"Naive RAG": named("vector")}, 100)
+    assert ours.rows["Naive RAG"]["tokens, 100 questions"] > 10_000 and "scripted" in ours.about
+    _, out, questions = paper_asked.ask(with_model, "HotpotQA", {"Naive RAG": named("vector")})
+    assert judged(settings, out, questions)["accuracy"]["Naive RAG"]["mean"] == 0.5
+    with pytest.raises(OptionError):
+        paper_asked.ask(with_model, "HotpotQA", {"other": named("vector")})
+
+
+def test_searches_that_combine_two_models_have_offline_twins(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / SETS["PathQuestion"][0]
+    folder.mkdir(parents=True)
+    (folder / "kb.tsv").write_text("Heat\tdirected_by\tMann\nAli\tdirected_by\tMann\nAli\tstars\tSmith\n", "utf-8")
+    row = {"id": "1", "question": "who directed Heat?", "answers": ["Mann"], "topic_entities": ["Heat"]}
+    (folder / "questions.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    ours = paper_asked.lego_beams(Settings(tmp_path / "data", tmp_path / "work", 1))
+    assert set(ours.rows) == set(published("lego")["Table 5"].rows)
+    assert {values["PathQuestion recall of paths"] for values in ours.rows.values()} == {100.0}
+
+
+def test_the_command_writes_both_files_and_names_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["papers.py", "--paper", "reg", "--data", str(tmp_path), "--work", str(tmp_path / "w"), "--out"]
+    monkeypatch.setattr("sys.argv", [*command, str(tmp_path / "out"), "--table", "1", "Figure 4"])
+    papers.main()
+    assert "run `python benchmarks/reg.py --data DIR --only labels`" in capsys.readouterr().out
+    (tmp_path / "out" / "reg.json").write_text((RESULTS / "reg.json").read_text("utf-8"), "utf-8")
+    papers.main()
+    assert "| Raw candidates | 275.16 | 98,602 | 176.1 | 1,389 |" in capsys.readouterr().out
+    page = (tmp_path / "out" / "papers-reg.md").read_text("utf-8")
+    assert "### Table 1" in page and "### Figure 4" in page and "not measured yet" not in page
+    monkeypatch.setattr("sys.argv", [*command, str(tmp_path / "out"), "--table", "77"])
+    with pytest.raises(SystemExit, match="There is no Table 77"):
+        papers.main()
+
+
+def test_a_table_without_data_says_so(settings: Settings) -> None:
+    assert papers.measure("reg", "Table 5", settings, RESULTS) == ("offline", papers.NO_DATA)
+    assert papers.measure("reg", "Table 5", replace(settings, llm=ScriptedLLM(["{}"])), RESULTS) is None
+    model, ours = papers.measure("reg", "Table 1", settings, RESULTS) or ("", "")
+    assert model == "offline" and isinstance(ours, Ours)
+
+
+def test_labels_of_methods_are_registered_or_announced() -> None:
+    names = {*BUBBLERAG.values(), *PATHRAG.values(), *FASTINSIGHT.values()}
+    assert names - set(METHODS) <= {"clue-rag"}
