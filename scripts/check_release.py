@@ -51,7 +51,16 @@ def main() -> int:
         checks: dict[str, Callable[[], object]] = {
             "metadata": lambda: run([sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(source)]),
             "contents": lambda: run(
-                ["check-wheel-contents", "--toplevel", "graphwright", "--ignore", "W002", str(wheel)]
+                [
+                    sys.executable,
+                    "-m",
+                    "check_wheel_contents",
+                    "--toplevel",
+                    "graphwright",
+                    "--ignore",
+                    "W002",
+                    str(wheel),
+                ]
             ),
             "install and ask": lambda: install(wheel, Path(folder)),
             **{f"wheels for Python {python}": partial(resolve, wheel, python) for python in OTHER_PYTHONS},
@@ -113,7 +122,9 @@ def resolve(wheel: Path, python: str) -> None:
 
 def licences(folder: Path) -> None:
     """Raise ValueError for a dependency whose licence is unknown, or binds those who use it."""
-    listed = json.loads(run(["pip-licenses", "--python", python_of(folder), "--format", "json", "--from", "mixed"]))
+    listed = json.loads(
+        run([sys.executable, "-m", "piplicenses", "--python", python_of(folder), "--format", "json", "--from", "mixed"])
+    )
     unfit = []
     for package in listed:
         licence = package["License"].lower()
@@ -134,7 +145,17 @@ def audit(folder: Path) -> str:
     frozen = run([python_of(folder), "-m", "pip", "freeze", "--exclude", "graphwright"])
     requirements = folder / "requirements.txt"
     requirements.write_text("\n".join(line for line in frozen.splitlines() if "==" in line), encoding="utf-8")
-    command = ["pip-audit", "--requirement", str(requirements), "--no-deps", "--disable-pip", "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip_audit",
+        "--requirement",
+        str(requirements),
+        "--no-deps",
+        "--disable-pip",
+        "--format",
+        "json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
         packages = json.loads(done.stdout)["dependencies"]
