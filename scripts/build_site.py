@@ -126,6 +126,7 @@ def adapted(text: str, source: str, places: dict[str, str]) -> str:
             name = (RAW if match["before"].startswith("!") else REPOSITORY) + path
         return match["before"] + name + ("#" + anchor if anchor else "") + match["after"]
 
+    text = re.sub(r"\A---\n.*?^---\n\n?", "", text, flags=re.S | re.M)  # the head of a notebook
     parts = re.split(r"(^```.*?^```$)", text, flags=re.S | re.M)
     parts[::2] = [re.sub(r"^<!-- .*? -->\n", "", LINK.sub(linked, part), flags=re.M) for part in parts[::2]]
     return "".join(parts)
@@ -151,7 +152,8 @@ def address(page: str) -> str:
 
 def head_of(page: Path) -> tuple[str, str]:
     """Return the title of a page and its first sentence, without markup."""
-    text = re.sub(r"^(```.*?^```|<!--.*?-->|!\[.*?\]\(.*?\)|\|.*)$", "", page.read_text("utf-8"), flags=re.S | re.M)
+    text = re.sub(r"\A---\n.*?^---\n\n?", "", page.read_text("utf-8"), flags=re.S | re.M)
+    text = re.sub(r"^(```.*?^```|<!--.*?-->|!\[.*?\]\(.*?\)|\|.*)$", "", text, flags=re.S | re.M)
     title, _, rest = text.partition("\n")
     paragraph = next((p for p in re.split(r"\n\s*\n", rest) if p.strip() and not p.lstrip().startswith("#")), "")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph.split())).replace("**", "")

@@ -192,7 +192,10 @@ def blocks(page: str) -> Iterator[re.Match[str]]:
     return BLOCK.finditer(text_of(page))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) != "server"], ids=name_of)
+ELSEWHERE_RUN = ("server", "notebooks/")  # by tests/serve/test_docs.py and tests/test_notebooks.py
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if not name_of(p).startswith(ELSEWHERE_RUN)], ids=name_of)
 def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     INPUTS.get(name_of(page), lambda: None)()
