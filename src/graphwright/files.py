@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ __all__ = [
     "flush",
     "flush_folder",
     "growing",
+    "link",
     "make_private",
     "remove_drafts",
     "scratch",
@@ -136,6 +138,15 @@ def remove_drafts(folder: Path) -> None:
     """Remove the drafts that a killed process left in a folder. Call only while nothing else writes there."""
     for draft in folder.glob(".*.draft"):
         draft.unlink(missing_ok=True)
+
+
+def link(source: Path, target: Path) -> None:
+    """Give a file, which is never changed, a second name; where the file system has no links, copy it."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+        flush(target)
 
 
 def flush(path: Path) -> None:

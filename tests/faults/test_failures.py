@@ -207,9 +207,9 @@ def test_each_damaged_snapshot_file_is_reported_and_repaired(
 
 def test_a_damaged_vector_is_not_reused(folder: Path, more: Path, server: ForkServer, tmp_path: Path) -> None:
     grown = Path(shutil.copytree(folder, tmp_path / "grown"))
-    vectors = snapshot_of(folder) / "passages.npy"
+    vectors = snapshot_of(folder) / "passages.00000.page"
     data = bytearray(vectors.read_bytes())
-    data[-2] ^= 1
+    data[2] ^= 1
     vectors.write_bytes(data)
     assert server.run("add", folder, more).code == server.run("add", grown, more).code == 0
     assert state(folder) == state(grown)

@@ -10,7 +10,7 @@ from numba.core.registry import CPUDispatcher
 from tests.toys import plain_signatures
 
 from graphwright.kernels import strings
-from graphwright.kernels.strings import distinct, gather, phrases, ranking, tokens
+from graphwright.kernels.strings import distinct, fingerprints, gather, phrases, ranking, tokens
 
 # Few letters, so that many strings are equal or share a beginning; some of two to four bytes, and NUL.
 letters = st.sampled_from(["a", "b", "\0", "ÿ", "é", "語", "🙂", " "])
@@ -46,6 +46,12 @@ def _standing(text, forms):
 
 
 @settings(deadline=None)
+@given(texts)
+def test_fingerprints_are_equal_where_strings_are(values):
+    hashes = fingerprints(*_column(values)).tolist()
+    assert _numbers(hashes)[0] == _numbers(values)[0]
+
+
 @given(texts)
 def test_equal_strings_have_one_number_by_first_appearance(values):
     number, first = distinct(*_column(values))

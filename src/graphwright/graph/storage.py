@@ -20,7 +20,16 @@ from graphwright.graph.graph import Columns, Graph
 from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, outside
 from graphwright.kernels.csr import Csr
 
-__all__ = ["IN_BLOCKS", "block_file", "check_limits", "load_array", "load_graph", "save_array", "save_graph"]
+__all__ = [
+    "IN_BLOCKS",
+    "block_file",
+    "check_limits",
+    "damaged_block",
+    "load_array",
+    "load_graph",
+    "save_array",
+    "save_graph",
+]
 
 FORMAT = 2
 IN_BLOCKS = 64 * 2**20
@@ -185,15 +194,16 @@ def _mapped(path: Path) -> Any:
     if sums.dtype != np.uint64 or sums.shape != (-(-raw.size // BLOCK),):
         raise ValueError(f"it has {raw.size} bytes")
     if block_sums(raw[:BLOCK])[0] != sums[0]:
-        raise _damaged(path, 0)
+        raise damaged_block(path, 0)
     header = BytesIO(raw[:BLOCK].tobytes())
     np.lib.format.read_magic(header)
     shape, _, dtype = np.lib.format.read_array_header_1_0(header)
     values = raw[header.tell() :].view(dtype).reshape(shape)
-    return MappedArray(raw, values, sums, lambda block: _damaged(path, block))
+    return MappedArray(raw, values, sums, lambda block: damaged_block(path, block))
 
 
-def _damaged(path: Path, block: int) -> StoreError:
+def damaged_block(path: Path, block: int) -> StoreError:
+    """Return the error for a block of a file that is not as it was written."""
     return StoreError(
         f"{path} is damaged within {BLOCK:,} bytes of byte {block * BLOCK:,}: it is not as it was written. Rebuild it "
         f"with graphwright verify --repair, or build the index again."

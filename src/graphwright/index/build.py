@@ -33,6 +33,7 @@ from graphwright.index.resolution import resolve
 from graphwright.index.snapshot import Snapshot, write_snapshot
 from graphwright.index.store import Store
 from graphwright.index.vector_index import VectorIndex
+from graphwright.index.vector_rows import VectorRows
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 from graphwright.models.registry import EMBEDDED, encoder_of
@@ -67,13 +68,15 @@ def build_from_chunks(
     usage: Usage | None = None,
     progress: Progress | None = None,
     imported: Snapshot | None = None,
+    copied: bool = True,
 ) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
     language model derived from the merged graph; those that are used and missing are noted in it. `usage`: the
     encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
-    `combined`); without chunks the result is that snapshot.
+    `combined`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
+    needed to ask questions; otherwise the result can only be written, and shares files with `known`.
     """
     if imported is not None and not len(chunks):
         return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
@@ -99,14 +102,15 @@ def build_from_chunks(
     word_index = WordIndex.of_words(chunks.strings("tokens").values, np.arange(len(chunks)))
     clock.lap("words")
     rows = _rows(graph, len(chunks))
-    spaces = {name: VectorIndex(matrix, rows[name], encoder) for name, matrix in vectors.items()}
+    shared = None if copied or imported is not None else known
+    spaces = {name: _space(name, matrix, rows[name], encoder, shared) for name, matrix in vectors.items()}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
     snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
     if imported is None:
         return snapshot
 
     def encoded(name: str, texts: TextColumn) -> Floats:
-        return encode.new(name, texts, before.get(name))
+        return np.asarray(encode.new(name, texts, before.get(name)))
 
     tokens = chunks.strings("tokens").values
     node_words = triple_words(imported.graph)
@@ -117,7 +121,7 @@ def _merged(
     chunks: ChunkColumns,
     settings: Settings,
     encode: _BlockEncoder,
-    known: dict[str, tuple[TextColumn, Floats]],
+    known: dict[str, tuple[TextColumn, VectorRows]],
     derived: Derived,
 ) -> MergedChunks:
     """Return the merged chunks, with entities resolved; vectors that this needs are added to the `known` ones."""
@@ -126,8 +130,9 @@ def _merged(
         return merged
     vectors = None
     if "vectors" in settings.resolve:
-        vectors = encode.new("names", merged.names, known.get("names"))
-        known["names"] = merged.names, vectors
+        rows = encode.new("names", merged.names, known.get("names"))
+        known["names"] = merged.names, rows
+        vectors = np.asarray(rows)
     same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived)
     return dataclasses.replace(merged, same=same)
 
@@ -236,22 +241,33 @@ class _BlockEncoder:
                 self.progress(f"encode {name}", min(start + size, len(texts)), len(texts))
         return np.concatenate(blocks)
 
-    def new(self, name: str, texts: TextColumn, known: tuple[TextColumn, Floats] | None) -> Floats:
-        """Return a vector for each text; the vectors of known texts are reused."""
-        if known is None or not len(known[0]):
-            return self.all(name, list(texts))
-        both = TextColumn.joined((known[0], texts))
+    def new(self, name: str, texts: TextColumn, known: tuple[TextColumn, VectorRows] | None) -> VectorRows:
+        """Return a vector for each text; those of known texts are reused, and equal texts share one."""
+        if known is None:
+            known = TextColumn.of(()), VectorRows.of(self.all(name, ()))
+        rows, both = known[1], TextColumn.joined((known[0], texts))
         number, first = distinct(both.data, both.offsets)
-        row = np.asarray(first)[number[len(known[0]) :]]
-        old, new = row < len(known[0]), np.flatnonzero(row >= len(known[0]))
-        vectors = np.empty((len(texts), known[1].shape[1]), np.float32)
-        vectors[old] = known[1][row[old]]
-        if len(new):
-            vectors[new] = self.all(name, texts.take(new.tolist()))
-        return vectors
+        row = np.asarray(first, np.int64)[number[len(rows) :]]
+        old, (new, at) = row < len(rows), np.unique(row[row >= len(rows)], return_inverse=True)
+        added = self.all(name, texts.take((new - len(rows)).tolist()))
+        if len(rows.new):
+            added = np.concatenate([part for part in (np.asarray(rows.new), added) if len(part)])
+        row[~old] = len(rows.base) + len(rows.new) + at
+        row[old] = rows.row[row[old]]
+        return VectorRows(rows.base, added, row)
 
 
-def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
+def _space(
+    name: str, vectors: VectorRows, row_of: NDArray[np.int32], encoder: Encoder, known: Snapshot | None
+) -> VectorIndex:
+    """Return the index of vectors, copied unless `known` is the snapshot that they are taken from."""
+    before: VectorIndex | None = None if known is None else getattr(known, name)
+    if before is None or before.pages is None:
+        return VectorIndex(np.asarray(vectors), row_of, encoder)
+    return VectorIndex(vectors, row_of, encoder, pages=before.pages)
+
+
+def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, VectorRows]]:
     """Return the texts of a snapshot and their vectors, by space."""
     columns, passages = snapshot.graph.columns, snapshot.graph.passages
     if passages is not None and "graph passages" in snapshot.about:
@@ -260,15 +276,16 @@ def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, Floats]]:
     if passages is not None and columns.texts is not None:
         p = np.arange(len(passages))
         texts = texts_with_titles(passages.titles, passages.title, columns.texts.gather(p))
-        known["passages"] = texts, snapshot.passages.vectors
+        known["passages"] = texts, snapshot.passages.by_text()[0]
         if snapshot.names is not None:
-            known["names"] = columns.names.gather(np.arange(len(p), len(columns.names))), snapshot.names.vectors
+            names = columns.names.gather(np.arange(len(p), len(columns.names)))
+            known["names"] = names, snapshot.names.by_text()[0]
     if snapshot.triples is not None and columns.sentences is not None:
-        known["triples"] = columns.sentences, snapshot.triples.vectors
+        known["triples"] = columns.sentences, snapshot.triples.by_text()[0]
     return known
 
 
-def _known_rows(snapshot: Snapshot, passages: Passages) -> dict[str, tuple[TextColumn, Floats]]:
+def _known_rows(snapshot: Snapshot, passages: Passages) -> dict[str, tuple[TextColumn, VectorRows]]:
     """Return the texts that have a vector in a snapshot with an imported graph, and their vectors, by space."""
     columns, p, known = snapshot.graph.columns, len(passages), {}
     if columns.texts is not None:
@@ -285,16 +302,19 @@ def _known_rows(snapshot: Snapshot, passages: Passages) -> dict[str, tuple[TextC
 
 def _with_rows(
     space: VectorIndex, ids: NDArray[np.int64], texts: TextColumn, number: NDArray[np.integer[Any]]
-) -> tuple[TextColumn, Floats]:
+) -> tuple[TextColumn, VectorRows]:
     """Return the texts of the ids that have a row in a space, and their rows; `number` is each id's among the texts."""
     has = np.flatnonzero(space.has(ids))
-    return texts.gather(number[has].astype(np.int64)), np.asarray(space.vectors[space.rows_of(ids[has])[1]], np.float32)
+    known, rows = texts.gather(number[has].astype(np.int64)), space.rows_of(ids[has])[1]
+    return known, VectorRows(space.vectors, np.empty((0, space.dimension), np.float32), rows)
 
 
 def _known_pairs(snapshot: Snapshot, names: TextColumn) -> KnownPairs | None:
     """Return the synonyms of a snapshot, and the row of each of its names among others."""
     columns, passages = snapshot.graph.columns, snapshot.graph.passages
-    relation = [at for at, label in enumerate(columns.relations) if label == SYNONYM]
+    count = len(columns.relations)
+    # Text may state a relation of the same name; the index's own is the last or the one before it.
+    relation = [at for at in range(max(count - 2, 0), count) if columns.relations[at] == SYNONYM]
     if snapshot.names is None or passages is None or not relation or "graph passages" in snapshot.about:
         return None
     p = len(passages)
@@ -302,10 +322,9 @@ def _known_pairs(snapshot: Snapshot, names: TextColumn) -> KnownPairs | None:
     both = TextColumn.joined((names, old))
     number, first = distinct(both.data, both.offsets)
     row = np.asarray(first, np.int64)[number[len(names) :]]
-    # Text may state a relation of the same name; the last one is the index's own.
     edges = np.flatnonzero(columns.relation == relation[-1])
     pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - p
-    return KnownPairs(np.asarray(snapshot.names.vectors), pairs, np.where(row < len(names), row, -1))
+    return KnownPairs(snapshot.names.by_text()[0], pairs, np.where(row < len(names), row, -1))
 
 
 def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:

@@ -356,9 +356,9 @@ class ChunkColumns:
         )
 
 
-def texts_with_titles(titles: Iterable[str], number: NDArray[np.int32], texts: TextColumn) -> TextColumn:
+def texts_with_titles(titles: TextColumn, number: NDArray[np.int32], texts: TextColumn) -> TextColumn:
     """Return chunks after their titles; `number` is the position of each one's in `titles`."""
-    lines = TextColumn.of(f"{title}\n" if title else "" for title in titles)
+    lines = TextColumn.paired(titles, TextColumn.of(("", "\n")).gather(np.diff(titles.offsets) > 0))
     return TextColumn.paired(lines.gather(number.astype(np.int64)), texts)
 
 

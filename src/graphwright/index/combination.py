@@ -343,9 +343,10 @@ class _Combination:
         return self.base.names.take(self.described)
 
     def _passage_vectors(self, passages: list[str], encode: Encode, max_passages: int, n: int) -> VectorIndex:
-        own, rows = self.documents.passages, np.full(n, -1, np.int32)
-        vectors = np.asarray(own.vectors)
-        rows[: self.p] = np.arange(self.p)
+        own, rows = self.documents.passages.compact(), np.full(n, -1, np.int32)
+        vectors = own.vectors
+        assert own.row_of is not None
+        rows[: self.p] = own.row_of[: self.p]
         if len(passages) <= max_passages:
             texts = TextColumn.of(f"{name}\n{text}" for name, text in zip(self._names, passages, strict=True))
             rows[self.p : self.first] = len(vectors) + np.arange(len(passages))
@@ -353,7 +354,8 @@ class _Combination:
         return VectorIndex(vectors, rows, own.encoder)
 
     def _name_vectors(self, n: int) -> VectorIndex:
-        own, base, rows = self.documents.names, self.imported.names, np.full(n, -1, np.int32)
+        own, base = _compact(self.documents.names), _compact(self.imported.names)
+        rows = np.full(n, -1, np.int32)
         vectors = np.empty((0, 0), np.float32)
         if own is not None and own.row_of is not None:
             vectors = np.asarray(own.vectors)
@@ -365,7 +367,8 @@ class _Combination:
         return VectorIndex(vectors, rows, self.documents.encoder)
 
     def _triple_vectors(self, m: int) -> VectorIndex:
-        own, base, rows = self.documents.triples, self.imported.triples, np.full(m, -1, np.int32)
+        own, base = _compact(self.documents.triples), _compact(self.imported.triples)
+        rows = np.full(m, -1, np.int32)
         vectors, k = np.empty((0, 0), np.float32), len(self.own.heads)
         if own is not None and own.row_of is not None:
             vectors, rows[:k] = np.asarray(own.vectors), own.row_of
@@ -374,6 +377,10 @@ class _Combination:
             rows[k : k + len(known)] = np.where(known >= 0, known + len(vectors), -1)
             vectors = _joined(vectors, np.asarray(base.vectors))
         return VectorIndex(vectors, rows, self.documents.encoder)
+
+
+def _compact(space: VectorIndex | None) -> VectorIndex | None:
+    return None if space is None else space.compact()
 
 
 def _joined(first: Floats, second: Floats) -> Floats:

@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
-from graphwright.files import flush, flush_folder
+from graphwright.files import flush, flush_folder, link
 from graphwright.index.locks import PROBE, check_locks, hold, is_held
 
 __all__ = ["IndexLayout", "Lease", "is_free", "is_written", "writer_lock"]
@@ -224,13 +224,11 @@ class IndexLayout:
 
 
 def _linked(source: str, target: str) -> None:
-    """Link a file, which is never changed, or copy it where the file system has no links."""
-    try:
-        if Path(source).name == _READERS:  # a lock belongs to the file, not to its name
-            raise OSError
-        os.link(source, target)
-    except OSError:
+    """Link a file of a snapshot, or copy it."""
+    if Path(source).name == _READERS:  # a lock belongs to the file, not to its name
         shutil.copy2(source, target)
+    else:
+        link(Path(source), Path(target))
 
 
 def is_free(folder: Path) -> bool:

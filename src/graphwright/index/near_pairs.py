@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints
 from graphwright.index.vector_index import normalised
+from graphwright.index.vector_rows import VectorRows
 from graphwright.models.protocols import Floats
 
 __all__ = ["KnownPairs", "near_pairs", "synonyms"]
@@ -19,18 +22,20 @@ _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all
 _FEW = 4  # times √n new rows, up to which only these are compared
 _SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
-_BLOCK = 2048  # rows compared at once, which bounds the memory
+_BLOCK, _OTHERS = 2048, 8192  # rows compared with others at once, which bounds the memory
 
 
 class KnownPairs(NamedTuple):
     """Earlier vectors, the near pairs of their rows, and the row of each among the new vectors, -1 for none."""
 
-    vectors: Floats
+    vectors: Floats | VectorRows
     pairs: Ints
     row: Ints
 
 
-def synonyms(names: Sequence[str], vectors: Floats, threshold: float, known: KnownPairs | None = None) -> Ints:
+def synonyms(
+    names: Sequence[str], vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None
+) -> Ints:
     """Return near pairs of names with the same numbers in them: 1963 and 1964 are close, but not synonyms."""
     pairs = near_pairs(vectors, threshold, known)
     digits = {row: _DIGITS.findall(names[row]) for row in np.unique(pairs).tolist()}
@@ -39,7 +44,7 @@ def synonyms(names: Sequence[str], vectors: Floats, threshold: float, known: Kno
     return synonymous
 
 
-def near_pairs(vectors: Floats, threshold: float, known: KnownPairs | None = None) -> Ints:
+def near_pairs(vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None) -> Ints:
     """Return pairs (i < j) of rows whose cosine is at least `threshold`: int64[pairs, 2], sorted.
 
     About √n rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the same
@@ -50,20 +55,40 @@ def near_pairs(vectors: Floats, threshold: float, known: KnownPairs | None = Non
     >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).tolist()
     [[0, 2]]
     """
-    rows = normalised(np.asarray(vectors, np.float32))
     pivots = _pivots(vectors)
-    found = None if known is None else _updated(rows, pivots, vectors, threshold, known)
-    pairs = _all_pairs(rows, pivots, threshold) if found is None else found
+    pairs = None if known is None else _updated(pivots, vectors, threshold, known)
+    if pairs is None:
+        pairs = _all_pairs(normalised(np.asarray(vectors, np.float32)), pivots, threshold)
     distinct_pairs: Ints = np.unique(pairs, axis=0)
     return distinct_pairs
 
 
-def _pivots(vectors: Floats) -> Ints:
+@dataclass(frozen=True)
+class _UnitRows:
+    """The rows of a matrix at length 1, computed when they are read."""
+
+    vectors: Floats | VectorRows
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, at: Any) -> Floats:
+        return normalised(np.asarray(self.vectors[at], np.float32))
+
+
+def _first_numbers(vectors: Floats | VectorRows, count: int) -> Floats:
+    if not isinstance(vectors, VectorRows):
+        return np.asarray(vectors[:, :count], np.float32)
+    both = [np.asarray(part, np.float32)[:, :count] for part in (vectors.base, vectors.new) if len(part)]
+    return np.concatenate(both)[vectors.row]
+
+
+def _pivots(vectors: Floats | VectorRows) -> Ints:
     """Return the rows with the smallest hashes of their first numbers, a power of two of them near √n."""
     n = len(vectors)
     if n <= _ALL:
         return np.arange(min(n, 1))
-    bits = np.ascontiguousarray(vectors[:, :4], np.float32).view(np.uint32).astype(np.uint64)
+    bits = np.ascontiguousarray(_first_numbers(vectors, 4)).view(np.uint32).astype(np.uint64)
     multipliers = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
     mixed = (bits * multipliers[: bits.shape[1]]).sum(axis=1)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * multipliers[0]
@@ -80,10 +105,10 @@ def _all_pairs(rows: Floats, pivots: Ints, threshold: float) -> Ints:
     return np.concatenate([_pairs_between(rows, members, members, threshold) for members in groups])
 
 
-def _updated(rows: Floats, pivots: Ints, vectors: Floats, threshold: float, known: KnownPairs) -> Ints | None:
+def _updated(pivots: Ints, vectors: Floats | VectorRows, threshold: float, known: KnownPairs) -> Ints | None:
     """Compare new rows with all, and keep the known pairs; None where pivots have changed or many rows are new."""
+    rows, before = _UnitRows(vectors), _pivots(known.vectors)
     fresh = np.setdiff1d(np.arange(len(rows)), known.row)
-    before = _pivots(known.vectors)
     same = len(before) == len(pivots) and np.array_equal(known.vectors[before], vectors[pivots])
     if not same or len(fresh) > _FEW * len(pivots):
         return None
@@ -94,7 +119,7 @@ def _updated(rows: Floats, pivots: Ints, vectors: Floats, threshold: float, know
     return np.concatenate((kept[kept[:, 0] >= 0], pairs[shared]))
 
 
-def _nearest(rows: Floats, pivots: Floats) -> Ints:
+def _nearest(rows: Floats | _UnitRows, pivots: Floats) -> Ints:
     """Return the two pivots nearest to each row, in any order."""
     probes = min(2, len(pivots))
     nearest: list[NDArray[np.int64]] = [np.empty((0, probes), np.int64)]
@@ -104,13 +129,13 @@ def _nearest(rows: Floats, pivots: Floats) -> Ints:
     return np.concatenate(nearest)
 
 
-def _pairs_between(rows: Floats, some: Ints, others: Ints, threshold: float) -> Ints:
+def _pairs_between(rows: Floats | _UnitRows, some: Ints, others: Ints, threshold: float) -> Ints:
     """Return the near pairs of a row of `some` and one of `others`, the smaller first."""
     pairs = [np.empty((0, 2), np.int64)]
-    for block in range(0, len(some), _BLOCK):
-        part = some[block : block + _BLOCK]
-        at, other = np.nonzero(rows[part] @ rows[others].T >= threshold - _SLACK)
-        both = np.sort(np.stack((part[at], others[other]), axis=1), axis=1)
+    for block, other_block in product(range(0, len(some), _BLOCK), range(0, len(others), _OTHERS)):
+        part, more = some[block : block + _BLOCK], others[other_block : other_block + _OTHERS]
+        at, other = np.nonzero(rows[part] @ rows[more].T >= threshold - _SLACK)
+        both = np.sort(np.stack((part[at], more[other]), axis=1), axis=1)
         both = np.unique(both[both[:, 0] < both[:, 1]], axis=0)
         cosines = np.einsum("ij,ij->i", rows[both[:, 0]].astype(np.float64), rows[both[:, 1]].astype(np.float64))
         pairs.append(both[cosines >= threshold])

@@ -19,13 +19,14 @@ from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.layout import Lease
-from graphwright.index.vector_index import VectorIndex
+from graphwright.index.vector_index import VectorIndex, vectors_checksum
+from graphwright.index.vector_pages import Pages, map_pages, write_pages
 from graphwright.kernels.blocks import Limits
 from graphwright.models.protocols import Encoder
 
 __all__ = ["Snapshot", "SnapshotCache", "damaged_files", "open_snapshot", "refused", "write_snapshot"]
 
-FORMAT = 2
+FORMAT = 3
 _BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
 _PART = 2**24  # bytes that are read at a time
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
@@ -110,23 +111,46 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     folder.mkdir(parents=True)
     save_graph(snapshot.graph, folder / "graph")
     snapshot.words.save(folder / "words")
-    checksums = {}
+    spaces, shared = dict[str, dict[str, Any]](), dict[str, int]()
     for name in snapshot.about["texts"]:
-        space: VectorIndex = getattr(snapshot, name)
-        save_array(space.vectors, folder / f"{name}.npy")
-        save_array(np.asarray(space.row_of), folder / f"{name}.rows.npy")
-        checksums[name] = space.checksum
+        spaces[name], unchanged = _write_space(folder, name, getattr(snapshot, name))
+        shared |= unchanged
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     about = {
-        "format": FORMAT,
         **snapshot.about,
-        "spaces": checksums,
+        "format": FORMAT,
+        "spaces": spaces,
         "words": snapshot.words.checksum,
-        "files": _file_checksums(folder, files),
+        "files": _file_checksums(folder, set(files).difference(shared)) | shared,
     }
     about["sum"] = _checksum(about)
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
     flush(folder / "about.json")
+
+
+def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:
+    """Write vectors; return the description of the space, and the checksums of the files that are those of before."""
+    before, (vectors, text_of) = space.pages, space.by_text()
+    pages, place = write_pages(folder, name, vectors, before)
+    row_of = np.append(place, np.int32(-1))[np.asarray(text_of)]
+    parts = {"place": place, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
+    for part, array in parts.items():
+        save_array(array, folder / f"{name}.{part}.npy")
+    about = {"rows": pages.rows, "dimension": pages.dimension}
+    checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
+    old = {} if before is None else _checksums_of(before.folder)
+    linked = [path.name for path in pages.paths() if before is not None and _is_same(path, before.folder / path.name)]
+    return {**about, "checksum": checksum}, {file: old[file] for file in linked if file in old}
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return other.exists() and path.samefile(other)
+
+
+def _checksums_of(folder: Path) -> dict[str, int]:
+    """Return the checksums of the files of a snapshot."""
+    files: dict[str, int] = json.loads((folder / "about.json").read_text(encoding="utf-8"))["files"]
+    return files
 
 
 def damaged_files(folder: Path, *, vectors: bool = False, blocks: bool = True) -> list[str]:
@@ -152,6 +176,8 @@ def damaged_files(folder: Path, *, vectors: bool = False, blocks: bool = True) -
 def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
     """Return whether a file is missing or has changed."""
     try:
+        if path.suffix == ".page" and not blocks:
+            return not path.exists()
         if checksum != _BY_BLOCKS:
             return _file_checksum(path) != checksum
         if blocks:
@@ -208,13 +234,25 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     if damaged := damaged_files(folder, blocks=False):
         raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
     graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
-    for name, checksum in about["spaces"].items():
-        space = VectorIndex(load_array(folder / f"{name}.npy"), load_array(folder / f"{name}.rows.npy"), encoder)
+    for name, space in about["spaces"].items():
         ids = graph.edges if name == "triples" else graph
-        if space.row_of is None or (len(space.vectors), len(space.row_of)) != (about["texts"].get(name), len(ids)):
-            raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
-        check_limits(space.row_of, Limits(-1, len(space.vectors) - 1), folder / f"{name}.rows.npy")
-        vars(space)["checksum"] = checksum  # known since it was written, so that a repr does not read all vectors
-        spaces[name] = space
+        spaces[name] = _open_space(folder, name, space, (about["texts"].get(name), len(ids)), encoder)
     vars(words)["checksum"] = about["words"]
     return Snapshot.of(graph, spaces, words, encoder, about, lease=lease)
+
+
+def _open_space(
+    folder: Path, name: str, about: Mapping[str, Any], lengths: tuple[int, int], encoder: Encoder
+) -> VectorIndex:
+    """Open the vectors of a space; `lengths`: the numbers of its texts and of its ids. Raises StoreError."""
+    place, row_of, blocks, sums = (
+        np.asarray(load_array(folder / f"{name}.{part}.npy")) for part in ("place", "rows", "blocks", "sums")
+    )
+    pages = Pages(folder, name, about["rows"], about["dimension"], blocks, sums)
+    if (len(place), len(row_of)) != lengths:
+        raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
+    check_limits(row_of, Limits(-1, pages.rows - 1), folder / f"{name}.rows.npy")
+    check_limits(place, Limits(0, pages.rows - 1), folder / f"{name}.place.npy")
+    space = VectorIndex(map_pages(pages), row_of, encoder, place=place, pages=pages)
+    vars(space)["checksum"] = about["checksum"]  # known since it was written
+    return space

@@ -12,10 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
+from graphwright.index.vector_pages import Pages, row_sums
+from graphwright.index.vector_rows import VectorRows
 from graphwright.kernels.blocks import MappedArray
+from graphwright.kernels.hops import products
 from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
 
-__all__ = ["ChecksummedIndex", "EncodingRun", "Joined", "VectorIndex", "joined", "normalised"]
+__all__ = ["ChecksummedIndex", "EncodingRun", "Joined", "VectorIndex", "joined", "normalised", "vectors_checksum"]
+
+_SMALL = 64  # numbers of a vector below which BLAS adds up a row by its place in the matrix
 
 
 class EncodingRun(Protocol):
@@ -70,15 +75,19 @@ class VectorIndex(ChecksummedIndex):
     """Vectors, not normalised: `vectors: float32[rows, dimension]`, memory-mapped if an index is open.
 
     `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
-    that one sentence states. Without it row i belongs to id i.
+    that one sentence states. Without it row i belongs to id i. Two indexes are equal if each id has an equal vector in
+    both, in whatever rows. `place: int32[texts]`: the row of each text that was embedded, where rows have an order of
+    their own, as in the `pages` of a snapshot, which may have rows without a text.
 
     >>> index = VectorIndex.from_array([[1, 0], [0, 1]]); index.scores(np.float32([0.5, 2])).tolist()
     [0.5, 2.0]
     """
 
-    vectors: Floats
+    vectors: Any  # Floats; VectorRows in a snapshot that can only be written
     row_of: NDArray[np.int32] | None = None
     encoder: Encoder | None = None
+    place: NDArray[np.int32] | None = field(default=None, kw_only=True)
+    pages: Pages | None = field(default=None, kw_only=True)
 
     @classmethod
     def from_array(cls, vectors: ArrayLike, encoder: Encoder | None = None) -> VectorIndex:
@@ -97,10 +106,24 @@ class VectorIndex(ChecksummedIndex):
         """The length of a vector."""
         return int(self.vectors.shape[1])
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The numbers of vectors and of their components."""
-        return self.vectors.shape
+        """The numbers of vectors that belong to an id, and of their components."""
+        return len(self.vectors) if self.row_of is None else int(self._has_id.sum()), self.dimension
+
+    @property
+    def _has_id(self) -> NDArray[np.bool_]:
+        """Whether each row belongs to an id."""
+        has = np.zeros(len(self.vectors) + 1, bool)
+        has[np.asarray(self.row_of)] = True
+        has[-1] = False  # which -1 stands for
+        return has
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over the vectors of all ids."""
+        sums = row_sums(np.asarray(self.vectors)) if self.pages is None else self.pages.sums
+        return vectors_checksum(sums, self.row_of, self.dimension)
 
     def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
         """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
@@ -125,6 +148,8 @@ class VectorIndex(ChecksummedIndex):
     def scores(self, query: Floats, run: EncodingRun | None = None) -> Floats:
         """Return the dot product of every row with `query`: float32[rows]; computed once in a run."""
         if run is None:
+            if self.dimension < _SMALL:
+                return products(self.vectors, np.arange(len(self.vectors)), query)
             scores: Floats = self.vectors @ query
             return scores
         key = "scores", id(self), query.tobytes()
@@ -139,7 +164,7 @@ class VectorIndex(ChecksummedIndex):
     ) -> tuple[NDArray[np.int64], Floats]:
         """Return those of `ids` that have a vector, and its dot product with `query`."""
         known, rows = self.rows_of(ids)
-        if len(rows) * 2 < len(self.vectors):
+        if len(rows) * 2 < self.shape[0]:
             some: Floats = self.vectors[rows] @ query
             return known, some
         return known, self.scores(query, run)[rows]
@@ -183,6 +208,20 @@ class VectorIndex(ChecksummedIndex):
         vectors = np.zeros((len(ids), self.dimension), np.float32)
         vectors[self.has(ids)] = self.vectors[self.rows_of(ids)[1]]
         return vectors
+
+    def by_text(self) -> tuple[VectorRows, NDArray[np.int32] | None]:
+        """Return the vector of each text that was embedded, in their order, and the text of each id."""
+        if self.place is None:
+            return VectorRows.of(self.vectors), self.row_of
+        text = np.full(len(self.vectors) + 1, -1, np.int32)
+        text[self.place] = np.arange(len(self.place))
+        rows = VectorRows(self.vectors, np.empty((0, self.dimension), np.float32), self.place)
+        return rows, None if self.row_of is None else text[np.asarray(self.row_of)]
+
+    def compact(self) -> VectorIndex:
+        """Return the index with a copy of its vectors, one row for each text that was embedded."""
+        rows, row_of = self.by_text()
+        return VectorIndex(np.asarray(rows), row_of, self.encoder)
 
     @cached_property
     def lengths(self) -> NDArray[np.floating]:
@@ -267,6 +306,13 @@ def joined(first: VectorIndex, second: VectorIndex) -> Joined:
     row_of = np.arange(len(first.vectors), dtype=np.int32) if first.row_of is None else first.row_of
     encoder = second.encoder if first.encoder is None else first.encoder
     return Joined(first.vectors, row_of, encoder, first=first, second=second)
+
+
+def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None, dimension: int) -> str:
+    """Return sixteen hexadecimal digits over the vectors of all ids, given the fingerprint of each row."""
+    row = np.arange(len(sums)) if row_of is None else np.asarray(row_of)
+    of_ids = np.where(row >= 0, np.append(np.asarray(sums), np.uint64(0))[row], np.uint64(0))
+    return hashlib.blake2b(of_ids.tobytes(), digest_size=8, salt=dimension.to_bytes(8, "little")).hexdigest()
 
 
 def normalised(vectors: Floats) -> Floats:

@@ -17,7 +17,7 @@ from graphwright.index.changes import Changes, Progress, Source, is_new, possibl
 from graphwright.index.derived import Derived, Refiner, Task
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
-from graphwright.index.snapshot import Snapshot, damaged_files, open_snapshot, refused, write_snapshot
+from graphwright.index.snapshot import Snapshot, open_snapshot, refused, write_snapshot
 from graphwright.index.store import ExtractedChunk, Store, StoredChunk, id_digest
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder
@@ -408,15 +408,18 @@ class Writer:
             self.layout.clean()
             self.layout.delete_cache(self.layout.vectors)
         else:
-            snapshot = self._build(current)
-            del current  # or its files would be in use
-            self._publish(snapshot)
+            try:
+                snapshot = self._build(current)
+                del current  # or its files would be in use
+                self._publish(snapshot)
+            except StoreError as error:
+                if revision is None or refused(error):
+                    raise
+                self.rebuild()  # a file of the snapshot is damaged that was not verified when it was opened
         return revision
 
     def _build(self, known: Snapshot | None) -> Snapshot:
-        """Build a snapshot of the store; the vectors of `known` are reused if they are undamaged."""
-        if known is not None and damaged_files(self.layout.path / self.layout.current(), vectors=True):
-            known = None
+        """Build a snapshot of the store; the vectors of `known` are reused. Raises StoreError if they are damaged."""
         start = time.perf_counter()
         columns = self.store.columns()
         seconds = time.perf_counter() - start
@@ -434,6 +437,7 @@ class Writer:
             usage=self.changes.usage,
             progress=self.progress,
             imported=open_snapshot(kept, self.encoder) if kept.is_dir() else None,
+            copied=False,
         )
         self.changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot

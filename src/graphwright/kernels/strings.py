@@ -17,7 +17,7 @@ from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, row_pointers
 from graphwright.kernels.ranking import sort_by
 
-__all__ = ["distinct", "gather", "phrases", "position", "ranking", "tokens"]
+__all__ = ["distinct", "fingerprints", "gather", "phrases", "position", "ranking", "tokens"]
 
 Bytes = NDArray[np.uint8]
 Hashes = NDArray[np.uint64]
@@ -59,6 +59,15 @@ def _hash(data: Bytes, start: int, end: int) -> np.uint64:
     for at in range(start, end, 8):
         state = _mixed(state ^ _eight(data, at, end - at))
     return state & _LOW
+
+
+@kernel
+def _fingerprints(data: Bytes, offsets: Pointers, out: Hashes) -> None:
+    for i in range(out.size):
+        state = np.uint64(offsets[i + 1] - offsets[i]) * _GOLDEN
+        for at in range(offsets[i], offsets[i + 1], 8):
+            state = _mixed(state ^ _eight(data, at, offsets[i + 1] - at))
+        out[i] = state
 
 
 @kernel
@@ -328,6 +337,21 @@ def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offs
     return _phrases(
         block, borders, longest, known_borders.size - 1, slots, known, starts, ends, number, keys, children, inner, form
     )
+
+
+def fingerprints(data: ArrayLike, offsets: ArrayLike) -> Hashes:
+    """Return a 64-bit hash of each string: uint64[n]. Equal strings have equal ones.
+
+    Raises ValueError if the offsets do not fit the data.
+
+    >>> first, second, third = fingerprints(np.frombuffer(b"abab", np.uint8), [0, 2, 4, 4])
+    >>> bool(first == second), bool(second == third)
+    (True, False)
+    """
+    block, borders = _column(data, offsets, "offsets")
+    out = np.empty(borders.size - 1, np.uint64)
+    _fingerprints(block, borders, out)
+    return out
 
 
 def gather(data: ArrayLike, offsets: ArrayLike, ids: ArrayLike) -> tuple[Bytes, Pointers]:

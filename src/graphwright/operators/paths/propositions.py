@@ -203,7 +203,7 @@ def _by_vectors(index: VectorIndex, rows: Ints, query: np.ndarray) -> tuple[Scor
         total = vectors(np.array(path)).sum(axis=0)
         return cosines(vectors(added) + total, unit)
 
-    products = index.scores(query)[rows] if 2 * len(rows) > len(index.vectors) else index.vectors[rows] @ query
+    products = index.scores(query)[rows] if 2 * len(rows) > index.shape[0] else index.vectors[rows] @ query
     lengths = index.lengths[rows] * np.linalg.norm(query)
     return np.divide(products, lengths, out=np.zeros(len(rows)), where=lengths > 0), extended
 

@@ -59,13 +59,14 @@ class Prizes(Checked):
 
     def _of_edges(self, run: Run, triples: VectorIndex, graph: Graph, question: str) -> Amounts:
         ids, rows = triples.rows_of(triples.ids if graph.whole else graph.edges)
-        inside = np.zeros(len(triples.vectors), bool)
-        inside[rows] = True
-        scores = np.where(inside, triples.scores(triples.encode(question, run)), -np.inf)
-        best = top(scores, min(self.k, int(inside.sum())))
+        # One score for each sentence, in the order of its first edge.
+        _, first, sentence = np.unique(rows, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        scores = triples.scores(triples.encode(question, run))[rows[first[order]]]
+        best = top(scores, min(self.k, len(scores)))
         rank_of = np.full(len(scores), -1)
-        rank_of[best] = np.arange(len(best))
-        ranks = rank_of[rows]
+        rank_of[order[best]] = np.arange(len(best))
+        ranks = rank_of[sentence]
         prized = np.flatnonzero(ranks >= 0)
         prized = prized[np.argsort(ranks[prized], kind="stable")]
         sharing = np.bincount(ranks[prized], minlength=1)
