@@ -12,6 +12,7 @@ without a short answer counts as F1 0. Interrupted runs continue. Writes `reader
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -61,13 +62,17 @@ def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, method: st
     ranked = list(retrieve(start(question.text, index.graph)).passages or ())
     row: Record = {"id": question.id, "gold_read": sum(p.document in question.gold for p in ranked[:READ])}
     for part, passages in (("with", ranked), ("without", [p for p in ranked if p.document not in question.gold])):
-        texts = [PassageText(p.title, p.text) for p in passages[:READ]]
-        span = next(iter(reader.read(question.text, texts)), None)
-        answer = "" if span is None else span.answer(texts)
-        answers = [*question.answers]
-        row[part] = {"answer": answer, "score": span.score if span else 0.0}
-        row[part] |= {"f1": token_f1([answer], answers), "exact": exact_match([answer], answers)}
+        row[part] = best_answer(reader, question, [PassageText(p.title, p.text) for p in passages[:READ]])
     return row
+
+
+def best_answer(reader: MiniLMReader, question: QuestionRecord, passages: Sequence[PassageText]) -> Record:
+    """Return the best answer in the passages, with its confidence and quality."""
+    span = next(iter(reader.read(question.text, passages)), None)
+    answer = "" if span is None else span.answer(passages)
+    answers = [*question.answers]
+    quality = {"f1": token_f1([answer], answers), "exact": exact_match([answer], answers)}
+    return {"answer": answer, "score": span.score if span else 0.0} | quality
 
 
 def summarise(rows: list[Record]) -> Record:

@@ -1,12 +1,15 @@
 """Fit how the readings of the embedded reader are mixed, and the probabilities that it gives.
 
-    python scripts/fit_reader.py FOLDER --data DIR --work DIR [--without hotpotqa|2wiki|musique] [--unseen]
+    python scripts/fit_reader.py FOLDER ... --data DIR --work DIR [--unseen]
 
-FOLDER holds the reader that scripts/build_reader.py wrote, without confidence; its model.json is completed. Questions
-are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out, only those
-that the network was not trained on (`--unseen`: it was trained on none, so all are taken); and of XQuAD, which it never
-saw. Each is read twice: with what retrieval gives, and with the gold passages taken out, where no candidate is right. A
-candidate is right where its token F1 with a gold answer is at least 0.8.
+Each FOLDER holds a reader that scripts/build_reader.py wrote; its model.json is completed, or fitted anew. This one
+command refits all readers after a change of retrieval: that of the package, `minilm-reader` among its weights, and
+those of the folds, whose folders are called `without-FAMILY` (hotpotqa, 2wiki, musique).
+
+Questions are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out,
+only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); and of XQuAD,
+which it never saw. Each is read twice: with what retrieval gives, and with the gold passages taken out, where no
+candidate is right. A candidate is right where its token F1 with a gold answer is at least 0.8.
 """
 
 from __future__ import annotations
@@ -229,25 +232,38 @@ def fit(parts: Sequence[Read]) -> dict[str, Any]:
     return weights
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("reader", type=Path)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--without", choices=tuple(FAMILIES))
-    parser.add_argument("--unseen", action="store_true")
-    parser.add_argument("--questions", type=int, help="at most so many of each set")
-    given = parser.parse_args()
-    settings = json.loads((given.reader / "model.json").read_text("utf-8"))
+def family_left_out(folder: Path) -> str | None:
+    """Return the family that the reader of a fold was trained without, by the name of its folder."""
+    family = folder.name.removeprefix("without-")
+    return family if family in FAMILIES and family != folder.name else None
+
+
+def fit_folder(given: Any, folder: Path) -> None:
+    """Fit the reader in a folder, and write its weights."""
+    settings = json.loads((folder / "model.json").read_text("utf-8"))
     settings |= {part: dict.fromkeys(names, 0.0) for part, names in PARTS.items()}
-    (given.reader / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
-    reader = MiniLMReader(weights=str(given.reader))
-    names = [name for family, sets in FAMILIES.items() if family != given.without for name in sets] + [*OPEN_SETS]
+    (folder / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
+    reader = MiniLMReader(weights=str(folder))
+    without = family_left_out(folder)
+    names = [name for family, sets in FAMILIES.items() if family != without for name in sets] + [*OPEN_SETS]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
     for part, weights in fit(parts).items():
         settings[part] = dict(zip(PARTS[part], weights.round(5).tolist(), strict=True))
         print(json.dumps({part: settings[part]}))
-    (given.reader / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
+    (folder / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("readers", type=Path, nargs="+", metavar="FOLDER", help="`without-FAMILY` is that of a fold")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--unseen", action="store_true")
+    parser.add_argument("--questions", type=int, help="at most so many of each set")
+    given = parser.parse_args()
+    for folder in given.readers:
+        print(folder, flush=True)
+        fit_folder(given, folder)
 
 
 if __name__ == "__main__":
