@@ -5,8 +5,9 @@
 Needs `pip install -e ".[release]"`. Checks, in this order: the metadata (twine) and what the wheel contains; that the
 versions of pyproject.toml, the package, CITATION.cff and CHANGELOG.md agree; that the wheel installs into a fresh
 environment without a compiler, and answers a question there; that its dependencies have wheels for Python 3.12 and 3.13
-(resolved, not run); the licences of all dependencies; known vulnerabilities, if the database can be reached. Writes the
-bill of materials, `sbom.json`, beside the distributions. Returns 1 if a check fails.
+(resolved, not run); the licences of all dependencies; known vulnerabilities, if the database can be reached. Prints the
+installed size of each dependency, and writes the bill of materials, `sbom.json`, beside the distributions. Returns 1 if
+a check fails.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ index.add([{"id": "mur", "text": "The Mur rises in Salzburg. It flows into the D
 state = index.ask("Where does the Mur rise?")
 assert state.answer.citations, state.answer
 print(state.answer.text)
+"""
+SIZES = """
+from importlib.metadata import distributions
+sizes = {}
+for package in distributions():
+    files = [path for path in map(package.locate_file, package.files or ()) if path.is_file()]
+    sizes[package.name] = sum(path.stat().st_size for path in files) / 1e6
+parts = [f"{name} {sizes[name]:.1f}" for name in sorted(sizes, key=str.lower)]
+print(*parts, f"all {sum(sizes.values()):.0f}", sep=", ")
 """
 
 
@@ -74,6 +84,7 @@ def main() -> int:
             except (subprocess.CalledProcessError, ValueError) as error:
                 problems.append(f"{name}: {getattr(error, 'stderr', None) or getattr(error, 'output', None) or error}")
         print(f"vulnerabilities: {audit(Path(folder))}")
+        print("installed size, MB:", run([python_of(Path(folder)), "-c", SIZES]).strip())
     print(*problems, sep="\n", file=sys.stderr)
     return int(bool(problems))
 
