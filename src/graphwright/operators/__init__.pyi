@@ -67,6 +67,8 @@ from .rerank.scorer import Composed as Composed
 from .rerank.scorer import ScoreFunction as ScoreFunction
 from .rerank.scorer import Scorer as Scorer
 from .rerank.scorer import Steps as Steps
+from .rerank.statistical import LDA as LDA
+from .rerank.statistical import LSA as LSA
 from .rerank.threshold import AboveThreshold as AboveThreshold
 from .run import ModelMemory as ModelMemory
 from .run import Run as Run

@@ -11,7 +11,7 @@ from tests.toys import corpus_index, same
 from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, Triples, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
-from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, Best, cell, lego
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, Beams, Best, cell, lego
 from graphwright.methods.registry import pipeline
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import BM25, EdgeSearch, InduceEdges
@@ -153,3 +153,34 @@ def test_a_cell_is_its_extraction_then_its_retrieval_and_either_may_be_your_own(
 def test_what_is_not_on_the_map_is_refused(extraction: str, retrieval: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         cell(extraction, retrieval, {"E": E, "L": L})
+
+
+@pytest.mark.parametrize("number", range(2, 12))
+def test_every_pruned_instance_prunes_edges_or_nodes_on_request(number: int) -> None:
+    by = E if INSTANCES[number][0].endswith("-E") else L
+    edges = f"{PPR} >> Relations() >> Rerank({by!r}) >> EdgesBy() % 64 >> InduceEdges()"
+    nodes = f"{PPR} >> (Nodes() >> Rerank({by!r}) % 64 | KHop(0)) >> Induce()"
+    assert repr(lego(number, E, L, pruning="EP")).startswith(edges)
+    assert repr(lego(number, E, L, pruning="NP")).startswith(nodes)
+    with pytest.raises(OptionError, match="There is no pruning named 'XP'"):
+        lego(number, E, L, pruning="XP")
+
+
+def test_the_switches_of_beam_searches() -> None:
+    by_step = Beams(by_step=True, slack=0.25)
+    assert repr(lego(14, E, beams=by_step)).endswith(f"BeamSearch(Steps({E!r}), slack=0.25) % 32")
+    assert repr(lego(15, E, L, beams=Beams(by_step=True))).endswith(f"BeamSearch(Steps({L!r})) % 32")
+    # BM25 scores texts that are read together, and a language model ranks whole paths.
+    assert repr(by_step(BM25())) == "BeamSearch(BM25(), slack=0.25)"
+    llm = ScriptedLLM(["{}"])
+    assert repr(by_step(llm)) == repr(Beams()(llm))
+    assert lego(12, E, beams=by_step) == lego(12, E)
+
+
+def test_registered_instances_take_the_switches() -> None:
+    index = corpus_index().snapshot
+    bare = replace(index, encoder=E, names=None, triples=None)
+    expression = repr(pipeline("lego-6", bare, pruning="EP", by_step=True, slack=0.5))
+    assert "EdgesBy() % 64" in expression and f"BeamSearch(Steps({E!r}), slack=0.5)" in expression
+    two = pipeline("lego-13", bare, judge=ScriptedLLM(["{}"], "judge"), llm=ScriptedLLM(["{}"], "reader"))
+    assert "judge" in repr(two) and "reader" in repr(two)

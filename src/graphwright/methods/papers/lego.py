@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from graphwright.errors import OptionError
@@ -13,14 +12,13 @@ from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.generate.readers import TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
+from graphwright.methods.papers.lego_models import WHOLE_PATHS, Beams, Best, Model
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.paths.beam import BeamSearch
 from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.relation_paths import EdgesBy, Relations
-from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.rerank.scorer import Composed, Scorer
 from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
@@ -32,7 +30,9 @@ __all__ = [
     "INSTANCES",
     "PRUNINGS",
     "RETRIEVALS",
+    "Beams",
     "Best",
+    "Model",
     "answered",
     "cell",
     "instance",
@@ -42,39 +42,7 @@ __all__ = [
 
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
-Model = Encoder | CrossEncoder | Scorer | LLM | Operator
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class Best:
-    """An expression for the best items of a pool by one model: `best(pool, k)`.
-
-    A language model selects from the `shown` best by `encoder`, if there is one, in one call (section 3.2.2 b.1). A
-    model may also be an operator that ranks evidence. `stored`: a search that ranks the triples of the graph by
-    `encoder` with stored vectors.
-
-    >>> from graphwright.models import HashEncoder
-    >>> Best(HashEncoder())(ShortestPaths(), 32)
-    ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
-    """
-
-    model: Model
-    encoder: Model | None = None
-    shown: int = 256
-    stored: Operator | None = None
-
-    def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the pool ranked by the model, cut to k."""
-        if isinstance(self.model, LLM):
-            ranking: Operator = Choose(self.model, self.shown)
-            if self.encoder is not None:
-                pool = replace(self, model=self.encoder)(pool, self.shown)
-        elif self.stored is not None and self.model is self.encoder and pool == Triples():
-            return self.stored if k is None else self.stored % k
-        else:
-            ranking = self.model if isinstance(self.model, Operator) else Rerank(self.model)
-        return pool >> (ranking if k is None else ranking % k)
 
 
 EXTRACTIONS: Mapping[str, Callable[[int], Operator]] = {
@@ -94,12 +62,12 @@ PRUNINGS: Mapping[str, Callable[[Best, int], Operator]] = {
 }
 """Semantic pruning of a narrowed graph by name (SAE, section 3.2.2): the best nodes or edges by a model stay."""
 
-RETRIEVALS: Mapping[str, Callable[[Best | None, int], Operator]] = {
-    "SPR": lambda best, paths: ShortestPaths() % paths,
-    "EPR": lambda best, paths: EnumeratedPaths(3) % paths,
-    "OSAR": lambda best, paths: _needed(best, "OSAR")(ShortestPaths(), paths),
-    "OSAR/EPR": lambda best, paths: _needed(best, "OSAR/EPR")(EnumeratedPaths(2), paths),
-    "ISAR": lambda best, paths: BeamSearch(_needed(best, "ISAR").model) % paths,
+RETRIEVALS: Mapping[str, Callable[[Best | None, int, Beams], Operator]] = {
+    "SPR": lambda best, paths, beams: ShortestPaths() % paths,
+    "EPR": lambda best, paths, beams: EnumeratedPaths(3) % paths,
+    "OSAR": lambda best, paths, beams: _needed(best, "OSAR")(ShortestPaths(), paths),
+    "OSAR/EPR": lambda best, paths, beams: _needed(best, "OSAR/EPR")(EnumeratedPaths(2), paths),
+    "ISAR": lambda best, paths, beams: beams(_needed(best, "ISAR").model) % paths,
 }
 """Path retrieval by name (SBR, OSAR and ISAR, section 3.3), from anchors on a graph to a limited number of paths."""
 
@@ -113,6 +81,7 @@ def cell(
     edges: int = 64,
     paths: int = 32,
     triples: Operator | None = None,
+    beams: Beams = WHOLE_PATHS,
 ) -> Operator:
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
 
@@ -120,6 +89,7 @@ def cell(
     `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either
     may be an operator, Keep() for none. `models`: the models by name; a language model is shown the best by "E", if
     there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`: `stored` of Best.
+    `beams`: the switches of ISAR.
 
     >>> from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
@@ -140,7 +110,7 @@ def cell(
             extraction >>= _named(kind, PRUNINGS, "pruning")(best(by), edges)
     if isinstance(retrieval, str):
         kind, _, by = retrieval.partition("-")
-        retrieval = _named(kind, RETRIEVALS, "path retrieval")(best(by) if by else None, paths)
+        retrieval = _named(kind, RETRIEVALS, "path retrieval")(best(by) if by else None, paths, beams)
     if Keep() in (extraction, retrieval):
         return retrieval if extraction == Keep() else extraction
     return extraction >> retrieval
@@ -187,6 +157,8 @@ def lego(
     edges: int = 64,
     paths: int = 32,
     triples: Operator | None = None,
+    pruning: str = "TP",
+    beams: Beams = WHOLE_PATHS,
 ) -> Operator:
     """Return instance `number`, from anchors to paths.
 
@@ -194,7 +166,8 @@ def lego(
     this with reported figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
     N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
     not state the restart of PPR: 0.15. `triples`: a search that ranks the triples of the graph by E with stored
-    vectors, so that E reads none.
+    vectors, so that E reads none. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS: triples (TP), edges by
+    their relation (EP, as section 4.1 prints) or nodes (NP). `beams`: the switches of instances with ISAR.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> lego(12, HashEncoder())
@@ -205,7 +178,9 @@ def lego(
     if judge is None and _judged(number):
         raise OptionError(f"lego-{number} needs L: give a language model or a cross-encoder as judge.")
     models: dict[str, Model] = {"E": encoder} if judge is None else {"E": encoder, "L": judge}
-    return cell(*INSTANCES[number], models, nodes=nodes, edges=edges, paths=paths, triples=triples)
+    extraction, retrieval = INSTANCES[number]
+    extraction = extraction.replace("+TP-", f"+{pruning}-")
+    return cell(extraction, retrieval, models, nodes=nodes, edges=edges, paths=paths, triples=triples, beams=beams)
 
 
 def _judged(number: int) -> bool:
@@ -250,13 +225,18 @@ def instance(number: int) -> Callable[..., Operator]:
         nodes: int = 1000,
         edges: int = 64,
         paths: int = 32,
+        pruning: str = "TP",
+        by_step: bool = False,
+        slack: float | None = None,
         *,
         judge: CrossEncoder | LLM | None = None,
         llm: LLM | None = None,
     ) -> Operator:
         second = (judge or llm or MiniLMCrossEncoder()) if _judged(number) else None
         triples = None if ix.triples is None else EdgeSearch(ix.triples)
-        search = lego(number, scorer(ix), second, nodes=nodes, edges=edges, paths=paths, triples=triples)
+        sizes = {"nodes": nodes, "edges": edges, "paths": paths}
+        beams = Beams(by_step, slack)
+        search = lego(number, scorer(ix), second, **sizes, triples=triples, pruning=pruning, beams=beams)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
@@ -265,6 +245,7 @@ def instance(number: int) -> Callable[..., Operator]:
     On a knowledge graph without passages the answer is the names that the paths lead to. E is the index's encoder with
     the stored vectors of triples, else of names; without either it encodes every triple and path. L is `judge`, else
     the language model that answers, else the embedded cross-encoder. `nodes`, `edges`, `paths`: N_ppr, N_e and N_p.
+    `pruning`: TP, EP or NP; `by_step`, `slack`: triple-level scoring and dynamic pruning of ISAR (see Beams).
     """
     return build
 
