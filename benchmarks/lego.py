@@ -55,8 +55,10 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
-from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
+from graphwright.operators.paths.read_relations import ReadRelations
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
+from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import BM25, Composed, Steps
@@ -185,6 +187,9 @@ def systems(kit: Kit) -> dict[str, Build]:
         "gsr": lambda: planned(kit.encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % PATHS,
         "kelp": lambda: selected(kit.encoder, kit.encoder, paths=PATHS),
         "tog": lambda: Explore(kit.encoder),
+        "gcr": lambda: EnumeratedPaths(2) % 1000 >> Rerank(Patterns(kit.encoder)) % PATHS,
+        "dog": lambda: WellFormedChains(Patterns(kit.encoder)),
+        "structgpt": lambda: ReadRelations(kit.encoder) >> Instances() % PATHS,
     }
     return builders | {f"lego-{n}": lambda n=n: instance(kit, n) for n in INSTANCES}
 

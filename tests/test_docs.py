@@ -405,7 +405,7 @@ def test_every_name_is_on_the_map() -> None:
         assert re.search(rf"\| `{re.escape(name)}(?:-[A-Z0-9]+)?` \|", LEGO), name
     for name in PRUNINGS:
         assert f"| `{name}-E` |" in LEGO
-    for name in ("rog", "gsr", "kelp", "tog", "grag-m"):
+    for name in ("rog", "gsr", "kelp", "tog", "grag-m", "gcr", "dog", "structgpt"):
         assert name in METHODS and f"| `{name}` |" in LEGO
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.models.grammars import GrammarLLM
 from tests.toys import GRAPHS, TRIPLES, WordReader, corpus_index, same, untrained, vectors_of
 
 import graphwright.generate
@@ -78,6 +79,7 @@ from graphwright.operators import (
     CommunityOf,
     CommunitySearch,
     Composed,
+    ConstrainedDecoding,
     EdgesBy,
     EdgeSearch,
     EntityGraph,
@@ -117,6 +119,7 @@ from graphwright.operators import (
     PropositionPaths,
     RateCommunities,
     Reached,
+    ReadRelations,
     ReciprocalRank,
     RelationPaths,
     Relations,
@@ -138,6 +141,7 @@ from graphwright.operators import (
     TreeSearch,
     TripleSearch,
     Unseen,
+    WellFormedChains,
     WithEdges,
     Without,
     WordSearch,
@@ -357,6 +361,12 @@ def every_operator() -> list[Operator]:
         Triples() >> Explain(untrained("entity"), length=2),
         MaskEntities(Rerank(HashEncoder())),
         LengthPenalty(Rerank(OverlapCrossEncoder())),
+        WellFormedChains(HashEncoder(), width=2, length=2),
+        WellFormedChains(SecondFirst(), width=2, length=2, max_chains=9),
+        EnumeratedPaths(2) % 40 >> ConstrainedDecoding(GrammarLLM(7), items=3),
+        ConstrainedDecoding(SecondFirst()),
+        ReadRelations(HashEncoder()),
+        ReadRelations(GoesOn()) >> Instances(),
         Explore(HashEncoder(), width=2, depth=2),
         Explore(SecondFirst(), width=2, depth=2),
         Nodes() >> Rerank(BM25()),

@@ -7,6 +7,7 @@ ends, raises nothing, and keeps what was retrieved. Replies are kept short, so t
 from __future__ import annotations
 
 import json
+import random
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -18,13 +19,14 @@ import pytest
 from pydantic import BaseModel, Field
 from tests.cli.command import graphwright
 
-from graphwright import Index
+from graphwright import EnumeratedPaths, Graph, Index, start
 from graphwright.errors import LLMResponseError, ModelError
 from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.generative import GenerativeExtractor
 from graphwright.models import OpenAILLM
 from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import SETTINGS
+from graphwright.operators import ConstrainedDecoding
 from graphwright.operators.run import Run
 from graphwright.prompts.replies import REPLIES
 
@@ -198,3 +200,32 @@ def test_twenty_documents_from_folder_to_answer(documents: Path, tmp_path: Path,
     assert asked.returncode == 0, asked.stderr
     reply = json.loads(asked.stdout)
     assert reply["passages"] and reply["answer"] and reply["trace"]
+
+
+def test_paths_decoded_under_a_grammar_exist_whatever_the_names(llm: OpenAILLM) -> None:
+    odd = ['say "hi"', "back\\slash", "two\nlines", "日本", "Zoë", "<|im_end|>", "| r1", "Graz", "Linz", "\x07bell"]
+    draw = random.Random(5)
+    requests = 0
+    for _ in range(6):
+        rows = [(draw.choice(odd), draw.choice(["lies on", 'a "quoted" relation', "é"]), name) for name in odd]
+        graph = Graph.from_triples(rows)
+        state = EnumeratedPaths(2)(start(f"Where is {odd[0]}?", graph, entities=[graph.names[0]]))
+        run = Run()
+        after = ConstrainedDecoding(llm, items=3)(state, run)
+        assert after.evidence is not None and state.evidence is not None and after.trace[-1].notes == ()
+        paths = len(set(state.evidence.texts(graph)))
+        assert len(set(after.evidence.texts(graph))) == min(3, paths)
+        assert set(after.evidence.identities()) <= set(state.evidence.identities())
+        assert run.usage.llm_calls == min(3, paths - 1)  # the last path left needs no request
+        requests += run.usage.llm_calls
+    assert requests > 6
+
+
+@pytest.mark.parametrize("method", ["gcr", "dog", "structgpt"])
+def test_a_graph_is_asked_by_a_model_that_cannot_leave_it(llm: OpenAILLM, method: str, tmp_path: Path) -> None:
+    graph = Graph.from_triples([(town, "lies on", river) for town, river in TOWNS.items()])
+    index = Index.from_graph(tmp_path / "towns", graph)
+    state = index.ask("Which river does Graz lie on?", method=method, llm=llm)
+    assert state.answer is not None and state.passages and state.evidence is not None and len(state.evidence)
+    notes = [note for step in state.trace for note in step.notes]
+    assert method == "structgpt" or not any("not constrained" in note for note in notes)

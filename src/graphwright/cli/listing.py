@@ -28,7 +28,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("graphrag-global", "raptor", "g-retriever", "gar", "hyde", "ircot"),
     ),
     "Published, over knowledge graphs": (
-        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", *(name for name in METHODS if name.startswith("lego-"))),
+        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", "gcr", "dog", "structgpt"),
+        *(name for name in METHODS if name.startswith("lego-")),
     ),
     "A language model alone": ("vanilla", "cot"),
 }

@@ -15,6 +15,7 @@ from graphwright.methods.agent import agent
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.papers.bubblerag import bubblerag
+from graphwright.methods.papers.constrained import dog, gcr, structgpt
 from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
 from graphwright.methods.papers.gar import gar
 from graphwright.methods.papers.graphrag import graphrag_global, graphrag_local
@@ -127,6 +128,9 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "kelp": kelp,
     "tog": tog,
     "grag-m": grag_m,
+    "gcr": gcr,
+    "dog": dog,
+    "structgpt": structgpt,
 }
 
 METHODS = {name: Method(name, build) for name, build in _BUILDERS.items()}

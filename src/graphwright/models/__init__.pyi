@@ -34,3 +34,4 @@ from .sentence_transformers import SentenceTransformerCrossEncoder as SentenceTr
 from .sentence_transformers import SentenceTransformerEncoder as SentenceTransformerEncoder
 from .sentence_transformers import SentenceTransformerSparseEncoder as SentenceTransformerSparseEncoder
 from .settings import LLMSettings as LLMSettings
+from .transformers import TransformersLLM as TransformersLLM

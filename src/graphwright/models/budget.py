@@ -112,6 +112,12 @@ class BudgetedLLM(Checked):
         """Name of the model: a budget changes no reply."""
         return self.llm.id
 
+    def with_grammar(self, grammar: str) -> BudgetedLLM:
+        """Return the model with every reply held to a grammar, under the same budget."""
+        held = object.__new__(type(self))  # a copy as a pickle is has a ledger of its own
+        vars(held).update(vars(self), llm=self.llm.with_grammar(grammar))  # type: ignore[attr-defined]
+        return held
+
     @property
     def spent(self) -> Usage:
         """Usage of all calls that have ended."""

@@ -250,6 +250,10 @@ class CachedLLM:
         """Name of the model: a cache changes no reply."""
         return self.llm.id
 
+    def with_grammar(self, grammar: str) -> CachedLLM:
+        """Return the same cache of the model with every reply held to a grammar."""
+        return CachedLLM(self.llm.with_grammar(grammar), self.path)  # type: ignore[attr-defined]
+
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:

@@ -45,7 +45,7 @@ class HuggingFaceModel(Checked):
 
 
 @contextmanager
-def _loading(name: str) -> Iterator[None]:
+def loading(name: str) -> Iterator[None]:
     """Turn any failure to load a model inside the block, but OptionError, into ModelError."""
     try:
         yield
@@ -143,7 +143,7 @@ class SentenceTransformerSparseEncoder(HuggingFaceModel):
 def _load_encoder(name: str, device: str | None) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    with _loading(name):
+    with loading(name):
         # Before loading: sentence-transformers would turn it into a dense model with untrained pooling.
         if sparse := _sparse_classes(name):
             raise OptionError(
@@ -162,7 +162,7 @@ def _load_sparse_encoder(name: str, device: str | None) -> Any:
             f"SentenceTransformerSparseEncoder({name!r}) needs sentence-transformers 5 or later. Install it: pip "
             f'install "sentence-transformers>=5"'
         ) from exc
-    with _loading(name):
+    with loading(name):
         classes = _sparse_classes(name)
         model = SparseEncoder(name, device=device)
     pools = [module for module in model.modules() if type(module).__name__ == "SpladePooling"]
@@ -308,5 +308,5 @@ class _CrossEncoder:
 
 @lru_cache(maxsize=4)
 def _load_cross_encoder(name: str, device: str | None) -> _CrossEncoder:
-    with _loading(name):
+    with loading(name):
         return _CrossEncoder(name, device)

@@ -45,11 +45,14 @@ from .paths.paths import ShortestPaths as ShortestPaths
 from .paths.paths import Shuffled as Shuffled
 from .paths.paths import WithEdges as WithEdges
 from .paths.propositions import PropositionPaths as PropositionPaths
+from .paths.read_relations import ReadRelations as ReadRelations
 from .paths.relation_paths import EdgesBy as EdgesBy
 from .paths.relation_paths import Instances as Instances
 from .paths.relation_paths import Plan as Plan
 from .paths.relation_paths import RelationPaths as RelationPaths
 from .paths.relation_paths import Relations as Relations
+from .paths.well_formed import WellFormedChains as WellFormedChains
+from .rerank.constrained import ConstrainedDecoding as ConstrainedDecoding
 from .rerank.cover import Cover as Cover
 from .rerank.mask import LengthPenalty as LengthPenalty
 from .rerank.mask import MaskEntities as MaskEntities

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
+from graphwright.models.constrained import Unconstrained, decode
 from graphwright.models.protocols import (
     LLM,
     AnsweringReader,
@@ -46,6 +47,7 @@ REMEDY = "a new index made with --embed passages,names,triples (the default) has
 _BLOCK = 512  # texts that are encoded in one call
 _ROWS = 16_384  # rows kept: 25 MB at 384 numbers each
 _CUT, _MISSING = "a reply was cut short", "vectors that are missing"  # keys of Run.scratch
+_UNCONSTRAINED = "decoding that a model cannot constrain"
 Costs = dict[Any, Usage]
 """Cost of each model output, by its key."""
 
@@ -249,6 +251,23 @@ class Run:
         if completion.value is None:
             self.note("the model's reply did not fit the schema")
         return completion.value, completion.text
+
+    def decode(self, llm: LLM, prompt: tuple[str, str], texts: Sequence[str], k: int) -> list[str] | None:
+        """Return at most k of the texts as a model writes them under constraint; None, with a note, where it cannot.
+
+        A model that could not be constrained once is not asked again in this run.
+        """
+        if self.scratch.get(_CUT) or self.scratch.get((_UNCONSTRAINED, id(llm))):
+            return None
+        usage = Usage()
+        try:
+            decoded = decode(llm, prompt, texts, k, lambda held: self.complete(held, *prompt), usage, self.cancel)
+        except (Unconstrained, ReplyCutError) as error:
+            self.scratch[_CUT if isinstance(error, ReplyCutError) else (_UNCONSTRAINED, id(llm))] = True
+            self.note(f"decoding was not constrained: {error}")
+            return None
+        self._add_reply(usage)
+        return [text for text, _ in decoded]
 
     def _rows(self, model: Any, method: str, arguments: tuple[str, ...], texts: Sequence[str]) -> Floats:
         """Return one row per text by `model.method(*arguments, texts)`, from the memory where it is known."""

@@ -228,6 +228,12 @@ class GrowReply(BaseModel):
     enough: bool
 
 
+class EnoughReply(BaseModel):
+    """Whether the facts read so far answer the question (`structgpt`)."""
+
+    enough: bool
+
+
 class ChoiceReply(BaseModel):
     """Numbers of the chosen candidates, best first (`choose`, `choose_again`)."""
 
@@ -318,6 +324,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "plan": PlansReply,
     "refine": RefineReply,
     "same_entity": SameEntityReply,
+    "structgpt": EnoughReply,
     "vanilla": PlainAnswer,
 }
 """The reply of each prompt that asks for JSON, by the prompt's name."""

@@ -31,6 +31,8 @@ _SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
 _MAX_FINISH = 40  # characters of the reason why a reply ended
+_GRAMMAR = "grammar"  # field of a request
+_REFUSED = {400, 404, 422, 501}  # statuses of a request that has something the server does not take
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
 # Parameters that some servers refuse, and the words by which their errors name them.
 _LIMITS = ("maxlength", "maxitems", "minitems", "'maximum'", "'minimum'")  # of JSON schemas, in lower case
@@ -123,6 +125,16 @@ class OpenAILLM(OpenAIModel):
         """The most tokens that the server may write for one reply, thoughts included."""
         return self.max_completion_tokens or self.max_tokens
 
+    def with_grammar(self, grammar: str) -> OpenAILLM:
+        """Return the model with every reply held to a grammar in GBNF, which servers of llama.cpp take.
+
+        Both share their connection and its limits. A server that refuses the grammar causes an LLMResponseError; one
+        that ignores it replies anything.
+        """
+        held = object.__new__(type(self))  # a copy as a pickle is has a connection of its own
+        vars(held).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
+        return held
+
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
@@ -166,6 +178,8 @@ class OpenAILLM(OpenAIModel):
             except HTTPStatusError as error:
                 refused = _refused(error, body)
                 if refused is None:
+                    if error.status in _REFUSED and _GRAMMAR in (self.extra_body or {}):
+                        raise LLMResponseError(f"The server refuses a request with a grammar: {error}") from error
                     raise
                 learned.add(refused)
                 continue

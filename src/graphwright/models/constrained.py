@@ -1,0 +1,147 @@
+"""Decoding that is constrained to given texts: a trie of them, as a grammar for a server or as the tokens it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from graphwright.errors import LLMResponseError
+from graphwright.models.protocols import LLM, Cancel, Completion, Usage
+
+__all__ = ["ConstrainedLLM", "Decoded", "TokenTrie", "Unconstrained", "decode", "grammar_of"]
+
+
+class Decoded(NamedTuple):
+    """A text that a model wrote under a constraint, with its score: higher is better."""
+
+    text: str
+    score: float
+
+
+@runtime_checkable
+class ConstrainedLLM(LLM, Protocol):
+    """A language model that writes the most probable of given texts by a search of its own, such as a beam."""
+
+    def decode(
+        self, system: str, user: str, texts: Sequence[str], k: int, usage: Usage, cancel: Cancel = None
+    ) -> list[Decoded]:
+        """Return at most k of the texts, best first, and add the work to `usage`."""
+        ...
+
+
+class Unconstrained(LLMResponseError):
+    """A model wrote something else than it was constrained to, or its server refuses a grammar."""
+
+
+def grammar_of(texts: Iterable[str]) -> str:
+    r"""Return a GBNF grammar whose language is exactly these texts: their trie, one rule for each branch.
+
+    GBNF is the format of llama.cpp, whose server takes a grammar with each request. Common beginnings are written once,
+    so that the server follows few alternatives at a time.
+
+    >>> print(grammar_of(["Bertha child Ida", "Bertha child Ava", 'Bertha ally "Otto"']))
+    root ::= "Bertha " r1
+    r1 ::= "ally \"Otto\"" | "child " r2
+    r2 ::= "Ava" | "Ida"
+    """
+    ordered = sorted(set(texts))
+    rules, pending = list[str](), [("root", ordered, 0)]
+    names = (f"r{number}" for number in range(1, len(ordered) + 1))
+    for name, group, start in pending:  # grows while it is read
+        alternatives = []
+        for part, end in _branches(group, start):
+            literal = f'"{_literal(part[0][start:end])}"'
+            if len(part) > 1:
+                pending.append((next(names), part, end))
+                literal = f"{literal} {pending[-1][0]}"
+            alternatives.append(literal)
+        rules.append(f"{name} ::= {' | '.join(alternatives)}")
+    return "\n".join(rules)
+
+
+def _branches(group: Sequence[str], start: int) -> Iterator[tuple[list[str], int]]:
+    """Yield the sorted texts of each branch at a position, and the position up to which these agree."""
+    for _, texts in groupby(group, key=lambda text: text[start : start + 1]):
+        part = list(texts)
+        agree = (at for at, (a, b) in enumerate(zip(part[0], part[-1], strict=False)) if a != b)
+        yield part, next(agree, min(len(part[0]), len(part[-1])))
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _literal(text: str) -> str:
+    """Return a text as it stands between quotes in a grammar: what is not printable ASCII by its code point."""
+    return "".join(_ESCAPES.get(char) or (char if " " <= char <= "~" else f"\\U{ord(char):08X}") for char in text)
+
+
+class TokenTrie:
+    """Sequences of tokens, and the tokens by which any beginning of one may go on.
+
+    >>> trie = TokenTrie([[1, 2, 9], [1, 3, 9]])
+    >>> trie.following([1]), trie.following([1, 3]), trie.following([4])
+    ([2, 3], [9], [])
+    """
+
+    def __init__(self, sequences: Iterable[Sequence[int]]) -> None:
+        """Build the trie."""
+        self._root: dict[int, Any] = {}
+        for sequence in sequences:
+            node = self._root
+            for token in sequence:
+                node = node.setdefault(token, {})
+
+    def following(self, beginning: Sequence[int]) -> list[int]:
+        """Return the tokens that may follow a beginning; none after a whole sequence, or what begins none."""
+        node: dict[int, Any] | None = self._root
+        for token in beginning:
+            node = None if node is None else node.get(token)
+        return sorted(node or ())
+
+
+Complete = Callable[[LLM], Completion]
+"""A function that asks a model, and counts its work also where it fails."""
+
+
+def decode(
+    llm: LLM, prompt: tuple[str, str], texts: Sequence[str], k: int, complete: Complete, usage: Usage, cancel: Cancel
+) -> list[Decoded]:
+    """Return at most k of the texts in the order in which a model writes them, held to them while it writes.
+
+    A ConstrainedLLM searches by itself. A model with a method `with_grammar` writes one text a request, by `complete`,
+    each time without those that it has written; the last text needs no request. Raises Unconstrained for a model that
+    can do neither, and for a server that ignores or refuses the grammar.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> decode(ScriptedLLM(["a"]), ("", ""), ["a", "b"], 1, lambda llm: llm.complete("", ""), Usage(), None)
+    Traceback (most recent call last):
+    ...
+    graphwright.models.constrained.Unconstrained: scripted takes no grammar.
+    """
+    if isinstance(llm, ConstrainedLLM):
+        return llm.decode(*prompt, texts, k, usage, cancel)
+    if not _takes_grammar(llm):
+        raise Unconstrained(f"{llm.id} takes no grammar.")
+    left, decoded = list(dict.fromkeys(texts)), list[Decoded]()
+    while left and len(decoded) < k:
+        text = left[0] if len(left) == 1 else _written(llm, left, complete)
+        left.remove(text)
+        decoded.append(Decoded(text, 1.0 / (1 + len(decoded))))
+    return decoded
+
+
+def _takes_grammar(llm: Any) -> bool:
+    """Return whether a model has requests with a grammar, and so has each model that it wraps."""
+    return hasattr(llm, "with_grammar") and (not hasattr(llm, "llm") or _takes_grammar(llm.llm))
+
+
+def _written(llm: Any, texts: list[str], complete: Complete) -> str:
+    """Return the one of the texts that a model writes, held to them by a grammar."""
+    try:
+        reply = complete(llm.with_grammar(grammar_of(texts))).text.strip()
+    except LLMResponseError as error:
+        raise Unconstrained(str(error)) from error
+    if reply not in texts:
+        raise Unconstrained(f"{llm.id} replied {reply[:80]!r}, which its grammar does not allow.")
+    return reply

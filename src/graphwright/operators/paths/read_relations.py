@@ -1,0 +1,123 @@
+"""Reading a graph in turns: the relations of the entities at hand, then the triples of one of them (StructGPT)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import AtLeast
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.graph import Graph
+from graphwright.graph.walks import (
+    MAX_EDGES,
+    RelationPath,
+    extension_cost,
+    extensions,
+    labelled_edges,
+    path_from,
+    relation_text,
+)
+from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.operators.operator import Operator
+from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
+from graphwright.operators.rerank.rerank import Choose, Rerank
+from graphwright.operators.rerank.scorer import ModelOf
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+from graphwright.prompts.templates import data_line
+
+__all__ = ["ReadRelations"]
+
+
+@dataclass(frozen=True, repr=False)
+class ReadRelations(Operator):
+    """Find a relation path from each query entity in turns of reading and reasoning (StructGPT, Jiang et al., 2023).
+
+    A turn reads two interfaces of the graph. The first gives the relations of the entities at hand, in both
+    directions, of which the model selects one; the second gives the triples of these entities and that relation. Then
+    the model says whether the triples are enough; if not, the next turn begins at the entities that they lead to. A
+    path ends after `turns` relations, or where the model selects none. The evidence is one relation path a query
+    entity, as of RelationPaths; Instances gives its walks.
+
+    `model`: a language model (see Choose; prompt `structgpt`, which shows `max_triples`). Its twin is an Encoder or a
+    CrossEncoder: relation paths are ranked with entity names masked and a penalty for length, and are enough where no
+    longer one scores higher. `max_edges`: edges at the entities of a turn, at most; where there are more, the path
+    ends, with a note in the trace.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
+    >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
+    >>> llm = ScriptedLLM(['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}'])
+    >>> ReadRelations(llm)(state).evidence.texts(films)
+    ['directed by, directed by of']
+    """
+
+    model: Annotated[
+        LLM | Encoder | CrossEncoder, ModelOf("an LLM, an encoder or a cross-encoder", LLM, Encoder, CrossEncoder)
+    ]
+    turns: Annotated[int, AtLeast(1)] = 3
+    max_triples: Annotated[int, AtLeast(1)] = 64
+    max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
+    needs = ("anchors|evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Read from each query entity, and rank the relation paths."""
+        graph, pieces, scores = state.graph, [], list[float]()
+        for source in graph.at(query_entities(state)).tolist():
+            path, score = self._read(state, run, path_from(graph, source))
+            if path.ways:
+                pieces += _items(graph, [path])
+                scores.append(score)
+        return state.with_(evidence=Evidence.of_pieces(pieces, scores, relation_text))
+
+    def _read(self, state: State, run: Run, path: RelationPath) -> tuple[RelationPath, float]:
+        """Return the relation path that the turns lead to, and its score."""
+        labelled, score = labelled_edges(state.graph), -np.inf
+        for _ in range(self.turns):
+            if extension_cost(labelled, path) > self.max_edges:
+                run.note("a relation leads to too many nodes to read on; raise `max_edges`")
+                break
+            longer = extensions(state.graph, path, labelled)
+            selected = self._selected(state, run, longer) if longer else None
+            if selected is None or (not isinstance(self.model, LLM) and selected[1] <= score):
+                break
+            path, score = longer[selected[0]], selected[1]
+            if isinstance(self.model, LLM) and self._enough(state, run, self.model, path):
+                break
+        return path, float(score)
+
+    def _selected(self, state: State, run: Run, paths: list[RelationPath]) -> tuple[int, float] | None:
+        """Return the position and the score of the best of these paths; None where a language model selects none."""
+        items = _items(state.graph, paths)
+        candidates = state.with_(evidence=Evidence.of_pieces(items, render=relation_text), trace=())
+        ranker = Choose(self.model) if isinstance(self.model, LLM) else LengthPenalty(MaskEntities(Rerank(self.model)))
+        after = ranker.execute(candidates, run, 1)
+        run.notes += [note for step in after.trace for note in step.notes]
+        best = after.evidence
+        if best is None or not len(best):
+            return None
+        position = [tuple(map(tuple, item)) for item in items].index(best.identities()[0])
+        return position, float(best.ranked_scores[0])
+
+    def _enough(self, state: State, run: Run, model: LLM, path: RelationPath) -> bool:
+        """Return whether the model finds the triples of the last relation enough; so it is without a usable reply."""
+        graph = state.graph
+        triples = graph.edges[np.unique(path.walks()[1][:, -1])][: self.max_triples]
+        reply = run.reply(
+            model,
+            "structgpt",
+            question=data_line({"question": state.question.text}),
+            facts="\n".join(data_line(graph.edge_text(edge)) for edge in triples.tolist()),
+        )
+        return reply is None or bool(reply.enough)
+
+
+def _items(graph: Graph, paths: list[RelationPath]) -> list[tuple[list[int], list[int]]]:
+    """Return one walk by each relation path: its nodes and its edges."""
+    walks = [path.walks(np.zeros(1, np.int64)) for path in paths]
+    return [(graph.at(nodes[0]).tolist(), graph.edges[edges[0]].tolist()) for nodes, edges in walks]

@@ -1,0 +1,69 @@
+"""Selection of items by a language model that can write nothing but their texts (graph-constrained decoding)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import AtLeast, Has
+from graphwright.graph.evidence import Evidence
+from graphwright.models.protocols import LLM
+from graphwright.operators.operator import Ranker
+from graphwright.operators.rerank.rerank import Choose
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+from graphwright.prompts.templates import data_line, messages
+
+__all__ = ["ConstrainedDecoding"]
+
+
+@dataclass(frozen=True, repr=False)
+class ConstrainedDecoding(Ranker):
+    """Select the items that a language model writes, held by a trie of all their texts (GCR, Luo et al., 2025).
+
+    The model sees the question and its entities, not the items. While it writes, the trie allows only what continues
+    the text of an item, so that it cannot write a path that the graph does not have. At most `items` are written, best
+    first; the r-th scores 1/r, and items with one text share it.
+
+    There are three ways to constrain a model. A server of llama.cpp takes a grammar that is made from the trie, one
+    request for each item, without those written before. A ConstrainedLLM, such as TransformersLLM, searches by a beam
+    over allowed tokens. Any other model selects items by number, `batch` a prompt (see Choose), and the trace notes it.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
+    >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
+    >>> after = ConstrainedDecoding(ScriptedLLM(['{"numbers": [2]}']))(state)
+    >>> after.evidence.texts(graph), after.trace[-1].notes
+    (['Lyon lies on Rhône'], ('decoding was not constrained: scripted takes no grammar.',))
+    """
+
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    items: Annotated[int, AtLeast(1)] = 10
+    batch: Annotated[int, AtLeast(2)] = 64
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Let the model write, or select by number where it cannot be held to the items."""
+        evidence, most = state.items, min(self.items, self.items if k is None else k)
+        if not len(evidence):
+            return state.with_(evidence=Evidence.of_nodes([], []))
+        items_of = dict[str, list[int]]()
+        for number, text in enumerate(evidence.texts(state.graph)):
+            items_of.setdefault(data_line(text), []).append(number)
+        texts = run.decode(self.model, self._prompt(state), list(items_of), self.items if k is None else most)
+        if texts is None:
+            return Choose(self.model, self.batch).ranked(state, run, most)
+        numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]
+        chosen = evidence.take([number for number, _ in numbers], np.array([score for _, score in numbers]))
+        return state.with_(evidence=chosen.top(k))
+
+    def _prompt(self, state: State) -> tuple[str, str]:
+        """Return the system and the user message."""
+        named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
+        question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
+        return messages("decode", question=question, entities=entities or data_line("none"))

@@ -1,0 +1,71 @@
+"""Grammars of given texts: an independent reader of GBNF accepts the texts and nothing else; and decoding by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.models.grammars import GrammarLLM, language
+
+from graphwright.errors import BudgetError, LLMResponseError
+from graphwright.models import BudgetedLLM, CachedLLM, ScriptedLLM
+from graphwright.models.constrained import TokenTrie, Unconstrained, decode, grammar_of
+from graphwright.models.protocols import LLM, Usage
+
+TEXTS = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=12)
+
+
+@settings(deadline=None, max_examples=300)
+@given(TEXTS)
+def test_a_grammar_has_these_texts_and_no_other(texts: list[str]) -> None:
+    grammar = grammar_of(texts)
+    assert language(grammar) == set(texts)
+    assert grammar.isascii() and all(" ::= " in line for line in grammar.split("\n"))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), max_size=8), st.lists(st.integers(0, 3)))
+def test_a_trie_of_tokens_allows_what_some_sequence_goes_on_with(sequences: list[list[int]], begin: list[int]) -> None:
+    expected = {s[len(begin)] for s in sequences if len(s) > len(begin) and s[: len(begin)] == begin}
+    assert TokenTrie(sequences).following(begin) == sorted(expected)
+
+
+def written(llm: LLM, texts: list[str], k: int) -> list[str]:
+    return [text for text, _ in decode(llm, ("", "?"), texts, k, lambda m: m.complete("", "?"), Usage(), None)]
+
+
+def test_each_request_leaves_out_what_was_written_and_the_last_text_needs_none() -> None:
+    server = GrammarLLM()
+    assert len(set(written(server, ["a", "c", "b"], 2))) == 2 and len(server.grammars) == 2
+    assert sorted(written(server, ["a", "c", "b", "c"], 9)) == ["a", "b", "c"]
+    assert server.grammars[2:] == ['root ::= "a" | "b" | "c"', server.grammars[1]]
+
+
+def test_wrappers_pass_the_grammar_on_and_keep_their_promises(tmp_path: Path) -> None:
+    server = GrammarLLM()
+    llm = CachedLLM(BudgetedLLM(server, max_tokens=17), tmp_path / "replies.sqlite")
+    first = written(llm, ["a", "b", "c"], 1)
+    assert first == written(llm, ["a", "b", "c"], 1) and llm.llm.spent.calls == 1  # type: ignore[attr-defined]
+    assert written(llm, ["a", "b"], 1) and llm.llm.spent.prompt_tokens == 10  # type: ignore[attr-defined]
+    held = BudgetedLLM(server, max_tokens=0)
+    with pytest.raises(BudgetError):
+        written(held, ["a long text", "b"], 1)
+    with pytest.raises(Unconstrained, match="takes no grammar"):
+        written(CachedLLM(ScriptedLLM(["a"]), tmp_path / "other.sqlite"), ["a", "b"], 1)
+
+
+def test_a_server_that_ignores_or_refuses_a_grammar_is_noticed() -> None:
+    class Ignoring(GrammarLLM):
+        def with_grammar(self, grammar: str) -> GrammarLLM:
+            return self
+
+    class Refusing(GrammarLLM):
+        def with_grammar(self, grammar: str) -> GrammarLLM:
+            raise LLMResponseError("Unrecognized request argument supplied: grammar")
+
+    with pytest.raises(Unconstrained, match="'anything', which its grammar does not allow"):
+        written(Ignoring(), ["a", "b"], 1)
+    with pytest.raises(Unconstrained, match="Unrecognized"):
+        written(Refusing(), ["a", "b"], 1)

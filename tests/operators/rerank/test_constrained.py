@@ -1,0 +1,135 @@
+"""Constrained decoding writes paths that the graph has, whatever the names and whatever the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.models.grammars import GrammarLLM, language
+
+from graphwright import EnumeratedPaths, Evidence, Graph, start
+from graphwright.errors import BudgetError, ReplyCutError
+from graphwright.models import BudgetedLLM, ScriptedLLM
+from graphwright.models.constrained import Decoded
+from graphwright.models.protocols import Cancel, Usage
+from graphwright.operators import ConstrainedDecoding
+from graphwright.operators.run import Run
+
+NAMES = st.one_of(
+    st.sampled_from(['"', "\\", "\n", "a\nb", '", "', "<|im_end|>", "é", "日本", "𝔊", "\x00", "| r1", '" | "', "::="]),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
+)
+TRIPLES = st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=8)
+FILMS = Graph.from_triples([("Heat", "by", "Mann"), ("Heat", "stars", "Pacino"), ("Ali", "by", "Mann")])
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=1_000)
+@given(TRIPLES, st.integers(0, 2**16), st.integers(1, 3), st.integers(1, 4))
+def test_a_model_that_knows_nothing_writes_only_paths_that_exist(
+    rows: list[tuple[str, str, str]], seed: int, length: int, k: int
+) -> None:
+    graph, llm = Graph.from_triples(rows), GrammarLLM(seed)
+    state = (EnumeratedPaths(length) % 60)(start("Who?", graph, entities=[graph.names[0]]))
+    assert state.evidence is not None
+    after = ConstrainedDecoding(llm, items=k)(state)
+    assert after.evidence is not None and after.trace[-1].notes == ()
+    existing = set(graph_rows(graph))
+    for nodes, edges in after.evidence:
+        assert nodes[0] == 0 and 1 <= len(edges) <= length and len(set(nodes.tolist())) == len(nodes) == len(edges) + 1
+        for a, b, edge in zip(nodes[:-1].tolist(), nodes[1:].tolist(), edges.tolist(), strict=True):
+            assert (a, edge, b) in existing or (b, edge, a) in existing
+    # The grammar of the first request has the texts of all paths and no other.
+    texts = {json.dumps(text) for text in state.evidence.texts(graph)}
+    assert not llm.grammars or {json.dumps(json.loads(text)) for text in language(llm.grammars[0])} == texts
+    assert len({*after.evidence.texts(graph)}) == min(k, len(texts))
+
+
+def graph_rows(graph: Graph) -> list[tuple[int, int, int]]:
+    columns = graph.columns
+    return [(int(columns.heads[edge]), int(edge), int(columns.tails[edge])) for edge in graph.edges]
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A model with a search of its own, which finds the longest texts best."""
+
+    id: str = "beam"
+
+    def complete(self, system: str, user: str, **_: object) -> object:
+        raise NotImplementedError
+
+    def decode(
+        self, system: str, user: str, texts: Sequence[str], k: int, usage: Usage, cancel: Cancel = None
+    ) -> list[Decoded]:
+        usage.add(Usage(calls=1, prompt_tokens=7, completion_tokens=2))
+        return [Decoded(text, -1.0 / len(text)) for text in sorted(texts, key=lambda text: (-len(text), text))[:k]]
+
+
+def test_a_model_with_a_beam_is_asked_once_and_its_work_is_counted() -> None:
+    state = EnumeratedPaths(2)(start("Who?", FILMS, entities=["Heat"]))
+    run = Run()
+    evidence = (ConstrainedDecoding(Beam(), items=3) % 2)(state, run).evidence
+    assert evidence is not None and evidence.texts(FILMS) == ["Heat by Mann; Ali by Mann", "Heat stars Pacino"]
+    assert evidence.scores is not None and evidence.scores.tolist() == [1.0, 0.5]
+    assert (run.usage.llm_calls, run.usage.prompt_tokens) == (1, 7)
+
+
+def test_the_prompt_has_the_question_and_its_entities_and_no_path() -> None:
+    prompts: list[str] = []
+
+    class Watched(GrammarLLM):
+        def with_grammar(self, grammar: str) -> Watched:
+            return Watched(self.seed, grammar, self.grammars)
+
+        def complete(self, system: str, user: str, **options: object) -> object:  # type: ignore[override]
+            prompts.append(user)
+            return super().complete(system, user)
+
+    state = EnumeratedPaths(2)(start('Who stars in "Heat"?', FILMS, entities=["Heat"]))
+    ConstrainedDecoding(Watched(), items=2)(state)
+    assert len(prompts) == 2 and prompts[0] == prompts[1]
+    assert prompts[0] == ('The question:\n{"question": "Who stars in \\"Heat\\"?"}\nThe entities:\n"Heat"\nThe path:')
+
+
+def test_items_of_one_text_are_one_choice_and_share_its_score() -> None:
+    twins = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "s", "c")])
+    state = start("?", twins, evidence=Evidence.of_edges([0, 1]))
+    evidence = ConstrainedDecoding(GrammarLLM())(state).evidence
+    assert evidence is not None and evidence.edges.tolist() == [0, 1] and evidence.scores is not None
+    assert evidence.scores.tolist() == [1.0, 1.0]
+
+
+def test_where_a_server_keeps_no_grammar_it_selects_by_number_and_is_not_tried_again() -> None:
+    class Ignoring(ScriptedLLM):
+        def with_grammar(self, grammar: str) -> Ignoring:
+            return self
+
+    llm = Ignoring(["Pacino, I think.", '{"numbers": [2]}', '{"numbers": [1]}'])
+    state, run = EnumeratedPaths(1)(start("Who?", FILMS, entities=["Heat"])), Run()
+    first = ConstrainedDecoding(llm)(state, run)
+    assert first.evidence is not None and first.evidence.texts(FILMS) == ["Heat stars Pacino"]
+    assert "which its grammar does not allow" in first.trace[-1].notes[0]
+    second = ConstrainedDecoding(llm)(state, run)
+    assert second.evidence is not None and second.evidence.texts(FILMS) == ["Heat by Mann"]
+
+
+def test_a_budget_ends_it_and_a_reply_that_breaks_off_leaves_the_first_items() -> None:
+    state = EnumeratedPaths(1)(start("Who?", FILMS, entities=["Heat"]))
+    with pytest.raises(BudgetError):
+        ConstrainedDecoding(BudgetedLLM(GrammarLLM(), max_tokens=3))(state)
+
+    class Slow(GrammarLLM):
+        def with_grammar(self, grammar: str) -> Slow:
+            return self
+
+        def complete(self, system: str, user: str, **_: object) -> object:  # type: ignore[override]
+            raise ReplyCutError("it took more than 60 seconds.")
+
+    after = (ConstrainedDecoding(Slow()) % 1)(state)
+    assert after.evidence is not None and after.evidence.texts(FILMS) == ["Heat by Mann"]
+    assert any("took more than 60 seconds" in note for note in after.trace[-1].notes)
