@@ -24,7 +24,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Of this package": ("multihop", "ppr", "multihop-rerank", "rerank", "graph", "agent"),
     "Published, over documents": (
         *("bubblerag", "fastinsight", "fastinsight-entities", "pathrag", "pathrag-lt", "hipporag", "hipporag2"),
-        *("proprag", "linearrag", "lightrag-local", "lightrag-global", "lightrag-hybrid", "graphrag-local"),
+        *("proprag", "linearrag", "clue-rag", "lightrag-local", "lightrag-global", "lightrag-hybrid", "graphrag-local"),
         *("graphrag-global", "raptor", "g-retriever", "gar", "hyde", "ircot"),
     ),
     "Published, over knowledge graphs": (

@@ -15,6 +15,7 @@ from graphwright.methods.agent import agent
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.papers.bubblerag import bubblerag
+from graphwright.methods.papers.cluerag import clue_rag
 from graphwright.methods.papers.constrained import dog, gcr, structgpt
 from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
 from graphwright.methods.papers.gar import gar
@@ -104,6 +105,7 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "hipporag2": hipporag2,
     "proprag": proprag,
     "linearrag": linearrag,
+    "clue-rag": clue_rag,
     "lightrag-local": lightrag_local,
     "lightrag-global": lightrag_global,
     "lightrag-hybrid": lightrag_hybrid,

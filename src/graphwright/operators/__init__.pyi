@@ -51,6 +51,7 @@ from .paths.relation_paths import Instances as Instances
 from .paths.relation_paths import Plan as Plan
 from .paths.relation_paths import RelationPaths as RelationPaths
 from .paths.relation_paths import Relations as Relations
+from .paths.unit_paths import UnitPaths as UnitPaths
 from .paths.well_formed import WellFormedChains as WellFormedChains
 from .rerank.constrained import ConstrainedDecoding as ConstrainedDecoding
 from .rerank.cover import Cover as Cover
@@ -111,6 +112,7 @@ from .subgraph.narrow import Induce as Induce
 from .subgraph.narrow import InduceEdges as InduceEdges
 from .subgraph.narrow import Nodes as Nodes
 from .subgraph.narrow import Only as Only
+from .subgraph.narrow import StatingPassages as StatingPassages
 from .subgraph.narrow import Triples as Triples
 from .subgraph.views import CONTINUES as CONTINUES
 from .subgraph.views import NAMES as NAMES

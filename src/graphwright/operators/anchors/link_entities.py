@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.constraints import Between
+from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.index.name_index import NameIndex, name_index_of
 from graphwright.index.relation_index import relation_index_of
@@ -208,7 +208,7 @@ class AnchorSearch(Ranker):
     first. Themes are left out: they are words of relations. The anchors stay.
 
     `names`: vectors by node. Without them names are compared by words (BM25) and spelling, names that share nothing are
-    left out, and the trace notes it.
+    left out, and the trace notes it. `per_anchor`: the most nodes of one anchor.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
@@ -221,18 +221,20 @@ class AnchorSearch(Ranker):
     """
 
     names: VectorIndex | None
+    per_anchor: Annotated[int | None, AtLeast(1)] = None
     needs = ("anchors",)
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the names."""
+        each = min((limit for limit in (k, self.per_anchor) if limit is not None), default=None)
         if self.names is None:
             run.note_missing("names")
         ids, name_scores = _by_words(state) if self.names is None else _by_vectors(self.names, run)
         best: dict[int, float] = {}
         for anchor in state.anchors or ():
             if anchor.weight > 0 and anchor.kind == "entity":
-                for rank, node in enumerate(_nearest(anchor, state, ids, name_scores, k), 1):
+                for rank, node in enumerate(_nearest(anchor, state, ids, name_scores, each), 1):
                     best[node] = max(best.get(node, 0.0), anchor.weight / rank)
         return state.with_(evidence=Evidence.of_nodes(list(best), list(best.values())).top(k))
 

@@ -17,7 +17,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import seeds
 
-__all__ = ["CommunityOf", "Induce", "InduceEdges", "Nodes", "Only", "Triples", "narrowed"]
+__all__ = ["CommunityOf", "Induce", "InduceEdges", "Nodes", "Only", "StatingPassages", "Triples", "narrowed"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +70,34 @@ class Triples(Operator):
     def apply(self, state: State, run: Run) -> State:
         """List the edges."""
         return state.with_(evidence=Evidence.of_edges(state.graph.edges))
+
+
+@dataclass(frozen=True, repr=False)
+class StatingPassages(Operator):
+    """List the passages that state the edges of the evidence, or where it has no edges name its nodes; unscored.
+
+    Candidates for a reranker, each a node. Unlike ToPassages it passes no score on. On a graph without passages the
+    nodes of the items take their place.
+
+    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> StatingPassages()(start("?", graph, evidence=Evidence.of_edges([1]))).evidence.nodes.tolist()
+    [1, 2]
+    """
+
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """List the passages."""
+        graph, items = state.graph, state.items
+        if graph.passages is None:
+            nodes = np.unique(np.concatenate((items.nodes, graph.ends(items.edges))))
+        elif len(items.edges):
+            nodes = graph.chunks_of(edges=items.edges)
+        else:
+            nodes = graph.chunks_of(items.nodes)
+        return state.with_(evidence=Evidence.of_nodes(nodes[graph.holds(nodes)]))
 
 
 @dataclass(frozen=True, repr=False)

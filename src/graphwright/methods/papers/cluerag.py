@@ -1,0 +1,45 @@
+"""Clue-RAG: paths of knowledge units that a reranker keeps, each answering what those before leave open."""
+
+from __future__ import annotations
+
+from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.index.snapshot import Snapshot
+from graphwright.methods.house import answering
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.link_entities import AnchorSearch, LinkEntities
+from graphwright.operators.control import HasEvidence, If
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.propositions import PropositionPaths
+from graphwright.operators.paths.unit_paths import UnitPaths
+from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.subgraph.narrow import StatingPassages
+
+__all__ = ["clue_rag"]
+
+
+def clue_rag(
+    ix: Snapshot,
+    top_k: int = CONTEXT_PASSAGES,
+    units: int = 3,
+    width: int = 5,
+    depth: int = 3,
+    *,
+    cross_encoder: CrossEncoder | None = None,
+    llm: LLM | None = None,
+) -> Operator:
+    """Rerank the passages of knowledge units that are reached from unit to unit over shared entities (Clue-RAG).
+
+    The search begins at the entities of the `units` units nearest to the question (knowledge anchoring), and at the
+    `units` entities nearest to each of its names (entity linking), which a language model lists, or else LinkEntities
+    finds. `width`, `depth`: M and D, the paths that stay at each step, and the steps; `units` is K. `cross_encoder`:
+    reranks paths and passages, by default the embedded one. A question that leads to no unit is searched by its vector.
+    """
+    model = cross_encoder or MiniLMCrossEncoder()
+    names = LinkEntities(ix.names) if llm is None else Keywords(llm)
+    begin = PropositionPaths(ix.triples, units, length=1) | AnchorSearch(ix.names, units)
+    search = UnitPaths(ix.triples, model, units, width, depth) >> StatingPassages() >> Rerank(model) % top_k
+    dense = If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
+    return names >> begin >> search >> dense >> answering(ix, llm)
