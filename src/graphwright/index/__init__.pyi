@@ -18,6 +18,8 @@ from .lexical import LexicalExtractor as LexicalExtractor
 from .mentions import MentionExtractor as MentionExtractor
 from .name_index import NameIndex as NameIndex
 from .precomputed import Precomputed as Precomputed
+from .references import estimate_references as estimate_references
+from .references import with_references as with_references
 from .snapshot import Snapshot as Snapshot
 from .snapshot import open_snapshot as open_snapshot
 from .spacy_extractor import SpacyExtractor as SpacyExtractor

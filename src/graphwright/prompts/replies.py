@@ -143,6 +143,12 @@ class TriplesReply(BaseModel):
         return [ExtractedRelation(source=head, relation=label, target=tail) for head, label, tail in whole]
 
 
+class ReferencesReply(BaseModel):
+    """Works that a part of a document cites, as written (`references`)."""
+
+    references: Annotated[list[Annotated[str, AtMost(160)]], _at_most(30)]
+
+
 class SameEntityReply(BaseModel):
     """Whether two names mean the same thing (`same_entity`)."""
 
@@ -322,6 +328,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "ircot": ThoughtReply,
     "pathrag_keywords": KeywordsReply,
     "plan": PlansReply,
+    "references": ReferencesReply,
     "refine": RefineReply,
     "same_entity": SameEntityReply,
     "structgpt": EnoughReply,

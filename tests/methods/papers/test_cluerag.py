@@ -23,7 +23,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
         f"AnchorSearch({ix.names!r}, per_anchor=3)) >> UnitPaths({ix.triples!r}, {MODEL!r}) >> StatingPassages() >> "
         f"Rerank({MODEL!r}) % 7 >> If("
     )
-    assert "Keywords(ScriptedLLM(" in repr(pipeline("clue-rag", ix, llm=ScriptedLLM(["unused"])))
+    assert "Keywords(model=ScriptedLLM(" in repr(pipeline("clue-rag", ix, llm=ScriptedLLM(["unused"])))
 
 
 def test_it_retrieves_the_passages_of_its_units_and_cites_or_abstains() -> None:
