@@ -294,11 +294,16 @@ def varied_corpus(data: Path, count: int) -> list[Document]:
     ]
     documents = []
     for at in range(count):
-        document, copy = base[at % len(base)], at // len(base)
-        suffix = ascii_lowercase[copy - 1] if copy else ""
-        text, title = (re.sub(r"\b([A-Z]\w{3,})", rf"\g<1>{suffix}", part) for part in (document.text, document.title))
-        documents.append(Document(f"{at:06d}", text, title, whole=True))
+        copy = at // len(base)
+        documents.append(changed_names(base[at % len(base)], f"{at:06d}", ascii_lowercase[copy - 1] if copy else ""))
     return documents
+
+
+def changed_names(document: Document, name: str, suffix: str) -> Document:
+    """Return a document with another id, and with a suffix at each capitalised word."""
+    parts = document.text, document.title
+    text, title = (re.sub(r"\b([A-Z]\w{3,})", rf"\g<1>{suffix}", part) for part in parts)
+    return Document(name, text, title, whole=True)
 
 
 def tenth(documents: Sequence[Document], repeats: int) -> Record:

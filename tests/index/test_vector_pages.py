@@ -20,8 +20,6 @@ from graphwright.index.vector_rows import VectorRows
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models import HashEncoder
 
-NOTHING = np.empty(0, np.uint64)
-
 
 def first(folder: Path, vectors: np.ndarray) -> tuple[Pages, np.ndarray]:
     folder.mkdir()
@@ -60,7 +58,7 @@ def test_any_history_keeps_the_vectors_and_nothing_of_the_removed(
             assert np.array_equal(rows[place], expected) and len(set(place.tolist())) == len(place)
             rest = np.delete(np.arange(pages.rows), place)
             assert not rows[rest].any() and not pages.sums[rest].any()
-            assert len(rest) <= max(pages.rows / 4, pages.unit)
+            assert len(rest) <= max(pages.rows / 4, 256)
             assert np.array_equal(pages.sums[place], row_sums(expected))
     whole = VectorIndex(expected, np.arange(len(expected), dtype=np.int32))
     assert vectors_checksum(pages.sums, place, 16) == whole.checksum

@@ -94,7 +94,7 @@ def build_from_chunks(
     clock.lap("encode")
     pairs = np.empty((0, 2), np.int64)
     if "names" in vectors:
-        earlier = None if known is None else _known_pairs(known, texts["names"])
+        earlier = None if known is None else _known_pairs(known, vectors["names"])
         pairs = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
     clock.lap("synonyms")
     graph = merged.graph(pairs)
@@ -309,22 +309,18 @@ def _with_rows(
     return known, VectorRows(space.vectors, np.empty((0, space.dimension), np.float32), rows)
 
 
-def _known_pairs(snapshot: Snapshot, names: TextColumn) -> KnownPairs | None:
-    """Return the synonyms of a snapshot, and the row of each of its names among others."""
+def _known_pairs(snapshot: Snapshot, vectors: VectorRows) -> KnownPairs | None:
+    """Return the synonyms of a snapshot, and the row of each of its names among `vectors`, which it is the base of."""
     columns, passages = snapshot.graph.columns, snapshot.graph.passages
     count = len(columns.relations)
     # Text may state a relation of the same name; the index's own is the last or the one before it.
     relation = [at for at in range(max(count - 2, 0), count) if columns.relations[at] == SYNONYM]
     if snapshot.names is None or passages is None or not relation or "graph passages" in snapshot.about:
         return None
-    p = len(passages)
-    old = columns.names.gather(np.arange(p, len(columns.names)))
-    both = TextColumn.joined((names, old))
-    number, first = distinct(both.data, both.offsets)
-    row = np.asarray(first, np.int64)[number[len(names) :]]
     edges = np.flatnonzero(columns.relation == relation[-1])
-    pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - p
-    return KnownPairs(snapshot.names.by_text()[0], pairs, np.where(row < len(names), row, -1))
+    pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - len(passages)
+    known = snapshot.names.by_text()[0]
+    return KnownPairs(known, pairs, vectors.positions()[known.row])
 
 
 def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all
 _FEW = 4  # times √n new rows, up to which only these are compared
 _SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
-_BLOCK, _OTHERS = 2048, 8192  # rows compared with others at once, which bounds the memory
+_BLOCK = 2048  # rows compared at once, which bounds the memory
 
 
 class KnownPairs(NamedTuple):
@@ -107,16 +106,34 @@ def _all_pairs(rows: Floats, pivots: Ints, threshold: float) -> Ints:
 
 def _updated(pivots: Ints, vectors: Floats | VectorRows, threshold: float, known: KnownPairs) -> Ints | None:
     """Compare new rows with all, and keep the known pairs; None where pivots have changed or many rows are new."""
-    rows, before = _UnitRows(vectors), _pivots(known.vectors)
-    fresh = np.setdiff1d(np.arange(len(rows)), known.row)
+    rows, before, is_new = _UnitRows(vectors), _pivots(known.vectors), np.ones(len(vectors), bool)
+    is_new[known.row[known.row >= 0]] = False
+    fresh = np.flatnonzero(is_new)
     same = len(before) == len(pivots) and np.array_equal(known.vectors[before], vectors[pivots])
     if not same or len(fresh) > _FEW * len(pivots):
         return None
-    pairs = _pairs_between(rows, fresh, np.arange(len(rows)), threshold)
+    candidates = _near_new(VectorRows.of(vectors), fresh, threshold)
+    pairs = candidates[_cosines(rows, candidates) >= threshold]
     nearest = _nearest(rows[pairs.ravel()], rows[pivots]).reshape(len(pairs), 2, min(2, len(pivots)))
     shared = (nearest[:, 0, :, None] == nearest[:, 1, None, :]).any(axis=(1, 2))
     kept = np.sort(known.row[known.pairs], axis=1)
     return np.concatenate((kept[kept[:, 0] >= 0], pairs[shared]))
+
+
+def _near_new(vectors: VectorRows, fresh: Ints, threshold: float) -> Ints:
+    """Return pairs of a new row and another that may be near, the smaller first; rows are read where they lie."""
+    unit, position, offset = normalised(vectors[fresh]), vectors.positions(), 0
+    pairs = [np.empty((0, 2), np.int64)]
+    for part in (vectors.base, vectors.new):
+        for start in range(0, len(part), _BLOCK):
+            block = np.asarray(part[start : start + _BLOCK], np.float32)
+            lengths = np.linalg.norm(block, axis=1)
+            limits = (threshold - _SLACK) * np.where(lengths > 0, lengths, 1)
+            at, new = np.nonzero(block @ unit.T >= limits[:, None])
+            pairs.append(np.stack((position[offset + start + at], fresh[new]), axis=1))
+        offset += len(part)
+    both = np.sort(np.concatenate(pairs), axis=1)
+    return np.unique(both[(both[:, 0] >= 0) & (both[:, 0] < both[:, 1])], axis=0)
 
 
 def _nearest(rows: Floats | _UnitRows, pivots: Floats) -> Ints:
@@ -129,14 +146,20 @@ def _nearest(rows: Floats | _UnitRows, pivots: Floats) -> Ints:
     return np.concatenate(nearest)
 
 
-def _pairs_between(rows: Floats | _UnitRows, some: Ints, others: Ints, threshold: float) -> Ints:
+def _pairs_between(rows: Floats, some: Ints, others: Ints, threshold: float) -> Ints:
     """Return the near pairs of a row of `some` and one of `others`, the smaller first."""
     pairs = [np.empty((0, 2), np.int64)]
-    for block, other_block in product(range(0, len(some), _BLOCK), range(0, len(others), _OTHERS)):
-        part, more = some[block : block + _BLOCK], others[other_block : other_block + _OTHERS]
-        at, other = np.nonzero(rows[part] @ rows[more].T >= threshold - _SLACK)
-        both = np.sort(np.stack((part[at], more[other]), axis=1), axis=1)
+    for block in range(0, len(some), _BLOCK):
+        part = some[block : block + _BLOCK]
+        at, other = np.nonzero(rows[part] @ rows[others].T >= threshold - _SLACK)
+        both = np.sort(np.stack((part[at], others[other]), axis=1), axis=1)
         both = np.unique(both[both[:, 0] < both[:, 1]], axis=0)
-        cosines = np.einsum("ij,ij->i", rows[both[:, 0]].astype(np.float64), rows[both[:, 1]].astype(np.float64))
-        pairs.append(both[cosines >= threshold])
+        pairs.append(both[_cosines(rows, both) >= threshold])
     return np.concatenate(pairs)
+
+
+def _cosines(rows: Floats | _UnitRows, pairs: Ints) -> NDArray[np.float64]:
+    """Return the cosines of pairs of rows, which do not depend on other rows."""
+    first, second = (rows[pairs[:, side]].astype(np.float64) for side in (0, 1))
+    cosines: NDArray[np.float64] = np.einsum("ij,ij->i", first, second)
+    return cosines

@@ -136,7 +136,7 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str,
     parts = {"place": place, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
     for part, array in parts.items():
         save_array(array, folder / f"{name}.{part}.npy")
-    about = {"rows": pages.rows, "dimension": pages.dimension}
+    about = {"rows": pages.rows, "dimension": pages.dimension, "page rows": pages.page_rows}
     checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
     old = {} if before is None else _checksums_of(before.folder)
     linked = [path.name for path in pages.paths() if before is not None and _is_same(path, before.folder / path.name)]
@@ -248,7 +248,7 @@ def _open_space(
     place, row_of, blocks, sums = (
         np.asarray(load_array(folder / f"{name}.{part}.npy")) for part in ("place", "rows", "blocks", "sums")
     )
-    pages = Pages(folder, name, about["rows"], about["dimension"], blocks, sums)
+    pages = Pages(folder, name, about["rows"], about["dimension"], about["page rows"], blocks, sums)
     if (len(place), len(row_of)) != lengths:
         raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
     check_limits(row_of, Limits(-1, pages.rows - 1), folder / f"{name}.rows.npy")

@@ -1,6 +1,6 @@
 """Files of vectors in pages that snapshots share: a change writes only the pages that it touches.
 
-A page is a file of at most 8 MB with whole vectors, float32, and never changes. A new snapshot links the pages of the
+A page is a file of at most 4 MB with whole vectors, float32, and never changes. A new snapshot links the pages of the
 one before, and writes anew those in which vectors were removed or added; vectors of removed texts are overwritten with
 zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side by side, so that
 kernels see one array; each block of 16 KB is verified against its checksum.
@@ -30,7 +30,7 @@ from graphwright.models.protocols import Floats
 
 __all__ = ["PAGE", "Pages", "map_pages", "row_sums", "write_pages"]
 
-PAGE = 8 * 2**20
+PAGE = 4 * 2**20
 """Most bytes of a page, unless one block of whole vectors has more."""
 _ALIGNED = 32  # rows; products of a matrix and a vector do not depend on the place of a row in so many
 _MAX_UNUSED = 1 / 4  # share of rows without a text above which all pages are written anew
@@ -43,29 +43,23 @@ Sums = NDArray[np.uint64]
 class Pages:
     """The pages of one space of a snapshot.
 
-    `rows` of `dimension` numbers, those without a text included; `blocks`: the checksum of each block of 16 KB;
-    `sums`: a fingerprint of each vector, 0 for a row without a text.
+    `rows` of `dimension` numbers, those without a text included, `page_rows` in each page but the last; `blocks`: the
+    checksum of each block of 16 KB; `sums`: a fingerprint of each vector, 0 for a row without a text.
     """
 
     folder: Path
     name: str
     rows: int
     dimension: int
+    page_rows: int
     blocks: Sums
     sums: Sums
 
-    @property
-    def unit(self) -> int:
-        """Rows of which every page has a multiple: whole blocks."""
-        size = 4 * max(self.dimension, 1)
-        rows = BLOCK // gcd(BLOCK, size)
-        return rows * _ALIGNED // gcd(rows, _ALIGNED)
-
-    @property
-    def page_rows(self) -> int:
-        """Rows of a full page."""
-        unit = self.unit
-        return max(PAGE // (4 * max(self.dimension, 1) * unit), 1) * unit
+    @classmethod
+    def empty(cls, folder: Path, name: str, dimension: int) -> Pages:
+        """Return pages without rows."""
+        none, unit = np.empty(0, np.uint64), _unit(dimension)
+        return cls(folder, name, 0, dimension, max(PAGE // (4 * max(dimension, 1) * unit), 1) * unit, none, none)
 
     def paths(self) -> list[Path]:
         """Return the files, in order."""
@@ -75,6 +69,13 @@ class Pages:
         """Return the bytes of each file."""
         each = self.page_rows
         return [4 * self.dimension * (min(start + each, self.rows) - start) for start in range(0, self.rows, each)]
+
+
+def _unit(dimension: int) -> int:
+    """Return the rows of which every page has a multiple: whole blocks."""
+    size = 4 * max(dimension, 1)
+    rows = BLOCK // gcd(BLOCK, size)
+    return rows * _ALIGNED // gcd(rows, _ALIGNED)
 
 
 def row_sums(vectors: Floats) -> Sums:
@@ -145,14 +146,14 @@ def write_pages(folder: Path, name: str, vectors: VectorRows, before: Pages | No
     width = vectors.shape[1]
     if before is not None and before.dimension == width and len(vectors.base) == before.rows:
         plan = _Plan.of(vectors, before)
-        if plan.unused <= max(_MAX_UNUSED * plan.rows, before.unit):
+        if plan.unused <= max(_MAX_UNUSED * plan.rows, _unit(width)):
             return plan.write(folder, name)
     row, number = np.unique(vectors.row, return_inverse=True)
     each = VectorRows(vectors.base, vectors.new, row[_by_first(number)])
-    empty = Pages(folder, name, 0, width, np.empty(0, np.uint64), np.empty(0, np.uint64))
     rank = np.empty(len(row), np.int64)
     rank[_by_first(number)] = np.arange(len(row))
-    return _Plan.of(VectorRows(np.empty((0, width), np.float32), each, rank[number]), empty).write(folder, name)
+    fresh = VectorRows(np.empty((0, width), np.float32), each, rank[number])
+    return _Plan.of(fresh, Pages.empty(folder, name, width)).write(folder, name)
 
 
 def _by_first(number: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -193,7 +194,8 @@ class _Plan:
             dirty[n // each] = n % each > 0
         free = np.flatnonzero(~live[:n] & dirty[page])[: len(new)]
         more = len(new) - len(free)
-        rows = n + -(-more // before.unit) * before.unit
+        unit = _unit(before.dimension)
+        rows = n + -(-more // unit) * unit
         source = np.full(rows, -1)
         source[:n][live[:n]] = np.flatnonzero(live[:n])
         at = np.concatenate((free, n + np.arange(more)))
@@ -214,7 +216,7 @@ class _Plan:
         sums = np.zeros(self.rows, np.uint64)
         kept = (self.source >= 0) & (self.source < n)
         sums[kept] = old.sums[self.source[kept]]
-        pages = Pages(folder, name, self.rows, old.dimension, blocks, sums)
+        pages = Pages(folder, name, self.rows, old.dimension, each, blocks, sums)
         for at, path in enumerate(pages.paths()):
             if not self.dirty[at]:
                 link(old.paths()[at], path)

@@ -42,5 +42,11 @@ class VectorRows:
         out[~old] = self.new[rows[~old] - n]
         return out
 
+    def positions(self) -> NDArray[np.int64]:
+        """Return the position of each row of `base`, then of `new`, -1 for one that is left out."""
+        at = np.full(len(self.base) + len(self.new), -1)
+        at[self.row] = np.arange(len(self.row))
+        return at
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self[:], dtype, copy=copy)

@@ -1,0 +1,205 @@
+"""Measure an index as it grows: building, changes, questions, memory and disk, in one table.
+
+    python benchmarks/scale.py --data DIR [--sizes 1000 10000 100000 1000000] [--work runs] [--again]
+
+Passages are those of three sets (`multihop`), repeated with every name changed, so that distinct entities grow with
+them. A hash of words takes the encoder's place. Each size is measured in a process of its own, and its row is written
+when it is complete; a second call measures the sizes that are missing (`--again`: all). Writes `scale.json` and
+`scale.md`.
+
+- index: seconds of one `add` of all passages, and the peak of resident memory meanwhile.
+- add, remove: seconds until one document more or less is searchable, the opening of the new snapshot included: median
+  of three; processor time beside it, and the bytes of the files that the change wrote.
+- add 1,000: seconds of 1,000 documents in one `add`, over those of building an index of these alone.
+- open: seconds from opening the index to its first passage, in the same process.
+- question: median milliseconds of `retrieve`, and the anonymous memory of the process after all questions.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import shutil
+import time
+import zlib
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+from harness import Record, arguments, elapsed, parse, read_results, table, write_results
+from latency import changed_names
+
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
+from graphwright.index_folder import Index
+from graphwright.models.protocols import Floats
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+METHODS = ("bm25", "vector", "hybrid", "multihop", "ppr")
+SETS = ("musique", "hotpotqa", "2wiki")
+REPEATS, QUESTIONS, MANY = 3, 30, 1_000
+WORDS, DIMENSION = 1 << 16, 384
+
+
+class WordTable:
+    """An encoder that adds up one random vector for each word, chosen by the word's hash."""
+
+    id = "word table"
+    dimension = DIMENSION
+
+    def __init__(self) -> None:
+        self._table = np.random.default_rng(0).standard_normal((WORDS, DIMENSION)).astype(np.float32)
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text, at length 1; zeros for one without words."""
+        out = np.zeros((len(texts), DIMENSION), np.float32)
+        for row, text in enumerate(texts):
+            rows = [zlib.crc32(word.encode()) % WORDS for word in text.casefold().split()]
+            total = self._table[rows].sum(axis=0)
+            out[row] = total / max(float(np.linalg.norm(total)), 1e-9)
+        return out
+
+
+def documents(data: Path) -> Iterator[Document]:
+    """Yield passages without end, each copy of the sets with other names."""
+    base = [d for name in SETS for d in read_documents([data / "multihop" / name / "corpus.jsonl"], print)]
+    at = 0
+    while True:
+        copy, suffix = at // len(base), ""
+        while copy:
+            copy, letter = divmod(copy - 1, len(ascii_lowercase))
+            suffix += ascii_lowercase[letter]
+        yield changed_names(base[at % len(base)], f"{at:07d}", suffix)
+        at += 1
+
+
+def opened(folder: Path, encoder: WordTable) -> Index:
+    """Open an index, and read a passage."""
+    index = Index.open(folder, encoder=encoder)
+    index.graph.reading(0)
+    return index
+
+
+def change(folder: Path, encoder: WordTable, act: Callable[[Index], Any]) -> tuple[float, float, int]:
+    """Return seconds and processor seconds until a change is searchable, and the bytes that it wrote."""
+    begun, worked, since = time.perf_counter(), time.process_time(), time.time()
+    with Index.open(folder, encoder=encoder) as index:
+        act(index)
+        index.graph.reading(0)
+        seconds, work = time.perf_counter() - begun, time.process_time() - worked
+        current = folder / (folder / "CURRENT").read_text()
+    files = [path.stat() for path in current.rglob("*") if path.is_file()]  # those of before are linked, and older
+    return seconds, work, sum(file.st_size for file in files if file.st_mtime >= since)
+
+
+def changes(folder: Path, encoder: WordTable, more: list[Document]) -> Record:
+    """Return the costs of one document added and removed."""
+    row: Record = {}
+    acts: dict[str, Callable[[Index, Document], Any]] = {
+        "add": lambda index, document: index.add([document]),
+        "remove": lambda index, document: index.remove([document.id]),
+    }
+    for name, act in acts.items():
+        trials = [change(folder, encoder, lambda index, d=d, act=act: act(index, d)) for d in more[:REPEATS]]  # type: ignore[misc]
+        seconds, work, written = (median(values) for values in zip(*trials, strict=True))
+        row |= {f"{name} s": round(seconds, 2), f"{name} cpu s": round(work, 2), f"{name} MB": round(written / 1e6, 1)}
+    return row
+
+
+def questions(folder: Path, encoder: WordTable, asked: list[str]) -> Record:
+    """Return the time of opening and of questions, and the memory after them."""
+    index, seconds = elapsed(lambda: opened(folder, encoder))
+    row: Record = {"open s": round(seconds, 2)}
+    with index:
+        for method in METHODS:
+            index.retrieve(asked[0], method)
+            times = [elapsed(lambda text=text, method=method: index.retrieve(text, method))[1] for text in asked[1:]]  # type: ignore[misc]
+            row[f"{method} ms"] = round(1e3 * median(times), 1)
+        row["disk MB"] = round(index.info()["bytes"] / 1e6)
+        row |= {name: index.info()[name] for name in ("nodes", "edges")}
+    return row | {"anonymous MB": anonymous()}
+
+
+def anonymous() -> int | None:
+    """Return the anonymous memory of this process in MB, where the system tells it."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) // 1000 for line in lines if line.startswith("RssAnon")), None)
+
+
+def build(data: Path, folder: Path, size: int, queue: Any) -> None:
+    """Index passages, and put the costs into a queue."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with Index.create(folder, encoder=WordTable()) as index:
+        _, seconds = elapsed(lambda: index.add(islice(documents(data), size)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    queue.put({"passages": size, "index s": round(seconds, 1), "peak MB": peak // 1000})
+
+
+def measure(data: Path, folder: Path, size: int, queue: Any) -> None:
+    """Change an index and ask it, and put the costs into a queue."""
+    encoder = WordTable()
+    more = list(islice(documents(data), size, size + MANY + REPEATS))
+    row = questions(folder, encoder, [f"Who or what is {d.title}?" for d in more[:QUESTIONS]])
+    row |= changes(folder, encoder, more)
+    if size > MANY:
+        alone = folder.with_name(f"{folder.name}-alone")
+        shutil.rmtree(alone, ignore_errors=True)
+        with Index.create(alone, encoder=encoder) as index:
+            _, base = elapsed(lambda: index.add(more[REPEATS:]))
+        seconds, _, _ = change(folder, encoder, lambda index: index.add(more[REPEATS:]))
+        row |= {"add 1,000 s": round(seconds, 1), "alone s": round(base, 1)}
+        shutil.rmtree(alone)
+    queue.put(row)
+
+
+def in_process(work: Callable[..., None], *given: Any) -> Record:
+    """Return what a function puts into a queue, called in a new process."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=work, args=(*given, queue))
+    process.start()
+    while process.is_alive() and queue.empty():
+        time.sleep(0.2)
+    if queue.empty() and process.exitcode:
+        raise SystemExit(f"{work.__name__} ended with {process.exitcode}; rows written so far are kept.")
+    row: Record = queue.get()
+    process.join()
+    return row
+
+
+def written_table(rows: Sequence[Record]) -> str:
+    """Return the table of all rows."""
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    shown = [[f"{v:,}" if isinstance(v := row.get(name, ""), int) else v for row in rows] for name in header]
+    return table(("", *shown[0]), [(name, *cells) for name, cells in zip(header[1:], shown[1:], strict=True)])
+
+
+def main(options: Namespace) -> None:
+    """Measure the sizes that have no row yet."""
+    path = options.out / "scale.json"
+    rows: dict[str, Record] = {} if options.again or not path.exists() else read_results(path)
+    for size in options.sizes:
+        if str(size) in rows:
+            continue
+        folder = options.work / "scale" / str(size)
+        row = in_process(build, options.data, folder, size)
+        print(row, flush=True)
+        row |= in_process(measure, options.data, folder, size)
+        print(row, flush=True)
+        shutil.rmtree(folder)
+        rows[str(size)] = row
+        rows = dict(sorted(rows.items(), key=lambda item: int(item[0])))
+        write_results(path, rows, written_table(list(rows.values())))
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--again", action="store_true", help="measure sizes again that have a row")
+    main(parse(parser))
