@@ -1,5 +1,7 @@
 /** Text: code points, markers of citations, and pieces that are marked. */
 
+import type { Citation } from "./types";
+
 /** Return the UTF-16 positions of code point offsets (ascending) of a text. */
 export function utf16Positions(text: string, offsets: readonly number[]): number[] {
   const positions: number[] = [];
@@ -29,7 +31,7 @@ export type AnswerPart = { text: string } | { cites: number[] } | { unsupported:
 /** Return the parts of an answer; a marker counts if every number has a citation, and none of these quotes holds it. */
 export function answerParts(answer: string, quotes: readonly string[]): AnswerPart[] {
   const parts: AnswerPart[] = [];
-  const quoted = [...new Set(quotes.map((quote) => quote.trim().replace(/\s+/g, " ")))]
+  const quoted = [...new Set(quotes.map(spacedOnce))]
     .filter((quote) => quote.includes("["))
     .flatMap((quote) => places(answer, quote));
   let last = 0;
@@ -54,6 +56,28 @@ function places(text: string, part: string): { start: number; end: number }[] {
     found.push({ start: at, end: at + part.length });
   }
   return found;
+}
+
+/** A citation, with its number. */
+export interface Quoted {
+  citation: Citation;
+  number: number;
+}
+
+/** Return the citations of an answer of which each line is the quote of one; null for any other answer. */
+export function quotedLines(answer: string, citations: readonly Citation[]): Quoted[] | null {
+  const quoted: Quoted[] = [];
+  for (const line of answer.split(/\n+/).filter((text) => text.trim())) {
+    const [, text = "", marker] = /^([^]*?)\s*\[(\d+)\]\s*$/.exec(line) ?? [];
+    const citation = citations[Number(marker) - 1];
+    if (!citation || spacedOnce(citation.text) !== spacedOnce(text)) return null;
+    quoted.push({ citation, number: Number(marker) });
+  }
+  return quoted.length ? quoted : null;
+}
+
+function spacedOnce(text: string): string {
+  return text.trim().replace(/\s+/g, " ");
 }
 
 export function withoutMarkers(answer: string): string {
@@ -109,8 +133,16 @@ export function spaced(name: string): string {
 }
 
 const MIN_WRAPPED = 45; // characters of a line that is continued in the next one
-const MAX_WRAPPED = 110;
+const MAX_WRAPPED = 120;
 const TOLERANCE = 0.88; // characters of a printed page differ in width
+
+/** Marks of program text and tables, whose lines mean something. */
+const CODE = /(?:^|\s)--[a-z]|[{}]|;$|\w\([^)]*$|\w=\S|^\s*\|/m;
+
+/** Return a quote without the line ends inside its paragraphs, unless it is program text or a table. */
+export function unwrapped(text: string): string {
+  return CODE.test(text) ? text : text.replace(/([^\n])\n(?!\n)\s*/g, "$1 ");
+}
 
 /**
  * Return the line breaks, with the spaces after them, at which a text was only wrapped: between lines of one
@@ -140,6 +172,8 @@ function isContinued(line: string, next: string, width: number): boolean {
   const word = /^\s*(\S+)/.exec(next)?.[1] ?? "";
   return (
     written.length >= MIN_WRAPPED &&
+    !CODE.test(written) &&
+    !CODE.test(next) &&
     written.length + 1 + word.length > TOLERANCE * width &&
     !/\S {3,}\S/.test(written) && // a table, or a drawing
     !/\S {3,}\S/.test(next.trimEnd()) &&

@@ -32,6 +32,18 @@ def reply(text: str, *quotes: str) -> str:
     return json.dumps({"found": True, "text": text, "answers": [], "citations": citations}, ensure_ascii=False)
 
 
+def test_an_answer_of_quotes_names_the_source_of_each(screen: Screen, shared: Running) -> None:
+    answer = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()
+    titles = {passage["id"]: passage["title"] for passage in answer["passages"]}
+    tab = screen.open(index="cities", q=QUESTION)
+    assert tab.get_by_text("No language model wrote this answer.").is_visible()
+    quotes = [text.split() for text in tab.locator(".quotations blockquote").all_inner_texts()]
+    assert quotes == [citation["text"].split() for citation in answer["citations"]]
+    expected = [titles[citation["chunk"]] for citation in answer["citations"]]
+    assert tab.locator(".quotations .source-title").all_inner_texts() == expected
+    assert tab.locator(".sources").count() == 0, "no quote is shown twice"
+
+
 def test_each_citation_opens_at_its_characters(screen: Screen, shared: Running) -> None:
     expected = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()["citations"]
     assert any("😀" in GRAZ[: citation["start"]] or "🏔️" in citation["text"] for citation in expected)

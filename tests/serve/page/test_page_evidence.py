@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.serve.conftest import Running
+from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import Opener, Screen
 
+from graphwright import Graph, Index
 from graphwright.data import read_questions
+from graphwright.models.fake import HashEncoder
 
 pytestmark = pytest.mark.slow
 QUESTION = "Where was Ida Pfeiffer born?"
@@ -32,6 +34,29 @@ def test_every_node_of_the_drawing_can_be_chosen(screen: Screen) -> None:
     tab.locator(".panel").wait_for(state="detached")
     tab.locator(".node.passage").first.click()
     assert tab.locator(".chosen-node .eyebrow").inner_text() == "Passage"
+
+
+def test_an_answer_of_an_imported_graph_is_a_walk_to_its_node(opener: Opener, tmp_path: Path) -> None:
+    graph = Graph.from_triples(
+        [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava"), ("Linz", "lies on", "Danube")]
+    )
+    Index.from_graph(tmp_path / "rivers", graph, encoder=HashEncoder()).close()
+    with serving(tmp_path / "rivers") as running:
+        screen = opener(running)
+        tab = screen.open("evidence", index="cities", q="Graz lies on what?")
+        labels = tab.locator(".drawing .node").evaluate_all("(all) => all.map((node) => node.ariaLabel.trim())")
+        assert [label.replace("  ", " ") for label in labels][1:] == [
+            "Entity: Graz",
+            "Relation: lies on",
+            "Entity: 1 Mur",
+        ]
+        screen.open("ask", index="cities", q="Graz lies on what?")
+        assert tab.locator(".walk").inner_text().split() == ["Graz", "—", "lies", "on", "→", "Mur"]
+        tab.locator(".source").click()
+        tab.get_by_role("heading", name="Mur").wait_for()
+        screen.open("ask", index="cities", q="Who painted the Mona Lisa?")
+        tab.get_by_role("heading", name="Not in this graph").wait_for()
+        screen.close()
 
 
 def test_neighbours_are_shown_on_demand(screen: Screen) -> None:

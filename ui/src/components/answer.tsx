@@ -1,16 +1,32 @@
 /** The text of an answer with its citations, and the list of its sources. */
 
 import { useState } from "preact/hooks";
-import { answerParts, shortened } from "../text";
-import { hrefWith, type Route } from "../router";
+import { answerParts, type Quoted, shortened, unwrapped } from "../text";
+import { href, hrefWith, type Route } from "../router";
 import type { Citation, Passage } from "../types";
 
-/** Return the address that opens a span beside the current screen. */
-export function sourceHref(
-  route: Route,
-  index: string,
-  span: { document: string; start: number; end: number; location?: string },
-): string {
+/** Characters of a document, or a node of a graph without documents. */
+interface Span {
+  document: string;
+  start: number;
+  end: number;
+  location?: string;
+  /** Id of a passage. */
+  id?: string | null;
+  /** Id of the passage of a citation. */
+  chunk?: string;
+}
+
+/** Return the name of the node that a span is, null where it is characters of a document. */
+export function nodeOf({ document, id, chunk }: Span): string | null {
+  if (chunk !== undefined) return document ? null : chunk;
+  return id === document ? id : null;
+}
+
+/** Return the address that opens a span beside the current screen; that of a node is its place in the graph. */
+export function sourceHref(route: Route, index: string, span: Span): string {
+  const node = nodeOf(span);
+  if (node !== null) return href("graph", { index, q: node });
   const place = span.location ?? null;
   return hrefWith(route, { source: span.document, from: span.start, to: span.end, place, index });
 }
@@ -20,13 +36,27 @@ interface Props {
   index: string;
   text: string;
   citations: Citation[];
-  titles: ReadonlyMap<string, string>;
+  titles: Titles;
   writing?: boolean;
 }
 
-/** The titles of documents by their ids, as passages have them. */
-export function titlesOf(passages: readonly Passage[]): ReadonlyMap<string, string> {
-  return new Map(passages.map(({ document, title }) => [document, title || document]));
+/** Titles of documents, and of passages with the headings that they stand below, by their ids. */
+export interface Titles {
+  documents: ReadonlyMap<string, string>;
+  passages: ReadonlyMap<string, string>;
+}
+
+export function titlesOf(passages: readonly Passage[]): Titles {
+  const documents = new Map<string, string>();
+  for (const { document, title } of passages) {
+    const known = documents.get(document);
+    if (known === undefined || title.length < known.length) documents.set(document, title || document);
+  }
+  return { documents, passages: new Map(passages.map(({ id, document, title }) => [id, title || document])) };
+}
+
+function titleOf({ documents, passages }: Titles, { chunk, document }: Citation): string {
+  return passages.get(chunk) ?? documents.get(document) ?? document;
 }
 
 /** An answer whose markers are links to their sources. */
@@ -55,17 +85,45 @@ export function AnswerText({ route, index, text, citations, titles, writing = fa
   );
 }
 
+interface QuotationsProps {
+  route: Route;
+  index: string;
+  quoted: Quoted[];
+  titles: Titles;
+}
+
+/** An answer of quotes alone: each with its source below it. */
+export function Quotations({ route, index, quoted, titles }: QuotationsProps) {
+  return (
+    <div class="answer quotations">
+      {quoted.map(({ citation, number }) => (
+        <figure key={number} data-source={number}>
+          <blockquote dir="auto">{unwrapped(citation.text.trim())}</blockquote>
+          <figcaption>
+            <Marker {...{ route, index, number, titles, citation }} />
+            <a href={sourceHref(route, index, citation)} class="source-title">
+              <bdi>{titleOf(titles, citation)}</bdi>
+            </a>
+            {citation.location && <span class="soft">{citation.location}</span>}
+            {citation.shown_path.length > 0 && <WalkLine path={citation.shown_path} titles={titles} />}
+          </figcaption>
+        </figure>
+      ))}
+    </div>
+  );
+}
+
 interface MarkerProps {
   route: Route;
   index: string;
   number: number;
   citation: Citation | undefined;
-  titles: ReadonlyMap<string, string>;
+  titles: Titles;
 }
 
 function Marker({ route, index, number, citation, titles }: MarkerProps) {
   if (!citation) return null;
-  const title = titles.get(citation.document) ?? citation.document;
+  const title = titleOf(titles, citation);
   return (
     <a
       class="marker"
@@ -83,7 +141,7 @@ interface SourcesProps {
   route: Route;
   index: string;
   citations: Citation[];
-  titles: ReadonlyMap<string, string>;
+  titles: Titles;
 }
 
 const FIRST = 6;
@@ -104,7 +162,7 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
               </span>
               <span class="source-body">
                 <span class="source-head">
-                  <bdi class="source-title">{titles.get(citation.document) ?? citation.document}</bdi>
+                  <bdi class="source-title">{titleOf(titles, citation)}</bdi>
                   {citation.location && <span class="soft"> {citation.location}</span>}
                 </span>
                 <q class="source-quote" dir="auto">
@@ -126,7 +184,7 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
 }
 
 /** The stated relations that lead to a passage: names and relations in turn. */
-function WalkLine({ path, titles }: { path: string[]; titles: ReadonlyMap<string, string> }) {
+function WalkLine({ path, titles }: { path: string[]; titles: Titles }) {
   return (
     <span class="walk">
       {path.map((part, at) =>
@@ -157,9 +215,9 @@ export function Relation({ name }: { name: string }) {
 }
 
 /** Return the name of a node of a walk as people read it; a passage has an id. */
-export function named(node: string, titles: ReadonlyMap<string, string>): string {
+export function named(node: string, titles: Titles): string {
   const at = node.lastIndexOf("#");
-  const title = titles.get(node.slice(0, at));
+  const title = titles.documents.get(node.slice(0, at));
   return at > 0 && title !== undefined && /^\d+$/.test(node.slice(at + 1))
     ? `passage ${Number(node.slice(at + 1)) + 1} of ${title}`
     : node;

@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useWidth } from "../components/width";
 import { connected, type EvidenceEdge, type EvidenceGraph, type EvidenceNode } from "./model";
-import { type Drawing, layOut, type Placed, type Point, type Way } from "./layout";
+import { type Drawing, LANE, layOut, type Placed, type Point, type Way } from "./layout";
 
 const HEADS = {
   question: "Question",
@@ -127,11 +127,17 @@ function pathOf(from: Placed, to: Placed, ways: readonly Way[], across: boolean)
   const end = across ? { x: to.x, y: middle(to).y } : { x: middle(to).x, y: to.y };
   let path = `M${start.x} ${start.y}`;
   let at = start;
+  if (from.bottom !== undefined) {
+    at = { x: from.x - LANE, y: from.bottom };
+    path = `M${from.x} ${middle(from).y}h${-LANE}V${at.y}`;
+  }
   for (const way of ways) {
     path += `${curve(at, way.from, across)}L${way.to.x} ${way.to.y}`;
     at = way.to;
   }
-  return path + curve(at, end, across);
+  if (to.top === undefined) return path + curve(at, end, across);
+  const lane = { x: to.x - LANE, y: to.top };
+  return `${path}${curve(at, lane, across)}V${end.y + to.height / 2}h${LANE}`;
 }
 
 function middle({ x, y, width, height }: Placed): Point {

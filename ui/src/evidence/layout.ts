@@ -9,6 +9,10 @@ export interface Placed {
   y: number;
   width: number;
   height: number;
+  /** Where its row is not the first of its layer: the top of the layer, from where lines come down beside the rows. */
+  top?: number;
+  /** Where its row is not the last of its layer: the end of the layer, to which lines go down beside the rows. */
+  bottom?: number;
 }
 
 /** Where a line that skips a layer passes through it. */
@@ -47,6 +51,7 @@ const COLUMN_GAP = 44;
 const ROW_GAP = 34;
 const WAY = 6; // height of the place that a line takes in a column
 const MARGIN = 18;
+export const LANE = 7; // from a node to the lines that pass beside it
 const MIN_COLUMN = 118;
 const MAX_COLUMN = 210;
 const MAX_LINES = { question: 7, entity: 3, relation: 3, passage: 3, sentence: 5 } as const;
@@ -144,25 +149,40 @@ function inColumns(layers: Item[][], column: number, measure: (text: string) => 
   };
 }
 
+/** Return the nodes of a layer in rows of one or two. */
+function rowsOf(layer: Item[]): EvidenceNode[][] {
+  const nodes = layer.flatMap(({ node }) => (node ? [node] : []));
+  const columns = nodes.length === 1 || kindOf(layer) === "sentence" ? 1 : 2;
+  return Array.from({ length: Math.ceil(nodes.length / columns) }, (_, at) =>
+    nodes.slice(at * columns, (at + 1) * columns),
+  );
+}
+
 /** Lay out from top to bottom; lines that skip a layer pass it on the left. */
 function inRows(layers: Item[][], width: number, measure: (text: string) => number): Drawing {
   const placed = new Map<string, Placed>();
   const routes = new Map<string, Way[]>();
   const heads: Drawing["layers"] = [];
-  const margin = layers.some((layer) => layer.some(({ node }) => !node)) ? MARGIN : 0;
+  const margin = layers.some((layer) => layer.some(({ node }) => !node) || rowsOf(layer).length > 1) ? MARGIN : 0;
   let y = 0;
   for (const layer of layers) {
-    const nodes = layer.flatMap(({ node }) => (node ? [node] : []));
+    const rows = rowsOf(layer);
     const top = y;
     heads.push({ kind: kindOf(layer), x: margin, y: y + 12 });
     y += HEAD - 4;
-    const columns = nodes.length === 1 || kindOf(layer) === "sentence" ? 1 : 2;
+    const first = y;
+    const columns = rows[0]?.length ?? 1;
     const each = (width - margin - (columns - 1) * GAP) / columns;
-    for (let at = 0; at < nodes.length; at += columns) {
-      const row = nodes.slice(at, at + columns).map((node) => box(node, each, measure));
-      row.forEach((item, column) => placed.set(item.node.id, { ...item, x: margin + column * (each + GAP), y }));
-      y += Math.max(...row.map(({ height }) => height)) + GAP;
-    }
+    const boxes = rows.map((row) => row.map((node) => box(node, each, measure)));
+    const heights = boxes.map((row) => Math.max(...row.map(({ height }) => height)) + GAP);
+    const bottom = y + heights.reduce((sum, height) => sum + height, -GAP);
+    boxes.forEach((row, at) => {
+      const lanes = { ...(at > 0 && { top: first }), ...(at < boxes.length - 1 && { bottom }) };
+      row.forEach((item, column) =>
+        placed.set(item.node.id, { ...item, ...lanes, x: margin + column * (each + GAP), y }),
+      );
+      y += heights[at] ?? 0;
+    });
     for (const { node, edge } of layer) {
       if (!node) addRoute(routes, edge, { from: { x: margin / 3, y: top }, to: { x: margin / 3, y: y - GAP } });
     }

@@ -1,5 +1,6 @@
 /** The graph of an answer: question, entities, relations, passages and sentences, in layers. */
 
+import { nodeOf } from "../components/answer";
 import { shortened } from "../text";
 import type { Citation, Found, Passage } from "../types";
 
@@ -77,7 +78,7 @@ class Builder {
 
   private entity(name: string, layer: number): string {
     const passage = this.passages.get(name);
-    return passage
+    return passage && nodeOf(passage) === null
       ? this.passage(passage.id, layer)
       : this.add({ id: `e:${name}`, kind: "entity", label: name, layer });
   }
@@ -92,9 +93,10 @@ class Builder {
     this.link("q", this.entity(name, 1));
   }
 
-  /** Add the walk of a citation: names and relations in turn, the last one the passage. */
+  /** Add the walk of a citation: names and relations in turn, the last one the passage, or the node that is cited. */
   citation(citation: Citation, number: number): void {
     const { path, chunk } = citation;
+    const isNode = nodeOf(citation) !== null;
     let at = "q";
     if (path.length) {
       at = this.entity(path[0] ?? "", 1);
@@ -102,8 +104,15 @@ class Builder {
     }
     for (let step = 1; step + 1 < path.length; step += 2) {
       const next = path[step + 1] ?? "";
-      if (next === chunk) break;
+      if (next === chunk && !isNode) break;
       at = this.hop(at, path[step] ?? "", next);
+    }
+    if (isNode) {
+      const cited = this.entity(chunk, this.layerOf(at) + 1);
+      this.link(at, cited, path.length === 0);
+      const node = this.nodes.get(cited);
+      if (node) node.number ??= number;
+      return;
     }
     const passage = this.passage(chunk, this.layerOf(at) + 1);
     this.link(at, passage, path.length === 0);
@@ -136,7 +145,7 @@ class Builder {
   }
 
   uncited(passage: Passage): void {
-    this.link("q", this.passage(passage.id, 1), true);
+    this.link("q", this.entity(passage.id, 1), true);
   }
 
   /** Put all passages in the layer behind the last entity, and the sentences behind them. */

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Asking } from "../asking";
-import { named, Relation, sourceHref, titlesOf } from "../components/answer";
+import { named, nodeOf, Relation, sourceHref, type Titles, titlesOf } from "../components/answer";
 import { EntityNeighbours } from "../components/neighbours";
 import { Empty, Loading } from "../components/states";
 import { go, href, type Route } from "../router";
@@ -39,8 +39,7 @@ export function EvidenceView({ route, state }: { route: Route; state: Asking }) 
     <section class="evidence" aria-label="Evidence">
       <div class="evidence-head">
         <p class="soft">
-          {citations.length ? "How each cited sentence was reached." : "The passages that were read."} Dashed lines:
-          found by the words and their meaning, not by a walk in the graph.
+          {subjectOf(citations)} Dashed lines: found by the words and their meaning, not by a walk in the graph.
         </p>
         {citations.length > 0 && found.passages.length > 0 && (
           <label class="tick">
@@ -61,6 +60,13 @@ export function EvidenceView({ route, state }: { route: Route; state: Asking }) 
       </details>
     </section>
   );
+}
+
+function subjectOf(citations: readonly Citation[]): string {
+  if (!citations.length) return "The passages that were read.";
+  return citations.every((citation) => nodeOf(citation) !== null)
+    ? "How each answer was reached."
+    : "How each cited sentence was reached.";
 }
 
 function Chosen({ node, route, index }: { node: EvidenceNode | null; route: Route; index: string }) {
@@ -97,7 +103,7 @@ interface WalksProps {
   route: Route;
   index: string;
   citations: Citation[];
-  titles: ReadonlyMap<string, string>;
+  titles: Titles;
 }
 
 /** The walk to each citation, in words. */

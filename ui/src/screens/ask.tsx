@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { getJson, indexPath, withQuery } from "../api";
 import { ask, asking, type Asking, show, stop } from "../asking";
-import { AnswerText, Sources, titlesOf } from "../components/answer";
+import { AnswerText, Quotations, Sources, titlesOf } from "../components/answer";
 import { Icon } from "../components/icon";
 import { useLoaded } from "../components/loading";
 import { PassageList } from "../components/passages";
@@ -12,7 +12,8 @@ import { EvidenceView } from "../evidence/view";
 import { type Asked, clearHistory, history, keyOf } from "../history";
 import { go, href, hrefWith, type Route } from "../router";
 import { useStore } from "../store";
-import { ago, count, digits, duration, money, shortened } from "../text";
+import { server } from "../server";
+import { ago, count, digits, duration, money, quotedLines, shortened } from "../text";
 import type { EntityRow, IndexFacts, Method } from "../types";
 import { askedOf, queryOf, QuestionForm } from "./question";
 import { TraceView } from "./trace";
@@ -203,11 +204,24 @@ function AnswerView({ route, state }: { route: Route; state: Asking }) {
   const titles = titlesOf(found?.passages ?? []);
   const common = { route, index: asked.index, citations, titles };
   if (answer?.found === false) return <NotFound route={route} state={state} />;
+  const quoted = answer?.usage.llm_calls === 0 ? quotedLines(text, citations) : null;
   return (
-    <article class={citations.length ? "answer-view two" : "answer-view"} aria-busy={!answer && !state.problem}>
+    <article
+      class={citations.length && !quoted ? "answer-view two" : "answer-view"}
+      aria-busy={!answer && !state.problem}
+    >
       <div class="answer-main">
         {answer && answer.short.length > 0 && <ShortAnswer short={answer.short} text={text} />}
-        {text ? <AnswerText {...common} text={text} writing={!answer} /> : <Progress state={state} />}
+        {quoted ? (
+          <>
+            <p class="soft">Quoted from the documents. No language model wrote this answer.</p>
+            <Quotations {...common} quoted={quoted} />
+          </>
+        ) : text ? (
+          <AnswerText {...common} text={text} writing={!answer} />
+        ) : (
+          <Progress state={state} />
+        )}
         {!answer && text !== "" && state.phase !== "stopped" && (
           <p class="soft">Citations are checked when the answer is complete.</p>
         )}
@@ -218,7 +232,7 @@ function AnswerView({ route, state }: { route: Route; state: Asking }) {
         {answer && <Remarks state={state} />}
         {answer && <Footer state={state} />}
       </div>
-      {citations.length > 0 && <Sources {...common} />}
+      {citations.length > 0 && !quoted && <Sources {...common} />}
     </article>
   );
 }
@@ -311,23 +325,38 @@ function Footer({ state }: { state: Asking }) {
   );
 }
 
+function notFoundText(passages: number, onGraph: boolean | undefined): string {
+  if (passages) {
+    const noun = onGraph ? "node" : "closest passage";
+    return `The ${count(passages, noun)} ${passages === 1 ? "was read, and does not answer" : "were read, and none answers"} this.`;
+  }
+  return onGraph
+    ? "No chain of its relations answers this question. Name an entity as the graph does, and one of its relations."
+    : "No passage is close to this question.";
+}
+
 /** The documents do not answer the question: a result, not an error. */
 function NotFound({ route, state }: { route: Route; state: Asking }) {
   const { asked, found } = state;
   const passages = found?.passages ?? [];
   const filtered = asked.filter !== undefined;
+  const facts = useStore(server).indexes.find(({ name }) => name === asked.index);
+  const onGraph = facts?.imported && !facts.documents;
   return (
     <article class="answer-main">
       <div class="absent">
         <Icon name="missing" />
-        <h2>Not in these documents</h2>
+        <h2>{onGraph ? "Not in this graph" : "Not in these documents"}</h2>
         <p>
-          {passages.length
-            ? `The ${count(passages.length, "closest passage")} were read, and none answers this.`
-            : "No passage is close to this question."}
+          {notFoundText(passages.length, onGraph)}
           {filtered && " The search was limited by a filter."}
         </p>
         <div class="absent-actions">
+          {onGraph && (
+            <a class="button" href={href("graph", { index: asked.index })}>
+              Look into the graph
+            </a>
+          )}
           {filtered && (
             <a class="button" href={href("ask", queryOf({ index: asked.index, question: asked.question }))}>
               Search all documents

@@ -227,8 +227,9 @@ function Judge({ passage, said, onToggle, shared }: JudgeProps) {
         aria-pressed={isGold}
         onClick={() => onToggle(passage.document)}
         aria-label={`${passage.title || passage.document} holds evidence`}
+        title="Judge: does this document hold evidence for the answer?"
       >
-        Evidence
+        Holds evidence
       </button>
     </>
   );
