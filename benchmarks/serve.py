@@ -2,8 +2,8 @@
 
     python benchmarks/serve.py --data DIR [--only overhead load events idle memory] [--passages 5000]
 
-The server is a process of its own over the first passages of HotpotQA; no question is asked twice. Writes `serve.json`
-and `memory-serve.png`.
+The server is a process of its own over the first passages of HotpotQA; no question is asked twice. Writes `serve.json`,
+`serve.md` and `memory-serve.png`. With the index at hand all of it takes about eleven minutes on two cores.
 
 - overhead: each question to the library and to the server in turn: the medians of both, and of the difference.
 - load: 32 clients that ask without a pause, by the default method and by `bm25`: requests a second, latency, and the
@@ -11,7 +11,8 @@ and `memory-serve.png`.
 - events: the time between the end of the search, by the server's own clock, and the arrival of `evidence`.
 - idle: 1,000 clients that wait for a language model which never replies: memory, and the latency of a client beside
   them.
-- memory: resident memory of the server over many requests, and the growth in the second half of them.
+- memory: resident memory of the server over many requests, every twentieth by the default method and the others by
+  `bm25`, and the growth in the second half of them. It stops after `--minutes`, with the requests that were reached.
 """
 
 from __future__ import annotations
@@ -19,29 +20,24 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import resource
-import subprocess
-import sys
-import tempfile
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 from harness import Record, arguments, elapsed, figure, parse, percentiles, read_results, write_results
+from serve_page import page
+from server_process import Client, Served, connected, serving
 
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import read_questions
 from graphwright.index_folder import Index
 
-COMMAND = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
 WARM_UP = 30  # requests before the first that is measured
 METHODS = (None, "bm25")
 
@@ -66,93 +62,6 @@ def index_of(options: Namespace) -> Path:
         with Index(folder) as index:
             index.add(list(islice(read_documents([corpus], print), options.passages)))
     return folder
-
-
-@dataclass
-class Served:
-    """A running server."""
-
-    host: str
-    port: int
-    process: subprocess.Popen[str]
-
-    def memory(self) -> float:
-        """Return its resident memory in MB."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * resource.getpagesize() / 1e6
-
-    def seconds(self) -> float:
-        """Return the processor time that it has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
-
-
-@contextmanager
-def serving(index: Path, **settings: Any) -> Iterator[Served]:
-    """Run a server over an index, and wait until it is ready."""
-    with tempfile.TemporaryDirectory() as folder:
-        file, log = Path(folder) / "server.toml", Path(folder) / "log"
-        llm = settings.pop("llm", {})
-        lines = [f"{name} = {json.dumps(value)}" for name, value in {"port": 0, "data": folder, **settings}.items()]
-        lines += ["[llm]", *(f"{name} = {json.dumps(value)}" for name, value in llm.items())] if llm else []
-        file.write_text("\n".join(lines))
-        with log.open("w") as output:
-            command = [*COMMAND, "serve", f"wiki={index}", "--settings", str(file)]
-            process = subprocess.Popen(command, stderr=output, text=True)
-        try:
-            yield _ready(process, log)
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _ready(process: subprocess.Popen[str], log: Path) -> Served:
-    while " at http://" not in log.read_text():
-        if process.poll() is not None:
-            raise SystemExit(log.read_text())
-        time.sleep(0.1)
-    address = urlsplit(log.read_text().partition(" at ")[2].split()[0])
-    served = Served(str(address.hostname), int(address.port or 0), process)
-
-    async def ready() -> bool:
-        async with connected(served) as client:
-            return (await client.ask("GET", "/readyz"))[0] == 200
-
-    while not asyncio.run(ready()):
-        time.sleep(0.5)
-    return served
-
-
-@dataclass
-class Client:
-    """A connection that is kept open."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    async def ask(self, method: str, path: str, body: Record | None = None) -> tuple[int, bytes]:
-        """Send a request; return the status and the body."""
-        status, length = await self.send(method, path, body)
-        return status, await self.reader.readexactly(length)
-
-    async def send(self, method: str, path: str, body: Record | None = None) -> tuple[int, int]:
-        """Send a request; return the status and the length of the body, 0 for a stream."""
-        data = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        self.writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
-        lines = (await self.reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
-        lengths = [int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")]
-        return int(lines[0].split()[1]), sum(lengths)
-
-
-@asynccontextmanager
-async def connected(served: Served) -> AsyncIterator[Client]:
-    """Open a connection for the block."""
-    reader, writer = await asyncio.open_connection(served.host, served.port, limit=2**22)
-    try:
-        yield Client(reader, writer)
-    finally:
-        writer.close()
 
 
 async def retrieve(client: Client, question: str, method: str | None = None) -> float:
@@ -297,25 +206,27 @@ def memory(options: Namespace) -> Record:
     questions = questions_of(options)
     numbers = itertools.count(1)
     curve: list[tuple[int, float]] = []
+    end = time.monotonic() + 60 * options.minutes
 
     async def ask(served: Served) -> None:
         async with connected(served) as client:
-            while (number := next(numbers)) <= options.requests:
-                await retrieve(client, next(questions), "bm25" if number % 2 else None)
+            while (number := next(numbers)) <= options.requests and time.monotonic() < end:
+                await retrieve(client, next(questions), "bm25" if number % 20 else None)
                 if number % max(options.requests // 200, 1) == 0:
                     curve.append((number, served.memory()))
 
     async def everyone(served: Served) -> None:
         await asyncio.gather(*(ask(served) for _ in range(options.clients)))
 
-    with serving(folder) as served:
-        asyncio.run(everyone(served))
-    curve.sort()
-    half = [size for number, size in curve if number >= options.requests / 2]
-    with figure(options.out / "memory-serve.png", 1, 1, (6, 3)) as (_, panels):
+    with figure(options.out / "memory-serve.png", 1, 1, (6, 3)) as (_, panels):  # fails at once without matplotlib
+        with serving(folder) as served:
+            asyncio.run(everyone(served))
+        curve.sort()
         panels[0, 0].plot(*zip(*curve, strict=True))
         panels[0, 0].set(xlabel="requests", ylabel="resident MB", ylim=(0, None))
-    return {"requests": options.requests, "MB at half": round(half[0]), "MB at the end": round(half[-1])}
+    reached = curve[-1][0]
+    half = [size for number, size in curve if number >= reached / 2]
+    return {"requests": reached, "MB at half": round(half[0]), "MB at the end": round(half[-1])}
 
 
 def _raise_descriptor_limit() -> None:
@@ -335,11 +246,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30, help="of load")
     parser.add_argument("--idle", type=int, default=1_000, help="idle clients")
     parser.add_argument("--requests", type=int, default=100_000, help="of memory")
+    parser.add_argument("--minutes", type=float, default=8, help="of memory, at most")
     options = parse(parser)
     for part in options.only:
         results = PARTS[part](options)
         print(part, json.dumps(results))
-        write_results(options.out / "serve.json", {**read_results(options.out / "serve.json"), part: results})
+        every = {**read_results(options.out / "serve.json"), "cores": os.cpu_count(), part: results}
+        write_results(options.out / "serve.json", every, page(every))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ import uvicorn
 from graphwright.models.fake import HashEncoder
 from graphwright.serve.app import create_app
 from graphwright.serve.catalog import Catalog
+from graphwright.serve.connections import DrainingServer
 from graphwright.serve.settings import ServeSettings
 
 class SlowEncoder(HashEncoder):
@@ -39,7 +43,8 @@ folder = Path(sys.argv[1])
 app = create_app(Catalog.open([folder], encoder=SlowEncoder()), ServeSettings(data=folder.parent / "data"))
 listening = socket.create_server(("127.0.0.1", 0))
 print(listening.getsockname()[1], flush=True)
-uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=4)
+DrainingServer(config, app.state.server.workers.end, 0.5).run(sockets=[listening])
 """
 DOCUMENTS = "/v1/indexes/cities/documents"
 
@@ -112,3 +117,20 @@ def test_a_server_that_is_stopped_puts_its_job_back(tmp_path: Path) -> None:
     with process(folder, 0.0) as (_, client):
         wait_until(lambda: states(client)[id] == "done", 60)
         assert client.get(DOCUMENTS).json()["total"] == 1
+
+
+@pytest.mark.slow
+def test_requests_that_run_at_the_end_of_a_server_get_a_reply(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "cities", encoder=HashEncoder()) as index:
+        index.add([{"id": "graz", "text": "Graz lies on the Mur."}])
+    bodies: list[dict[str, Any]] = [{"question": "Where is Graz?"}, {"question": "Where is Graz?", "stream": True}]
+    with process(tmp_path / "cities", 6.0) as (running, client), ThreadPoolExecutor(2) as pool:
+        ask = partial(client.post, "/v1/indexes/cities/ask", timeout=60)
+        replies = [pool.submit(ask, json=body) for body in bodies]
+        time.sleep(2.5)  # a stream begins to be sent after a second without an event
+        running.send_signal(signal.SIGTERM)
+        whole, stream = (reply.result() for reply in replies)
+        running.wait(60)
+    assert whole.status_code == 503 and whole.json()["type"].endswith("shutting-down")
+    assert stream.status_code == 200 and stream.text.split("\n\n")[-2].startswith("event: error")
+    assert "shutting-down" in stream.text

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["EXTRA", "serve", "server_settings"]
 
 EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
+_GRACE = 5  # seconds that requests have at the end of the server; two before, those that still run are told
 
 
 @expanded
@@ -52,7 +53,7 @@ def serve(
     except ImportError as error:
         raise DataError(EXTRA.format(error.name)) from error
     from graphwright.serve.catalog import Catalog
-    from graphwright.serve.connections import timed_protocol
+    from graphwright.serve.connections import DrainingServer, timed_protocol
     from graphwright.serve.logs import configure_logging
 
     options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
@@ -73,11 +74,11 @@ def serve(
         server_header=False,
         proxy_headers=bool(chosen.trusted_proxies),
         forwarded_allow_ips=list(chosen.trusted_proxies),
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=_GRACE,
         lifespan="on",
     )
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening])
+        DrainingServer(config, app.state.server.workers.end, _GRACE - 2).run(sockets=[listening])
 
 
 def server_settings(file: Path | None, llm: str | None, base_url: str | None, options: dict[str, Any]) -> ServeSettings:

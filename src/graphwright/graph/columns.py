@@ -125,10 +125,10 @@ class TextColumn(Sequence[str]):
     def __getitem__(self, at: int | slice) -> str | list[str]:
         if isinstance(at, slice):
             return self._decoded(*at.indices(len(self)))
-        if not -len(self) <= at < len(self):
-            raise IndexError(f"position {at} in a column of {len(self)}")
-        at = int(at) % len(self)
-        return self.raw(at).decode("utf-8", "surrogatepass")
+        count = self.offsets.size - 1
+        if not -count <= at < count:
+            raise IndexError(f"position {at} in a column of {count}")
+        return self.raw(int(at) % count).decode("utf-8", "surrogatepass")
 
     def _decoded(self, first: int, last: int, step: int) -> list[str]:
         """Return a slice; strings that lie together are read at once."""

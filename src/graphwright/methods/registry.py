@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -86,7 +87,7 @@ class Method:
         """The arguments without a default, such as the language model of a method that is nothing else."""
         return tuple(p.name for p in self._arguments if p.default is p.empty)
 
-    @property
+    @cached_property
     def _arguments(self) -> list[inspect.Parameter]:
         return list(inspect.signature(self.build).parameters.values())[1:]
 

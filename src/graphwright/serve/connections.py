@@ -1,17 +1,40 @@
-"""Connections of uvicorn whose requests must begin in time.
+"""Connections of uvicorn whose requests must begin in time, and its server that ends each request with a reply.
 
 uvicorn limits how long a connection is idle, but not how long the head of a request may take, so that a client that
-sends a byte a minute holds a connection for ever.
+sends a byte a minute holds a connection for ever. When it shuts down, it cuts off what still runs after some seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Callable
 from typing import Any
 
+import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-__all__ = ["timed_protocol"]
+__all__ = ["DrainingServer", "timed_protocol"]
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn's server, which calls `drain` some seconds after its shutdown began, while requests still run.
+
+    `seconds` must be less than the seconds after which uvicorn cuts requests off.
+    """
+
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], None], seconds: float) -> None:
+        """Take uvicorn's configuration, the function that ends requests, and the seconds that they have left."""
+        super().__init__(config)
+        self._drain, self._seconds = drain, seconds
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down as uvicorn does."""
+        timer = asyncio.get_running_loop().call_later(self._seconds, self._drain)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            timer.cancel()
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:

@@ -34,6 +34,7 @@ __all__ = [
     "ProblemResponse",
     "RequestTimeoutError",
     "ServeError",
+    "ShuttingDownError",
     "TooLargeError",
     "install_handlers",
     "openai_error",
@@ -93,6 +94,17 @@ class OverloadedError(ServeError):
         """Take the message and the seconds."""
         super().__init__(message)
         self.headers = {"Retry-After": str(retry_after)}
+
+
+class ShuttingDownError(ServeError):
+    """The server ends before the request is answered."""
+
+    status, kind = 503, "shutting-down"
+    headers = {"Retry-After": "5"}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        """Make the error."""
+        super().__init__("The server is shutting down. Try again in a few seconds.")
 
 
 class RequestTimeoutError(ServeError):

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
+from weakref import WeakSet
 
 from fastapi import Request
 
 from graphwright.models.protocols import Cancellation
-from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError
+from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError, ShuttingDownError
 
 __all__ = ["Stream", "Workers"]
 
@@ -47,7 +48,7 @@ class _Lane:
             future = self._pool.submit(self._timed, work)
         except RuntimeError as error:  # the server is shutting down
             self._end()
-            raise OverloadedError("The server is shutting down. Try again in a few seconds.", 5) from error
+            raise ShuttingDownError from error
         future.add_done_callback(self._end)
         return future
 
@@ -78,6 +79,8 @@ class Workers:
         self.timeout = timeout
         self._local = _Lane("local", threads, queue)
         self._llm = _Lane("llm", llm_threads, queue)
+        self._waiting: set[asyncio.Future[None]] = set()  # one for each result that is waited for
+        self._streams: WeakSet[Stream[Any]] = WeakSet()
 
     @property
     def pending(self) -> int:
@@ -94,15 +97,20 @@ class Workers:
         cancel = Cancellation()
         future = asyncio.wrap_future(self._lane(llm).submit(lambda: work(cancel)))
         gone = None if request is None else asyncio.ensure_future(_disconnect(request))
+        ended = asyncio.get_running_loop().create_future()
+        self._waiting.add(ended)
         try:
-            watched: set[asyncio.Future[Any]] = {future} if gone is None else {future, gone}
+            watched: set[asyncio.Future[Any]] = {future, ended, *(() if gone is None else (gone,))}
             await asyncio.wait(watched, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
                 return future.result()
             if gone is not None and gone.done():
                 raise ClientGoneError("The client closed the connection.")
+            if ended.done():
+                raise ShuttingDownError
             raise _timed_out(self.timeout)
         finally:
+            self._waiting.discard(ended)
             if gone is not None:
                 gone.cancel()
             if not future.done():
@@ -118,9 +126,18 @@ class Workers:
         response has begun. Closing the stream cancels the work. Raises OverloadedError as `run` does.
         """
         stream = Stream(work, self.timeout)
+        self._streams.add(stream)
         stream.future = self._lane(llm).submit(stream.run)
         await stream.wait_for_first(patience)
         return stream
+
+    def end(self) -> None:
+        """Let all that waits for a result raise ShuttingDownError; in the thread of the event loop."""
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+        for stream in list(self._streams):
+            stream.end(ShuttingDownError())
 
     def close(self) -> None:
         """Stop taking work; running work is not waited for."""
@@ -187,6 +204,11 @@ class Stream(Generic[_T]):
         if value is not None:
             raise value
         raise StopAsyncIteration
+
+    def end(self, error: Exception) -> None:
+        """Cancel the work, and raise the error where items are waited for."""
+        self.close()
+        self._queue.put_nowait((False, error))
 
     def close(self) -> None:
         """Cancel the work; without effect once it has ended."""
