@@ -69,7 +69,7 @@ def check_document(graph: Graph, id: str) -> list[int]:
     passages = graph.passages
     rows = [] if passages is None else passages.rows_of_document.get(id, [])
     if not rows:
-        raise NotFoundError(f"There is no document {id!r} in this index. GET …/documents?q=TEXT searches them.")
+        raise NotFoundError(f"There is no document {id!r} in this index. Search the list of documents for its id.")
     return rows
 
 

@@ -82,7 +82,7 @@ def node_of(graph: Graph, name: str) -> int:
         nodes = np.union1d(index.find(index.form(name)), graph.ids(name))
     nodes = nodes[graph.holds(nodes)]
     if not len(nodes):
-        raise NotFoundError(f"No node has the number or the name {name!r}. GET …/entities?q=NAME searches names.")
+        raise NotFoundError(f"No node has the number or the name {name!r}. Search the entities by a part of it.")
     return int(max(nodes.tolist(), key=lambda node: len(graph.columns.adjacency.row(node))))
 
 
