@@ -130,6 +130,19 @@ def test_damage_is_found_in_the_block_that_is_read(
         map_pages(pages)
 
 
+def test_an_encoder_that_tells_no_dimension_begins_without_vectors(tmp_path: Path) -> None:
+    class Plain:
+        id = "plain"
+
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return np.array([[len(text), 1, 0] for text in texts], np.float32)
+
+    with Index.create(tmp_path / "index", encoder=Plain()) as index:
+        index.add([Document("a", "Graz lies on the Mur.")])
+        index.add([Document("b", "Linz lies on the Danube.")])
+        assert index.snapshot.passages.vectors[:, 0].max() == 24 and index.verify() == []
+
+
 @pytest.mark.parametrize("width", [8, 16, 64, 384])
 def test_scores_do_not_depend_on_the_places_of_rows(width: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(width)

@@ -232,8 +232,6 @@ class _Plan:
         return pages, self.place
 
     def _content(self, source: NDArray[np.int64]) -> Floats:
-        content = np.zeros((len(source), self.before.dimension), np.float32)
-        old, new = (source >= 0) & (source < self.before.rows), source >= self.before.rows
-        content[old] = self.vectors.base[source[old]]
-        content[new] = self.vectors.new[source[new] - self.before.rows]
+        content, has = np.zeros((len(source), self.before.dimension), np.float32), source >= 0
+        content[has] = VectorRows(self.vectors.base, self.vectors.new, source[has])[:]
         return content

@@ -38,8 +38,9 @@ class VectorRows:
         rows = self.row[at if isinstance(at, slice) else np.asarray(at, np.int64)]
         n = len(self.base)
         old, out = rows < n, np.empty((len(rows), self.shape[1]), np.float32)
-        out[old] = self.base[rows[old]]
-        out[~old] = self.new[rows[~old] - n]
+        for part, at_part, offset in ((self.base, old, 0), (self.new, ~old, n)):
+            if at_part.any():  # one without rows may have another width
+                out[at_part] = part[rows[at_part] - offset]
         return out
 
     def positions(self) -> NDArray[np.int64]:
