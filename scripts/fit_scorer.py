@@ -1,12 +1,13 @@
 """Fit the scorer of passages, and measure it on collections that it was not fitted on.
 
-    python scripts/fit_scorer.py --data DIR --work FOLDER [--seeds 3] [--ablate]
+    python scripts/fit_scorer.py --data DIR --work FOLDER [--seeds 3] [--ablate | --check]
 
 Needs torch. Builds an index of every collection of scorer_data.py (FOLDER keeps them, and the features), fits one
 scorer without the collections of each source, and one on all. The latter is the scorer of the package; those of the
 folds are what figures are measured with: `benchmarks/results/scorer/SOURCE.json`. `benchmarks/results/scorer.md` has
 the figures: recall@5, or nDCG@10 where a question needs one passage, of scorers that did not see the collection, over
-several seeds. `--ablate` repeats this without each group of features.
+several seeds. `--ablate` repeats this without each group of features. `--check` fits nothing: it prints the figures of
+the scorers of the folds as they are, after a change of the graph for example.
 
 A question counts by its collection, each collection alike. The loss of a question is the mean over its gold passages of
 -log of the probability of the passage against all that are not gold. Whether a question needs several passages is
@@ -400,6 +401,15 @@ def page(figures: Mapping[str, Any], ablation: Mapping[str, Mapping[str, float]]
     return "\n".join(lines) + "\n"
 
 
+def check(options: argparse.Namespace) -> None:
+    """Print the figures of the scorers of the folds as they are in the repository."""
+    for family, group in FAMILIES.items():
+        scorer = PassageScorer.read(RESULTS / "scorer" / f"{family}.json")
+        for label in group:
+            [figures] = measured({label: examples_of(options, label)}, [scorer], [label]).values()
+            print(label, json.dumps(figures), flush=True)
+
+
 def main() -> None:
     """Fit, measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -407,8 +417,12 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs"), help="folder of indexes and features")
     parser.add_argument("--seeds", type=int, default=3, help="fits of each fold")
     parser.add_argument("--ablate", action="store_true", help="measure without each group of features, too")
+    parser.add_argument("--check", action="store_true", help="measure the scorers that are there, and fit none")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.check:
+        check(options)
+        return
     labels = [label for group in FAMILIES.values() for label in group]
     data = {label: examples_of(options, label) for label in (*labels, *OPEN)}
     several = Several(data)
