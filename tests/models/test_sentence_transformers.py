@@ -5,8 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.toys import corpus_index
 
+from graphwright import start
 from graphwright.errors import ModelError, OptionError
+from graphwright.graph.graph import Kind
+from graphwright.methods.expression import read_expression
 from graphwright.models.protocols import CrossEncoder, NamedEncoder, SparseEncoder
 from graphwright.models.sentence_transformers import (
     SentenceTransformerCrossEncoder,
@@ -313,3 +317,24 @@ def test_without_sparse_encoders_one_is_told_which_version_has_them(folder, monk
     monkeypatch.delattr(sentence_transformers, "SparseEncoder")
     with pytest.raises(OptionError, match=r"sentence-transformers 5 or later.*sentence-transformers>=5"):
         SentenceTransformerSparseEncoder(str(folder / "old")).encode_queries(["a"])
+
+
+def test_splade_and_contriever_search_an_index_with_given_weights(splade, encoder):
+    """Contriever is a BERT whose states are averaged, compared by the dot product; SPLADE by its sparse weights."""
+    from sentence_transformers import SentenceTransformer
+
+    snapshot = corpus_index().snapshot
+    sparse = f"SparseSearch(sparse_index(ix.graph, {splade!r})) % 3 >> ToPassages()"
+    dense = f"VectorSearch(dense_index(ix.graph, {encoder!r})) % 3 >> ToPassages()"
+    asked = "the mur and salt"
+    chunks = [node for node in snapshot.graph.nodes.tolist() if snapshot.graph.columns.kinds[node] == Kind.CHUNK]
+    texts = [snapshot.graph.reading(node) for node in chunks]
+    expected = {
+        sparse: splade.encode_passages(texts).dense() @ splade.encode_queries([asked]).dense()[0],
+        dense: SentenceTransformer(encoder.name, device="cpu").encode(texts) @ encoder.encode([asked])[0],
+    }
+    for text, scores in expected.items():
+        passages = read_expression(text, snapshot)(start(asked, snapshot.graph)).passages
+        best = sorted(zip((-scores).tolist(), chunks, strict=True))[: len(passages)]
+        np.testing.assert_allclose(passages.scores, [-score for score, _ in best], rtol=1e-4)
+        assert len(passages) == 3 or text == sparse

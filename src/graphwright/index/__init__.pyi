@@ -17,6 +17,7 @@ from .inverted_index import WordIndex as WordIndex
 from .lexical import LexicalExtractor as LexicalExtractor
 from .mentions import MentionExtractor as MentionExtractor
 from .name_index import NameIndex as NameIndex
+from .passage_vectors import dense_index as dense_index
 from .precomputed import Precomputed as Precomputed
 from .references import estimate_references as estimate_references
 from .references import with_references as with_references

@@ -11,6 +11,8 @@ from typing import Any
 
 from graphwright.errors import GraphwrightError, OptionError, meant
 from graphwright.graph.graph import Kind
+from graphwright.index.inverted_index import SparseIndex
+from graphwright.index.passage_vectors import dense_index
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import joined
 from graphwright.learn.registry import load_retriever
@@ -21,7 +23,12 @@ __all__ = ["literals", "read_expression"]
 _INDEX = ("passages", "names", "triples", "words", "graph", "encoder")
 _ATTRIBUTES = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}
 _NAMESPACES = ("graphwright", *(f"graphwright.{name}" for name in ("operators", "generate", "models", "learn")))
-_FUNCTIONS = {"joined": joined, "load_retriever": load_retriever}
+_FUNCTIONS = {
+    "joined": joined,
+    "load_retriever": load_retriever,
+    "dense_index": dense_index,
+    "sparse_index": SparseIndex.of,
+}
 _EXCLUDED = ("Index",)
 _MAX_SHOWN = 2_000  # characters of an expression in an error
 _SYMBOLS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -319,6 +319,31 @@ def test_what_did_not_help_is_not_remembered():
     assert "max_tokens" in server.requests[2].json
 
 
+def test_a_grammar_goes_with_each_request_over_the_same_connection():
+    with LLMServer(["a", "plain"]) as server:
+        llm = OpenAILLM("m", server.url, extra_body={"top_k": 1})
+        held = llm.with_grammar('root ::= "a" | "b"')
+        assert held._connection is llm._connection and held.id != llm.id and isinstance(held, LLM)
+        assert held.complete("", "Write.").text == "a" and llm.complete("", "Write.").text == "plain"
+    first, second = (request.json for request in server.requests)
+    assert first["grammar"] == 'root ::= "a" | "b"' and first["top_k"] == second["top_k"] == 1
+    assert "grammar" not in second and llm.extra_body == {"top_k": 1}
+
+
+@pytest.mark.parametrize("status", [400, 422, 501])
+def test_a_server_that_refuses_a_grammar_is_not_asked_again_and_its_words_are_kept(status):
+    with LLMServer([error(status, "Unrecognized request argument supplied: grammar")]) as server:
+        held = OpenAILLM("m", server.url, retries=0).with_grammar('root ::= "a"')
+        with pytest.raises(LLMResponseError, match=r"refuses a request with a grammar.*Unrecognized"):
+            held.complete("", "Write.")
+    assert len(server.requests) == 1
+
+
+def test_a_fault_that_is_not_of_the_grammar_stays_what_it_is():
+    with LLMServer([error(401, "bad key")]) as server, pytest.raises(HTTPStatusError, match="bad key"):
+        OpenAILLM("m", server.url, retries=0).with_grammar('root ::= "a"').complete("", "Write.")
+
+
 # Trouble
 
 
