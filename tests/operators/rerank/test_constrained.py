@@ -77,6 +77,8 @@ def test_a_model_with_a_beam_is_asked_once_and_its_work_is_counted() -> None:
     assert evidence is not None and evidence.texts(FILMS) == ["Heat by Mann; Ali by Mann", "Heat stars Pacino"]
     assert evidence.scores is not None and evidence.scores.tolist() == [1.0, 0.5]
     assert (run.usage.llm_calls, run.usage.prompt_tokens) == (1, 7)
+    whole = ConstrainedDecoding(Beam(), items=3)(state).evidence
+    assert whole is not None and whole.identities()[:2] == evidence.identities()
 
 
 def test_the_prompt_has_the_question_and_its_entities_and_no_path() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
+from graphwright.models.constrained import ConstrainedLLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.rerank import Choose
@@ -55,7 +56,8 @@ class ConstrainedDecoding(Ranker):
         items_of = dict[str, list[int]]()
         for number, text in enumerate(evidence.texts(state.graph)):
             items_of.setdefault(data_line(text), []).append(number)
-        texts = run.decode(self.model, self._prompt(state), list(items_of), self.items if k is None else most)
+        count = self.items if isinstance(self.model, ConstrainedLLM) else most  # a beam is as wide whatever is kept
+        texts = run.decode(self.model, self._prompt(state), list(items_of), count)
         if texts is None:
             return Choose(self.model, self.batch).ranked(state, run, most)
         numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]
