@@ -13,11 +13,10 @@ import json
 import os
 import random
 import shutil
-import tempfile
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +25,7 @@ from unittest.mock import patch
 
 import numpy as np
 from crash_states import Tree, digest, recording, write_tree
-from harness import Record
+from harness import Record, scratch_folder
 
 from graphwright import Index
 from graphwright.evaluate.experiment import Experiment
@@ -275,14 +274,6 @@ OPERATIONS: dict[str, Operation] = {
     "evaluate": Operation(evaluated, rows_of, begin_evaluate, durable=False),
     "train": Operation(train, files_of, durable=False),
 }
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Yield a folder for an exploration, in memory if there is one: SQLite waits for the disk otherwise."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
-        yield Path(scratch)
 
 
 @dataclass

@@ -17,6 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 import fuzz_data
+import fuzz_graphs
 import fuzz_server
 from fuzz_seeds import (
     ASKED,
@@ -269,5 +270,8 @@ def _targets() -> Iterable[Target]:
     yield Target("command", command, COMMANDS, (*(b"\0" + word for word in WORDS), *WORDS))
 
 
-TARGETS = {target.name: target for target in (*_targets(), *fuzz_data.targets(), *fuzz_server.targets())}
+TARGETS = {
+    target.name: target
+    for target in (*_targets(), *fuzz_data.targets(), *fuzz_graphs.targets(), *fuzz_server.targets())
+}
 """The targets by name."""

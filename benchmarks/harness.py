@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -92,6 +93,14 @@ def write_results(path: Path, results: Any, page: str = "") -> None:
     path.write_text(json.dumps(results, indent=1, default=float) + "\n", encoding="utf-8")
     if page:
         path.with_suffix(".md").write_text(page, encoding="utf-8")
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a folder in memory if there is one: SQLite waits for the disk otherwise."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
+        yield Path(scratch)
 
 
 class Rows:

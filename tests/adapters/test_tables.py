@@ -54,3 +54,16 @@ def test_another_library_is_refused():
         to_tables(RIVERS, "excel")
     with pytest.raises(OptionError, match="list is no table of edges"):
         from_tables([("a", "r", "b")])
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "message"),
+    [
+        (None, OptionError, "is no list"),
+        ("ab", OptionError, "is no list"),
+        (["a"], DataError, "differ in their length"),
+    ],
+)
+def test_columns_that_are_no_lists_of_one_length_are_refused(column, kind, message):
+    with pytest.raises(kind, match=message):
+        from_tables({"source": ["a", "b"], "target": column})

@@ -101,3 +101,13 @@ def test_bad_files_are_named(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=message):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("value", [True, 5, "x", [1, None], {"a": 1}, None])
+def test_a_value_of_another_type_is_no_label_and_no_property(value, tmp_path):
+    rows = [{**row, "labels": value, "properties": value} for row in APOC]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    nodes = [{"id": 1, "metadata": value}, {"id": 2}]
+    (tmp_path / "a.json").write_text(json.dumps({"nodes": nodes, "links": [{"source": 1, "target": 2}]}))
+    assert read(tmp_path / "a.jsonl").triple(0) == ("0", "BORN_IN", "1")
+    assert read(tmp_path / "a.json").triple(0) == ("1", "linked to", "2")

@@ -141,3 +141,12 @@ def test_the_command_reads_and_writes_it(tmp_path):
         assert graphwright("export", "--index", index, "--to", to).returncode == 0
         again = graphwright("import", to, "--into", tmp_path / form, "--embed", "none")
         assert again.returncode == 0 and "2 triples, 3 nodes" in again.stdout, again.stderr
+
+
+def test_json_ld_that_is_nested_too_deeply_is_refused_before_it_takes_quadratic_time(tmp_path):
+    context = '{"@context": {"@vocab": "http://a/"}, "@id": "http://a/x", "p": "[[{", "q": '
+    (tmp_path / "a.jsonld").write_text(context + '{"\\\\\\"": ' * 100_000 + "1" + "}" * 100_001)
+    with pytest.raises(DataError, match=r"a.jsonld is not JSON-LD that can be read to its end: .* 500 levels"):
+        import_graph([dump_of(tmp_path / "a.jsonld")], tmp_path / "scratch")
+    (tmp_path / "a.jsonld").write_text(context + '{"a": ' * 400 + "1" + "}" * 401)
+    assert len(import_graph([dump_of(tmp_path / "a.jsonld")], tmp_path / "again").columns.heads) == 401

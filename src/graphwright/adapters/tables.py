@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -63,12 +63,17 @@ def _places(names: list[str], columns: Sequence[str] | None) -> tuple[str, str |
 def _rows(table: Any, kind: str) -> list[dict[str, Any]]:
     """Return the rows of a table; a missing value is None."""
     if isinstance(table, Mapping):
+        if any(isinstance(column, str) or not isinstance(column, Iterable) for column in table.values()):
+            raise OptionError(f"a column of {kind} is no list: {str(table)[:80]}. Give a list of values for each.")
         values = {str(name): list(column) for name, column in table.items()}
     elif hasattr(table, "columns"):
         names = getattr(table, "column_names", None) or list(table.columns)
         values = {str(name): _listed(table[name]) for name in names}
     else:
         raise OptionError(f"{type(table).__name__} is no table of {kind}; give one of pandas, polars or pyarrow.")
+    lengths = {name: len(column) for name, column in values.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns of {kind} differ in their length: {str(lengths)[:80]}. Give a value in each row.")
     columns = ([None if value != value else value for value in column] for column in values.values())  # NaN
     return [dict(zip(values, row, strict=True)) for row in zip(*columns, strict=True)]
 

@@ -105,6 +105,7 @@ TokenCounter = Callable[[Sequence[str]], list[int]]
 
 _BATCH = 2048  # sentences per call of the counter
 _MAX_HEADING = 100  # characters
+_MAX_DEPTH = 10  # headings above a chunk
 _BELOW = " › "  # between the titles of a section and of one in it
 _TOKEN = re.compile(r"[a-zA-Z]{1,8}|[0-9]{1,2}|[^\sa-zA-Z0-9]")
 _SPACES = re.compile(r"\s+")
@@ -167,7 +168,7 @@ def _headings(document: Document, spans: Sequence[tuple[int, int]]) -> Iterator[
     starts = [heading.start for heading in document.headings]
     paths: list[list[Heading]] = []
     for heading in document.headings:
-        paths.append([*_above(paths[-1] if paths else [], heading), heading])
+        paths.append([*_above(paths[-1] if paths else [], heading), heading][:_MAX_DEPTH])
     for start, end in spans:
         following = bisect_right(starts, start)
         path = paths[following - 1] if following else []

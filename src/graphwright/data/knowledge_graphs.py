@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
 from graphwright.data.duckdb_session import duckdb_session
+from graphwright.data.json_nesting import ShallowJSON
 from graphwright.data.records import split_row, table_rows, without_wildcards
 from graphwright.errors import DataError, OptionError
 
@@ -293,8 +294,8 @@ def graphml_elements(path: Path) -> Iterator[tuple[str, dict[str, str], dict[str
                 elif tag in ("node", "edge"):
                     data = {keys.get(d.get("key", ""), ""): "".join(d.itertext()).strip() for d in element}
                     yield tag, dict(element.attrib), data
-                    if stack:  # frees the memory of the element
-                        stack[-1].remove(element)
+                    if stack and stack[-1].tag.rpartition("}")[2] not in ("node", "edge"):  # frees their memory
+                        del stack[-1][:]
     except (ParseError, OSError, LookupError, ValueError) as error:  # LookupError: unknown encoding
         raise DataError(f"{path} is not GraphML that can be read to its end: {error}.") from error
     if not is_graphml:
@@ -327,13 +328,14 @@ class RDF(Dump):
         to, graphs = NTriples(folder / "statements.nt"), dict[str, int]()
         try:
             with open_bytes(self.path) as source, to.path.open("w", encoding="utf-8") as file:
-                for quad in pyoxigraph.parse(source, form, base_iri=f"file:///{quote(self.path.name)}"):
+                json_or_text: Any = ShallowJSON(source) if form == pyoxigraph.RdfFormat.JSON_LD else source
+                for quad in pyoxigraph.parse(json_or_text, form, base_iri=f"file:///{quote(self.path.name)}"):
                     graph = quad.graph_name
                     if wanted is None or graph == wanted or getattr(graph, "value", None) == wanted:
                         file.write(f"{quad.triple} .\n")
                     else:
                         graphs[str(graph)] = graphs.get(str(graph), 0) + 1
-        except (SyntaxError, ValueError, OSError) as error:  # ValueError: a byte that is not UTF-8
+        except (SyntaxError, ValueError, OSError, DataError) as error:  # ValueError: a byte that is not UTF-8
             raise DataError(f"{self.path} is not {form.name} that can be read to its end: {error}.") from error
         if wanted is not None and not to.path.stat().st_size:
             known = ", ".join(sorted(graphs)[:10]) or "none"

@@ -172,7 +172,8 @@ def _add_value(graph: PropertyGraph, path: Path, value: Any) -> None:
             continue
         if not isinstance(row, dict) or "id" not in row:
             raise DataError(f"{path}, node {number} is {str(row)[:80]!r}; expected an object with an id.")
-        graph.nodes.append(node_of(row["id"], {k: v for k, v in row.items() if k != "id"} | row.get("metadata", {})))
+        attributes = {name: value for name, value in row.items() if name != "id"} | _object(row, "metadata")
+        graph.nodes.append(node_of(row["id"], attributes))
     for number, row in enumerate(edges):
         if isinstance(row, dict) and row.get("type") == "relationship" and "start" in row:
             _add_row(graph, f"{path}, edge {number}", row)
@@ -182,13 +183,21 @@ def _add_value(graph: PropertyGraph, path: Path, value: Any) -> None:
         graph.edges.append(edge_of(row["source"], row["target"], row))
 
 
+def _object(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a value that is an object, {} for another one."""
+    value = row.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def _add_row(graph: PropertyGraph, place: str, row: Any) -> None:
     """Add a node or a relationship of APOC's export."""
     match row:
         case {"type": "node", "id": key}:
-            graph.nodes.append(node_of(key, row.get("properties") or {}, row.get("labels") or ()))
+            labels = row.get("labels")
+            types = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+            graph.nodes.append(node_of(key, _object(row, "properties"), types))
         case {"type": "relationship", "start": {"id": head}, "end": {"id": tail}, "label": str(label)}:
-            graph.edges.append(edge_of(head, tail, row.get("properties") or {}, label))
+            graph.edges.append(edge_of(head, tail, _object(row, "properties"), label))
         case _:
             raise DataError(
                 f"{place} is {str(row)[:80]!r}; expected a node (type, id) or a relationship (type, label, start, end)."

@@ -170,6 +170,7 @@ TEXT_FIELDS = (
     "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
 )  # fmt: skip
 """Names of the fields that hold a text."""
+_MAX_NAME = 1_000  # characters of the name of a column, which each row repeats in its text
 _MAX_CELL = 2**31 - 1  # characters; the csv module's own limit is 131,072
 _cell_limit = threading.Lock()
 
@@ -182,7 +183,7 @@ def _table(path: Path, delimiter: str) -> Records:
     columns: list[str] = []
     for number, row in table_rows(chain((header,), source), delimiter):
         if not columns:
-            columns = [cell.strip().lstrip("\ufeff") for cell in row]
+            columns = [cell.strip().lstrip("\ufeff")[:_MAX_NAME] for cell in row]
         elif len(row) > len(columns):
             yield number, f"{len(row)} cells in a table of {len(columns)} columns"
         elif row:

@@ -29,7 +29,7 @@ def row_sentence(columns: Sequence[str], row: Sequence[str]) -> str:
     'River: Mur; km: 464.'
     """
     cells = [" ".join(cell.split()) for cell in row]
-    names = [*columns, *[""] * (len(cells) - len(columns))]
+    names = [*columns[: len(cells)], *[""] * (len(cells) - len(columns))]
     pairs = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell]
     sentence = "; ".join(pairs)
     return sentence if not sentence or sentence[-1] in ".!?" else f"{sentence}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,9 +46,10 @@ class ImportedDocument:
         """
         entities: list[dict[str, Entity]] = [{} for _ in chunks]
         relations: list[dict[Relation, None]] = [{} for _ in chunks]
+        starts, ends = [chunk.start for chunk in chunks], [chunk.end for chunk in chunks]
         words = [f" {' '.join(name_words(chunk.text))} " for chunk in chunks]
         for start, end, of_part, relationships in self.parts:
-            inside = [at for at, chunk in enumerate(chunks) if chunk.start < end and start < chunk.end]
+            inside = range(bisect_right(ends, start), bisect_left(starts, end))  # the chunks that overlap the part
             if not inside:
                 continue
             for entity in of_part:

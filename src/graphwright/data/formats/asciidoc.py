@@ -14,7 +14,7 @@ from graphwright.data.tables import table_lines
 
 __all__ = ["read"]
 
-_HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*?)(?:\s+\1)?\s*$")
+_HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")
 _DELIMITER = re.compile(r"(-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|--)\s*$")
 _UNDERLINES = "=-~^+"  # of titles, by their level
@@ -33,7 +33,7 @@ _REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,([^<>\n]{1,300}))?>>")
 _INLINE = re.compile(r"(?:image|icon|kbd|btn|footnote|anchor|indexterm2?):[^\s\[\]]{0,300}\[([^\]\n]{0,500})\]")
 _MARKS = re.compile(r"(?<![\w*_`#])([*_`#]{1,2})(?=\S)([^*_`#\n]{1,500})(?<=\S)\1(?![\w*_`#])")
 _ITEM = re.compile(r"([*.-]{1,5})\s+(?=\S)")
-_CELL = re.compile(r"(?:\d+\+|[\d.]*[<^>aehlmsv.]{0,3})?\|")
+_CELL = re.compile(r"(?:\d{1,5}\+|[\d.]{0,11}[<^>aehlmsv.]{0,3})?\|")
 
 
 def read(file: File) -> Iterator[Extracted]:
@@ -85,7 +85,9 @@ def _add(line: str, builder: TextBuilder, metadata: dict[str, str], links: list[
         if attribute[2] and attribute[1] in ("author", "email", "revdate", "revnumber", "keywords", "description"):
             metadata[attribute[1]] = attribute[2]
     elif heading := _HEADING.match(line):
-        builder.heading(_inline(heading[2], links), len(heading[1]))
+        title = heading[2].removesuffix(heading[1])  # a heading may end in the marks that it begins with
+        title = title if title[-1:].isspace() else heading[2]
+        builder.heading(_inline(title, links), len(heading[1]))
     elif item := _ITEM.match(line):
         builder.line(f"{'  ' * (len(item[1]) - 1)}- {_inline(line[item.end() :], links)}")
     elif line.startswith(".") and len(line) > 1 and line[1] not in ". ":

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
 from graphwright.data.formats.office import office_package
+from graphwright.data.formats.xml import outermost
 from graphwright.data.tables import table_lines
 
 __all__ = ["read"]
@@ -56,17 +57,25 @@ def _outline(part: Any, relation: str) -> dict[str, int]:
             levels[identity] = int(match[1])
         elif outline.isdigit() and int(outline) < 9:
             levels[identity] = int(outline) + 1
+    seen = set[str]()
     for identity in based:
-        above, seen = identity, {identity}
-        while above not in levels and (above := based.get(above, "")) and above not in seen:
+        above, chain = identity, list[str]()
+        while above and above not in levels and above not in seen:
             seen.add(above)
+            chain.append(above)
+            above = based.get(above, "")
         if above in levels:
-            levels.setdefault(identity, levels[above])
+            levels.update(dict.fromkeys(chain, levels[above]))
     return levels
 
 
 def _value(node: Any) -> str:
     return "" if node is None else node.get(f"{_W}val", "")
+
+
+def _paragraphs(node: Any) -> Iterator[Any]:
+    """Yield the paragraphs in an element; those in their text boxes are read with them."""
+    return outermost(node, "p", skip=("Fallback",))
 
 
 def _shown(paragraph: Any) -> Iterator[Any]:
@@ -94,7 +103,7 @@ class _Document:
     def add_notes(self, kind: str, root: Any) -> None:
         for note in root.iter(f"{_W}{kind}"):
             if note.get(f"{_W}type") in (None, "normal"):
-                text = " ".join(" ".join(self._text(p, [])[0].split()) for p in note.iter(f"{_W}p"))
+                text = " ".join(" ".join(self._text(p, [])[0].split()) for p in _paragraphs(note))
                 self.notes[kind, note.get(f"{_W}id", "")] = text.strip()
 
     def add_body(self) -> None:
@@ -158,7 +167,7 @@ class _Document:
         for row in table.iterchildren(f"{_W}tr"):
             cells = []
             for cell in row.iterchildren(f"{_W}tc"):
-                cells.append(" ".join(self._text(paragraph, [])[0] for paragraph in cell.iter(f"{_W}p")))
+                cells.append(" ".join(self._text(paragraph, [])[0] for paragraph in _paragraphs(cell)))
                 span = _value(cell.find(f"{_W}tcPr/{_W}gridSpan"))
                 cells += [""] * (min(int(span), 64) - 1 if span.isdigit() else 0)
             yield cells
@@ -167,18 +176,21 @@ class _Document:
         """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text."""
         parts: list[str] = []
         breaks = leading = 0
+        has_text = False
         for node in _shown(paragraph):
             tag = node.tag
             if tag == f"{_W}t":
                 parts.append(node.text or "")
+                has_text = has_text or bool(parts[-1].strip())
             elif tag == _BOX:
-                lines = [self._text(inner, references)[0] for inner in node.iter(f"{_W}p")]
+                lines = [self._text(inner, references)[0] for inner in _paragraphs(node)]
                 parts += "\n", "\n".join(filter(None, lines)), "\n"
+                has_text = has_text or any(line.strip() for line in lines)
             elif tag in (f"{_W}tab", f"{_W}br", f"{_W}cr"):
                 parts.append("\t" if tag == f"{_W}tab" else "\n")
             elif tag == f"{_W}lastRenderedPageBreak":
                 breaks += 1
-                leading += not "".join(parts).strip()
+                leading += not has_text
             elif tag in (f"{_W}footnoteReference", f"{_W}endnoteReference"):
                 references.append((tag[len(_W) :].removesuffix("Reference"), node.get(f"{_W}id", "")))
         return "".join(parts), breaks, leading

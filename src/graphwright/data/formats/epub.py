@@ -26,7 +26,7 @@ def read(file: File) -> Iterator[Extracted]:
         creators = ["".join(node.itertext()).strip() for node in package.iter() if local(node) == "creator"]
         builder = TextBuilder("part")
         missing = []
-        for name in _spine(package, base):
+        for name in dict.fromkeys(_spine(package, base)):  # a page that the spine names again is read once
             try:
                 page = page_text(archive.read(name))
             except KeyError:

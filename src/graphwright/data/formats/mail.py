@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email import policy
-from email.message import EmailMessage, Message
+from email.message import Message
 from email.parser import BytesParser
+from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
 _SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date
 _MAX_PARTS = 1_000  # of a message
 _MAX_DEPTH = 20  # of parts in parts
+_MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 
 
 def read(file: File) -> Iterator[Part]:
@@ -67,8 +68,28 @@ def _messages(file: File) -> Iterator[bytes]:
         yield bytes(message)
 
 
+class _Policy(EmailPolicy):
+    """The policy of the standard library, whose parser takes quadratic time, over headers of a limited length."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        """Return a header parsed; a long one as text that is parsed part by part, or cut where it names a type."""
+        if len(value) <= _MAX_HEADER:
+            return super().header_fetch_parse(name, value)
+        if name.lower().startswith("content-"):
+            return super().header_fetch_parse(name, value[:_MAX_HEADER])
+        parts, size = [list[str]()], 0
+        for word in re.findall(rf"\S{{1,{_MAX_HEADER}}}", value):
+            if size + len(word) > _MAX_HEADER:
+                parts.append([])
+                size = 0
+            parts[-1].append(word)
+            size += len(word) + 1
+        return " ".join(str(super(_Policy, self).header_fetch_parse("subject", " ".join(part))) for part in parts)
+
+
 def _message(data: bytes, name: str) -> Iterator[Part]:
-    message = BytesParser(policy=policy.default).parsebytes(data)
+    message = BytesParser(policy=_Policy()).parsebytes(data)
+    alternatives = _alternatives(message)
     headers = {field: text for field in _FIELDS if (text := _header(message, field))}
     builder = TextBuilder()
     for field, text in headers.items():
@@ -81,7 +102,7 @@ def _message(data: bytes, name: str) -> Iterator[Part]:
         if filename or part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
             if filename and (content := _content(part)) is not None:
                 attachments.append((filename, content))
-        elif not _is_alternative(part, message):
+        elif id(part) not in alternatives:
             text, targets = _body(part)
             builder.block(text)
             links += targets
@@ -126,18 +147,23 @@ def _leaves(message: Message) -> Iterator[Any]:
             return
 
 
-def _is_alternative(part: EmailMessage, message: Message) -> bool:
-    """Return whether a part is HTML and the message has the same as plain text."""
-    if part.get_content_type() != "text/html":
-        return False
-    for other in message.walk():
-        children = other.get_payload() if other.get_content_type() == "multipart/alternative" else None
-        if isinstance(children, list):
-            inside = [leaf for child in children if isinstance(child, Message) for leaf in _leaves(child)]
-            if any(leaf is part for leaf in inside):
-                plain = [leaf for leaf in inside if leaf.get_content_type() == "text/plain"]
-                return any((_content(leaf) or b"").strip() for leaf in plain)
-    return False
+def _alternatives(message: Message) -> set[int]:
+    """Return the `id`s of the parts that are HTML and of which the message has the same as plain text."""
+    alternatives, rest = set[int](), [message]
+    while rest:
+        part = rest.pop()
+        children = part.get_payload() if part.is_multipart() else None
+        if not isinstance(children, list):
+            continue
+        if part.get_content_type() != "multipart/alternative":
+            rest += [child for child in children if isinstance(child, Message)]
+            continue
+        by_type: dict[str, list[Any]] = {"text/html": [], "text/plain": []}
+        for leaf in _leaves(part):
+            by_type.setdefault(leaf.get_content_type(), []).append(leaf)
+        if any((_content(leaf) or b"").strip() for leaf in by_type["text/plain"]):
+            alternatives.update(map(id, by_type["text/html"]))
+    return alternatives
 
 
 def _filename(part: Message) -> str:

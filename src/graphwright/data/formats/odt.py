@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from graphwright.data.formats.archives import checked_zip
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.xml import Element, local, parsed_xml
+from graphwright.data.formats.xml import Element, local, outermost, parsed_xml
 from graphwright.data.tables import table_lines
 
 __all__ = ["read"]
@@ -92,18 +92,17 @@ def _inline(node: Element, notes: list[str] | None = None) -> str:
 
 
 def _rows(table: Element) -> Iterator[list[str]]:
-    for row in table.iter():
-        if local(row) == "table-row":
-            cells: list[str] = []
-            for cell in row:
-                if local(cell) in ("table-cell", "covered-table-cell"):
-                    repeated = _attribute(cell, "number-columns-repeated")
-                    count = min(int(repeated) if repeated.isdigit() else 1, _MAX_REPEATED)
-                    paragraphs = ["".join(node.itertext()) for node in cell.iter() if local(node) == "p"]
-                    cells += [" ".join(paragraphs)] * count
-            while cells and not cells[-1].strip():
-                cells.pop()
-            yield cells
+    """Yield the rows of a table; a table in a cell is text of that cell."""
+    for row in outermost(table, "table-row"):
+        cells: list[str] = []
+        for cell in row:
+            if local(cell) in ("table-cell", "covered-table-cell"):
+                repeated = _attribute(cell, "number-columns-repeated")
+                count = min(int(repeated) if repeated.isdigit() else 1, _MAX_REPEATED)
+                cells += [" ".join("".join(node.itertext()) for node in outermost(cell, "p"))] * count
+        while cells and not cells[-1].strip():
+            cells.pop()
+        yield cells
 
 
 def _attribute(node: Element, name: str) -> str:

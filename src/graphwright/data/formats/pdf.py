@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from graphwright.data.decoding import clean
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
+from graphwright.data.formats.format import MAX_TEXT, Extracted, File, TextBuilder, UnreadableError
 from graphwright.data.formats.pdf_layout import UNIT, Cell, Line, write_pages
 from graphwright.text.places import Places
 
@@ -38,6 +38,7 @@ def read(file: File) -> Iterator[Extracted]:
         raise UnreadableError(f"a damaged PDF ({error}); fetch or save it again") from error
     try:
         pages: list[list[Line]] = []
+        size = 0
         scanned, damaged = [], []
         for number in range(len(document)):
             try:
@@ -50,6 +51,9 @@ def read(file: File) -> Iterator[Extracted]:
                 lines = []
                 damaged.append(number + 1)
             pages.append(lines)
+            size += sum(len(line.text) for line in lines)
+            if size > MAX_TEXT:  # many pages may share one content
+                raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
         title = document.get_metadata_dict().get("Title", "")
         author = document.get_metadata_dict().get("Author", "")
     finally:

@@ -13,7 +13,7 @@ from graphwright.data.tables import is_header, row_sentence
 
 __all__ = ["read"]
 
-_MAX_ROWS = 4_000_000  # of a workbook
+_MAX_CELLS = 100_000_000  # of a workbook: each row has as many as stand before its last one
 
 
 def read(file: File) -> Iterator[Extracted]:
@@ -27,17 +27,17 @@ def read(file: File) -> Iterator[Extracted]:
     with office_package(file) as source, warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="openpyxl")  # of parts without text that it does not read
         workbook: Any = load_workbook(source, read_only=True, data_only=True, keep_links=False)
-        rows = 0
+        cells = 0
         for sheet in workbook.worksheets:
-            rows = _add_sheet(sheet, builder, rows)
+            cells = _add_sheet(sheet, builder, cells)
         properties = workbook.properties
         workbook.close()
     metadata = {"author": properties.creator} if properties.creator not in (None, "openpyxl") else {}
     yield builder.extracted(properties.title or "", metadata=metadata)
 
 
-def _add_sheet(sheet: Any, builder: TextBuilder, rows: int) -> int:
-    """Add the rows of a sheet after `rows` others; return their number with those of the sheet, empty ones too."""
+def _add_sheet(sheet: Any, builder: TextBuilder, count: int) -> int:
+    """Add the rows of a sheet after `count` cells; return their number with those of the sheet, empty ones too."""
     from openpyxl.utils import get_column_letter
 
     sheet.reset_dimensions()  # as noted in the file they may be wrong
@@ -45,10 +45,10 @@ def _add_sheet(sheet: Any, builder: TextBuilder, rows: int) -> int:
     columns: list[str] | None = None
     is_empty = True
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-        rows += 1
-        if rows > _MAX_ROWS:
-            raise UnreadableError(f"more than {_MAX_ROWS:,} rows, with empty ones; save the tables as CSV")
-        cells = [_text(value) for value in row]
+        count += len(row) + 1
+        if count > _MAX_CELLS:
+            raise UnreadableError(f"more than {_MAX_CELLS:,} cells, with empty ones; save the tables as CSV")
+        cells = ["" if value is None else _text(value) for value in row]
         filled = [at for at, cell in enumerate(cells) if cell.strip()]
         if not filled:
             continue
@@ -63,7 +63,7 @@ def _add_sheet(sheet: Any, builder: TextBuilder, rows: int) -> int:
             builder.line(" | ".join(" ".join(cell.split()) for cell in cells[first : last + 1]))
         else:
             builder.line(row_sentence(columns, cells) if columns else " | ".join(cells[at] for at in filled))
-    return rows
+    return count
 
 
 def _text(value: Any) -> str:

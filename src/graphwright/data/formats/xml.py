@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import zipfile
-from typing import TypeAlias
+from collections.abc import Container, Iterator
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 from graphwright.data.formats.format import UnreadableError
 
-__all__ = ["Element", "local", "parsed_xml", "refuse_entities_in"]
+__all__ = ["Element", "local", "outermost", "parsed_xml", "refuse_entities_in"]
 
 Element: TypeAlias = ElementTree.Element
 _BEGINNING = 1 << 16  # bytes
@@ -36,6 +37,23 @@ def refuse_entities_in(archive: zipfile.ZipFile) -> None:
 def _refuse_entities(data: bytes) -> None:
     if _DECLARES_ENTITY.search(data):
         raise UnreadableError("its XML declares entities, which may be an attack; save it again")
+
+
+def outermost(parent: Any, name: str, skip: Container[str] = ()) -> Iterator[Any]:
+    """Yield the elements of a name in an element, but none that is in another of them, or in one of `skip`.
+
+    Elements may be those of lxml. Each element is visited once, however deep they are nested.
+
+    >>> [node.get("n") for node in outermost(parsed_xml(b'<t><p n="1"><p n="2"/></p><b><p n="3"/></b></t>'), "p")]
+    ['1', '3']
+    """
+    rest = [*reversed(parent)]
+    while rest:
+        node = rest.pop()
+        if (own := local(node)) == name:
+            yield node
+        elif own not in skip:
+            rest += reversed(node)
 
 
 def local(node: Element) -> str:
