@@ -186,3 +186,28 @@ def test_settings_and_pickles_give_the_same_model():
 def test_a_model_without_a_name_is_refused(name):
     with pytest.raises(OptionError, match="PROVIDER/MODEL"):
         LiteLLM(name)
+
+
+def test_a_key_that_comes_in_two_parts_is_in_no_text():
+    pieces = []
+    with LLMServer([streams(f"It is {KEY[:9]}", f"{KEY[9:]}, I think.")]) as server:
+        completion = model(server).complete("", "Where?", on_text=pieces.append)
+    assert "".join(pieces) == completion.text == "It is ***, I think."
+
+
+@pytest.mark.parametrize("count", [-5, 10**30, True, 1.5, "7"])
+def test_a_count_of_tokens_beyond_reason_is_estimated(count):
+    reply = says("Graz.")
+    usage = {"input_tokens": count, "output_tokens": count}
+    with LLMServer([Send(200, {**reply.body, "usage": usage})]) as server:
+        try:
+            spent = model(server, prices=Prices(1, 10)).complete("", "Where?").usage
+        except ModelError:
+            return  # LiteLLM itself refuses the response
+    assert 0 < spent.prompt_tokens < 10**9 and 0 < spent.completion_tokens < 10**9 and spent.cost > 0
+
+
+def test_a_stream_without_an_end_is_cut():
+    with LLMServer([streams(*["and so on " * 100] * 100)]) as server:
+        with pytest.raises(LLMResponseError, match="much more than max_tokens=10 allows"):
+            model(server, max_tokens=10).complete("", "Where?", on_text=lambda text: None)

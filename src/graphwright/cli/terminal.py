@@ -113,8 +113,9 @@ def say(text: str, *, end: str = "\n") -> None:
 
 
 def note(text: str) -> None:
-    """Print a message to stderr."""
-    print(clean(text), file=sys.stderr)
+    """Print a message to stderr; where that cannot be written, as on a full disk, the work goes on without it."""
+    with suppress(OSError):
+        print(clean(text), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.openai.client import sendable
-from graphwright.models.openai.secret import Secret
+from graphwright.models.openai.client import credible_count, sendable
+from graphwright.models.openai.secret import HiddenText, Secret
 from graphwright.models.protocols import (
     Cancel,
     Cancellation,
@@ -36,6 +36,8 @@ __all__ = ["LiteLLM", "LiteLLMEncoder"]
 _RETRIED = {408, 409, 429}  # and every 5xx
 _MAX_BACKOFF = 60.0  # seconds
 _MAX_SHOWN = 500  # characters of an error
+_MAX_FINISH = 40  # characters of the reason why a reply ended
+_PER_TOKEN, _SLACK = 100, 10_000  # characters and parts of a stream, for each token and in all
 _MIN_KEY = 8  # characters of an environment variable that is hidden
 
 
@@ -102,7 +104,7 @@ class LiteLLMModel(Checked):
             if not isinstance(result, Exception):
                 return result
             status = getattr(result, "status_code", None)
-            passes = status is None or status in _RETRIED or status >= 500
+            passes = not isinstance(status, int) or status in _RETRIED or status >= 500
             if received or not passes or attempt == self.retries:
                 raise self._error(result, received) from None  # the cause would hold what was sent
             cancel.pause(min(_MAX_BACKOFF, 0.5 * 2**attempt) * random.uniform(0.5, 1))
@@ -149,15 +151,15 @@ class LiteLLMModel(Checked):
         return kind(f"{self.model} did not answer ({type(error).__name__}: {text}). Check its name, server and key.")
 
     def _hidden(self, text: str) -> str:
-        for key in _keys(self.api_key):
-            text = Secret(key).hidden(text)
+        for secret in _secrets(self.api_key):
+            text = secret.hidden(text)
         return text
 
 
-def _keys(own: str | None) -> list[str]:
-    """Return the keys that an error may repeat: the own one, and those of the environment."""
+def _secrets(own: str | None) -> list[Secret]:
+    """Return the keys that a server may repeat: the own one, and those of the environment."""
     found = (value for name, value in os.environ.items() if name.endswith(("_API_KEY", "_TOKEN", "_SECRET_ACCESS_KEY")))
-    return [key for key in dict.fromkeys((own or "", *found)) if len(key) >= _MIN_KEY or (key and key == own)]
+    return [Secret(key) for key in dict.fromkeys((own or "", *found)) if len(key) >= _MIN_KEY or (key and key == own)]
 
 
 def _litellm() -> Any:
@@ -219,35 +221,32 @@ class LiteLLM(LiteLLMModel):
         }  # fmt: skip
         options = {"reasoning_effort": self.reasoning_effort, "seed": self.seed}
         body |= {name: value for name, value in options.items() if value is not None} | dict(self.extra_body or {})
-        parts: list[Any] = []
+        stream = None
         if on_text is not None:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-
-        def receive(part: Any) -> None:
-            parts.append(part)
-            if on_text is not None and (text := _text(part, "delta")):
-                on_text(self._hidden(text))
-
+            stream = _Stream(self, on_text)
         try:
-            response = self._request("completion", cancel, receive, **body)
-        except ReplyCutError as error:
-            error.text = "".join(_text(part, "delta") for part in parts)
-            self._count(usage, messages, error.text, None)
+            response = self._request("completion", cancel, lambda part: stream and stream.add(part), **body)
+            if stream is not None:
+                response = stream.whole(messages)
+        except (ReplyCutError, LLMResponseError) as error:
+            text = "" if stream is None else stream.text
+            if isinstance(error, ReplyCutError):
+                error.text = text
+            self._count(usage, messages, text, None)
             raise
-        if on_text is not None:
-            response = _litellm().stream_chunk_builder(parts, messages=messages)
         text = self._hidden(_text(response, "message"))
         self._count(usage, messages, text, response)
         choices = getattr(response, "choices", None)
         if not choices:
             raise LLMResponseError(f"{self.model} sent no choices. Check that it is a model of chat completions.")
-        return RawReply(text, str(choices[0].finish_reason or ""))
+        return RawReply(text, str(choices[0].finish_reason or "")[:_MAX_FINISH])
 
     def _count(self, usage: Usage, messages: list[dict[str, str]], text: str, response: Any) -> None:
         counted = getattr(response, "usage", None)
-        prompt = int(getattr(counted, "prompt_tokens", 0) or 0)
+        prompt = credible_count(getattr(counted, "prompt_tokens", 0))
         prompt = prompt or sum(estimated_tokens(message["content"]) for message in messages)
-        written = int(getattr(counted, "completion_tokens", 0) or 0) or estimated_tokens(text)
+        written = credible_count(getattr(counted, "completion_tokens", 0)) or estimated_tokens(text)
         cost = self.prices.cost(prompt, written) if self.prices else self._known_cost(prompt, written)
         usage.add(Usage(calls=1, prompt_tokens=prompt, completion_tokens=written, cost=cost))
 
@@ -258,6 +257,41 @@ class LiteLLM(LiteLLMModel):
         except Exception:  # LiteLLM raises Exception itself for a model that it does not know
             return 0.0
         return float(sum(parts))
+
+
+class _Stream:
+    """A reply that arrives in parts; `text` is what was passed on, without keys."""
+
+    def __init__(self, model: LiteLLM, on_text: Callable[[str], None]) -> None:
+        self.model, self.on_text, self.text = model, on_text, ""
+        self._parts: list[Any] = []
+        self._hidden = HiddenText(_secrets(model.api_key))
+        self._left = model.max_tokens * _PER_TOKEN + _SLACK
+
+    def add(self, part: Any) -> None:
+        """Add a part. Raises LLMResponseError for more than was asked for: a stream may be without an end."""
+        text = _text(part, "delta")
+        self._parts.append(part)
+        self._left -= len(text) + 1
+        if self._left < 0:
+            asked = f"max_tokens={self.model.max_tokens:,}"
+            raise LLMResponseError(f"{self.model.model} sent much more than {asked} allows. Check the server.")
+        self._pass_on(self._hidden.add(text))
+
+    def whole(self, messages: list[dict[str, str]]) -> Any:
+        """Return the response of all parts, None of none. Raises LLMResponseError for parts that make up none."""
+        self._pass_on(self._hidden.add("", last=True))
+        try:
+            return _litellm().stream_chunk_builder(self._parts, messages=messages)
+        except Exception as error:  # of LiteLLM
+            raise LLMResponseError(
+                f"{self.model.model} sent parts that are no reply ({type(error).__name__})."
+            ) from None
+
+    def _pass_on(self, text: str) -> None:
+        if text:
+            self.text += text
+            self.on_text(text)
 
 
 def _text(response: Any, part: str) -> str:
@@ -303,10 +337,14 @@ class LiteLLMEncoder(LiteLLMModel):
         body = {} if self.dimensions is None else {"dimensions": self.dimensions}
         response = self._request("embedding", Cancellation(), lambda part: None, input=texts, **body)
         counted = getattr(response, "usage", None)
-        tokens = int(getattr(counted, "prompt_tokens", 0) or 0) or sum(map(estimated_tokens, texts))
+        tokens = credible_count(getattr(counted, "prompt_tokens", 0)) or sum(map(estimated_tokens, texts))
         cost = self.prices.cost(tokens, 0) if self.prices else 0.0
         usage.add(Usage(calls=1, texts=len(texts), tokens=tokens, cost=cost))
-        rows = [item["embedding"] if isinstance(item, Mapping) else item.embedding for item in response.data or ()]
+        data = getattr(response, "data", None)
+        parts = data if isinstance(data, Sequence) else ()
+        rows = [
+            item.get("embedding") if isinstance(item, Mapping) else getattr(item, "embedding", None) for item in parts
+        ]
         try:
             vectors = np.array(rows, np.float32)
         except (TypeError, ValueError):

@@ -532,7 +532,11 @@ def sendable(text: str) -> str:
 def token_count(data: dict[str, Any], name: str) -> int:
     """Return a count from the usage of a response; 0 where the server does not count, or beyond all reason."""
     usage = data.get("usage")
-    count = usage.get(name) if isinstance(usage, dict) else None
+    return credible_count(usage.get(name) if isinstance(usage, dict) else None)
+
+
+def credible_count(count: object) -> int:
+    """Return a number of tokens that a server reports, 0 for one that is negative, no whole number or too large."""
     return count if type(count) is int and 0 < count <= _MAX_TOKENS else 0
 
 

@@ -22,6 +22,7 @@ from graphwright.models.openai.client import (
     sendable,
     token_count,
 )
+from graphwright.models.openai.secret import HiddenText
 from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
 
@@ -275,7 +276,7 @@ class _Reply:
         self._connection = connection
         self._on_text = on_text
         self._body = bytearray()  # all but the events of a stream
-        self._held = ""  # text that is not passed on yet
+        self._hidden = HiddenText([connection.secret])
         self.text = ""
         self.finish = ""
         self.prompt_tokens = 0
@@ -339,11 +340,7 @@ class _Reply:
 
     def _add(self, text: str, *, last: bool = False) -> None:
         """Add text without the key; its end is held back while it may begin the key, unless it is the last."""
-        secret = self._connection.secret
-        text = secret.hidden(self._held + text, reply=True)
-        size = len(text) - (0 if last else secret.begun(text))
-        text, self._held = text[:size], text[size:]
-        if text:
+        if text := self._hidden.add(text, last=last):
             self.text += text
             if self._on_text is not None:
                 self._on_text(text)

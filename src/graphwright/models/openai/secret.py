@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Secret"]
+__all__ = ["HiddenText", "Secret"]
 
 _MASK = "***"
 _MIN_IN_ERRORS = 4  # characters; a shorter key is not hidden, since it may occur in any text
@@ -40,6 +41,28 @@ class Secret:
         if len(key) < _MIN_IN_REPLIES:
             return 0
         return next((size for size in range(min(len(key) - 1, len(text)), 0, -1) if key.startswith(text[-size:])), 0)
+
+
+@dataclass
+class HiddenText:
+    """A reply that arrives in parts, without keys: its end is held back while it may begin one.
+
+    >>> text = HiddenText([Secret("sk-12345")])
+    >>> text.add("It is sk-1"), text.add("2345"), text.add("", last=True)
+    ('It is ', '***', '')
+    """
+
+    secrets: Sequence[Secret]
+    _held: str = ""
+
+    def add(self, text: str, *, last: bool = False) -> str:
+        """Add a part; return what can be passed on."""
+        text = self._held + text
+        for secret in self.secrets:
+            text = secret.hidden(text, reply=True)
+        size = len(text) - (0 if last else max((secret.begun(text) for secret in self.secrets), default=0))
+        self._held = text[size:]
+        return text[:size]
 
 
 def _pattern(key: str) -> re.Pattern[str]:
