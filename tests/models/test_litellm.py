@@ -208,6 +208,6 @@ def test_a_count_of_tokens_beyond_reason_is_estimated(count):
 
 
 def test_a_stream_without_an_end_is_cut():
-    with LLMServer([streams(*["and so on " * 100] * 100)]) as server:
-        with pytest.raises(LLMResponseError, match="much more than max_tokens=10 allows"):
-            model(server, max_tokens=10).complete("", "Where?", on_text=lambda text: None)
+    too_long = pytest.raises(LLMResponseError, match="much more than max_tokens=10 allows")
+    with LLMServer([streams(*["and so on " * 100] * 100)]) as server, too_long:
+        model(server, max_tokens=10).complete("", "Where?", on_text=lambda text: None)

@@ -225,8 +225,9 @@ class LiteLLM(LiteLLMModel):
         if on_text is not None:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
             stream = _Stream(self, on_text)
+        receive = _ignored if stream is None else stream.add
         try:
-            response = self._request("completion", cancel, lambda part: stream and stream.add(part), **body)
+            response = self._request("completion", cancel, receive, **body)
             if stream is not None:
                 response = stream.whole(messages)
         except (ReplyCutError, LLMResponseError) as error:
@@ -257,6 +258,10 @@ class LiteLLM(LiteLLMModel):
         except Exception:  # LiteLLM raises Exception itself for a model that it does not know
             return 0.0
         return float(sum(parts))
+
+
+def _ignored(part: Any) -> None:
+    """Receive a part of a response that is not streamed."""
 
 
 class _Stream:
@@ -335,7 +340,7 @@ class LiteLLMEncoder(LiteLLMModel):
 
     def _encoded(self, texts: list[str], usage: Usage) -> Floats:
         body = {} if self.dimensions is None else {"dimensions": self.dimensions}
-        response = self._request("embedding", Cancellation(), lambda part: None, input=texts, **body)
+        response = self._request("embedding", Cancellation(), _ignored, input=texts, **body)
         counted = getattr(response, "usage", None)
         tokens = credible_count(getattr(counted, "prompt_tokens", 0)) or sum(map(estimated_tokens, texts))
         cost = self.prices.cost(tokens, 0) if self.prices else 0.0
