@@ -61,6 +61,24 @@ def test_few_new_rows_do_not_compare_all_again(monkeypatch: pytest.MonkeyPatch) 
     assert near_pairs(rows, 0.9, known).tolist() == wanted
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_pivots_that_come_and_go_change_the_pairs_of_their_groups_alone(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, every = np.random.default_rng(seed), clustered(1100, seed)
+    pivots = module._pivots(every)
+    gone, new = pivots[:2], pivots[2:4]
+    before = np.setdiff1d(np.arange(1100), [*new, *rng.choice(1100, 5)])
+    after = np.setdiff1d(np.arange(1100), [*gone, *rng.choice(1100, 5)])
+    row = np.searchsorted(after, before)
+    row = np.where(after[np.minimum(row, len(after) - 1)] == before, row, -1)
+    known = KnownPairs(every[before], near_pairs(every[before], 0.9), row)
+    wanted = near_pairs(every[after], 0.9).tolist()
+    assert len(np.setdiff1d(module._pivots(every[after]), row[module._pivots(every[before])])) >= 2
+    monkeypatch.delattr(module, "_all_pairs")
+    assert near_pairs(every[after], 0.9, known).tolist() == wanted
+
+
 def test_names_that_differ_in_a_number_are_no_synonyms() -> None:
     vectors = np.ones((4, 8), np.float32)
     assert synonyms(["May 1963", "in May 1963", "May 1964", "May"], vectors, 0.9).tolist() == [[0, 1]]

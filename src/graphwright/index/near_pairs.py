@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ __all__ = ["KnownPairs", "near_pairs", "synonyms"]
 _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all
 _FEW = 4  # times √n new rows, up to which only these are compared
+_MOVED = 16  # pivots that may change
 _SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
 _BLOCK = 2048  # rows compared at once, which bounds the memory
 
@@ -97,27 +98,60 @@ def _pivots(vectors: Floats | VectorRows) -> Ints:
 
 def _all_pairs(rows: Floats, pivots: Ints, threshold: float) -> Ints:
     """Compare all rows of the same pivots."""
-    nearest = _nearest(rows, rows[pivots])
-    member, pivot = np.repeat(np.arange(len(rows)), nearest.shape[1]), nearest.ravel()
-    order = np.lexsort((member, pivot))
-    groups = np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1)
+    groups = _groups(_nearest(rows, rows[pivots])[0])
     return np.concatenate([_pairs_between(rows, members, members, threshold) for members in groups])
 
 
+def _groups(nearest: Ints) -> list[Ints]:
+    """Return the rows of each pivot, ascending, given the pivots of each row."""
+    member, pivot = np.repeat(np.arange(len(nearest)), nearest.shape[1]), nearest.ravel()
+    order = np.lexsort((member, pivot))
+    return np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1)
+
+
 def _updated(pivots: Ints, vectors: Floats | VectorRows, threshold: float, known: KnownPairs) -> Ints | None:
-    """Compare new rows with all, and keep the known pairs; None where pivots have changed or many rows are new."""
+    """Compare new rows with all, and keep the known pairs; None where many pivots have changed or many rows are new.
+
+    Where a few pivots have changed, rows that had or have one of them are compared within their groups again.
+    """
     rows, before, is_new = _UnitRows(vectors), _pivots(known.vectors), np.ones(len(vectors), bool)
     is_new[known.row[known.row >= 0]] = False
     fresh = np.flatnonzero(is_new)
-    same = len(before) == len(pivots) and np.array_equal(known.vectors[before], vectors[pivots])
-    if not same or len(fresh) > _FEW * len(pivots):
+    added = np.setdiff1d(pivots, known.row[before])
+    removed = before[~np.isin(known.row[before], pivots)]
+    if len(before) != len(pivots) or len(added) > _MOVED or len(fresh) > _FEW * len(pivots):
         return None
     candidates = _near_new(VectorRows.of(vectors), fresh, threshold)
-    pairs = candidates[_cosines(rows, candidates) >= threshold]
-    nearest = _nearest(rows[pairs.ravel()], rows[pivots]).reshape(len(pairs), 2, min(2, len(pivots)))
-    shared = (nearest[:, 0, :, None] == nearest[:, 1, None, :]).any(axis=(1, 2))
     kept = np.sort(known.row[known.pairs], axis=1)
-    return np.concatenate((kept[kept[:, 0] >= 0], pairs[shared]))
+    kept, pairs = kept[kept[:, 0] >= 0], candidates[_cosines(rows, candidates) >= threshold]
+    if len(added):
+        nearest, farther = _nearest(rows, rows[pivots])
+        moved = np.asarray(np.isin(pivots[nearest], added).any(axis=1))
+        gone = normalised(np.asarray(known.vectors[removed], np.float32))
+        for start in range(
+            0, len(rows), _BLOCK
+        ):  # rows to which a removed pivot was as near as the second that is left
+            part = slice(start, start + _BLOCK)
+            moved[part] |= ((rows[part] @ gone.T) >= farther[part, None] - _SLACK).any(axis=1)
+        pairs = np.concatenate((kept, pairs, *_pairs_in_groups(rows, nearest, moved, threshold)))
+        return pairs[_share(nearest[pairs[:, 0]], nearest[pairs[:, 1]])]
+    nearest = _nearest(rows[pairs.ravel()], rows[pivots])[0].reshape(len(pairs), 2, min(2, len(pivots)))
+    return np.concatenate((kept, pairs[_share(nearest[:, 0], nearest[:, 1])]))
+
+
+def _share(first: Ints, second: Ints) -> NDArray[np.bool_]:
+    """Return which rows of pivots have a pivot in common."""
+    common: NDArray[np.bool_] = (first[:, :, None] == second[:, None, :]).any(axis=(1, 2))
+    return common
+
+
+def _pairs_in_groups(rows: _UnitRows, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Iterator[Ints]:
+    """Yield the near pairs of some rows and the others with the same pivot, pivot by pivot."""
+    for members in _groups(nearest):
+        if some[members].any():
+            unit = rows[members]
+            chosen = np.flatnonzero(some[members])
+            yield members[_pairs_between(unit, chosen, np.arange(len(members)), threshold)]
 
 
 def _near_new(vectors: VectorRows, fresh: Ints, threshold: float) -> Ints:
@@ -136,14 +170,16 @@ def _near_new(vectors: VectorRows, fresh: Ints, threshold: float) -> Ints:
     return np.unique(both[(both[:, 0] >= 0) & (both[:, 0] < both[:, 1])], axis=0)
 
 
-def _nearest(rows: Floats | _UnitRows, pivots: Floats) -> Ints:
-    """Return the two pivots nearest to each row, in any order."""
+def _nearest(rows: Floats | _UnitRows, pivots: Floats) -> tuple[Ints, Floats]:
+    """Return the two pivots nearest to each row, in any order, and the cosine with the farther of both."""
     probes = min(2, len(pivots))
     nearest: list[NDArray[np.int64]] = [np.empty((0, probes), np.int64)]
+    farther: list[Floats] = [np.empty(0, np.float32)]
     for block in range(0, len(rows), _BLOCK):
         cosines = rows[block : block + _BLOCK] @ pivots.T
         nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
-    return np.concatenate(nearest)
+        farther.append(np.take_along_axis(cosines, nearest[-1], axis=1).min(axis=1))
+    return np.concatenate(nearest), np.concatenate(farther)
 
 
 def _pairs_between(rows: Floats, some: Ints, others: Ints, threshold: float) -> Ints:
