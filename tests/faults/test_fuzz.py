@@ -49,6 +49,8 @@ SLOW += (
     "get",
     "http",
 )
+SLOW += ("rdf-ttl", "rdf-trig", "rdf-nq", "rdf-rdf", "rdf-jsonld", "node-link", "apoc-json", "neo4j-csv", "graphrag")
+SLOW += ("graphrag-parquet", "lightrag", "lightrag-vectors", "table", "networkx", "igraph")
 SLOW += ("post-ask", "post-compare", "post-chat", "post-estimate", "post-mcp", "post-files")
 
 
