@@ -115,6 +115,18 @@ def test_a_full_disk_is_one_line_of_error(arguments: list[str]) -> None:
     assert done.stderr.startswith("graphwright: ") and "No space left on device" in done.stderr
 
 
+@needs_full
+def test_messages_that_cannot_be_written_end_no_command(tmp_path: Path) -> None:
+    (tmp_path / "kb.tsv").write_text("Graz\tlies on\tMur\n")
+    arguments = ["import", tmp_path / "kb.tsv", "--into", tmp_path / "index", "--embed", "none"]
+    export = ["export", "--index", tmp_path / "index", "--to", "-", "--format", "csv"]
+    with open("/dev/full", "w") as full:
+        for command in (arguments, export):
+            done = subprocess.run([*PROGRAM, *command], stdout=subprocess.PIPE, stderr=full, text=True, timeout=60)
+            assert done.returncode == 0, command
+    assert "Graz" in done.stdout
+
+
 def test_closed_streams_lose_nothing_silently() -> None:
     command = f"{sys.executable} -c 'from graphwright.cli.app import main; main()'"
     closed = subprocess.run([f"{command} methods --json >&-"], shell=True, capture_output=True, text=True, timeout=60)
