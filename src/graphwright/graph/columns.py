@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
@@ -16,6 +16,9 @@ from graphwright.kernels import strings as kernels
 from graphwright.text.places import Places, decoded_places
 
 __all__ = ["Listed", "Location", "Passage", "Passages", "TextColumn", "terminate"]
+
+_READ_TOGETHER = 4096  # strings of a column that are copied at once
+_MANY = 64  # strings that are gathered before they are decoded
 
 
 def terminate(strings: Iterable[str]) -> bytes:
@@ -130,6 +133,10 @@ class TextColumn(Sequence[str]):
             raise IndexError(f"position {at} in a column of {count}")
         return self.raw(int(at) % count).decode("utf-8", "surrogatepass")
 
+    def __iter__(self) -> Iterator[str]:
+        for first in range(0, len(self), _READ_TOGETHER):
+            yield from self._decoded(first, min(first + _READ_TOGETHER, len(self)), 1)
+
     def _decoded(self, first: int, last: int, step: int) -> list[str]:
         """Return a slice; strings that lie together are read at once."""
         if step != 1 or first >= last:
@@ -144,7 +151,8 @@ class TextColumn(Sequence[str]):
 
     def take(self, ids: Iterable[int]) -> list[str]:
         """Return the strings at `ids`, in that order."""
-        return [self[int(i)] for i in ids]
+        listed = [int(i) for i in ids]
+        return list(self.gather(listed)) if len(listed) > _MANY else [self[i] for i in listed]
 
     def gather(self, ids: ArrayLike) -> TextColumn:
         """Return the strings at `ids: int64[k]`, in that order, as a column.

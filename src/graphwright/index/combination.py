@@ -8,7 +8,7 @@ that form. Where its name may mean several nodes, or is a shorter form of a node
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,6 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr, group
 from graphwright.models.protocols import Floats
-from graphwright.text.names import normal_form
 
 __all__ = ["PREFIX", "combined"]
 
@@ -99,18 +98,16 @@ class _Combination:
     @cached_property
     def links(self) -> tuple[Ints, list[tuple[int, int]]]:
         """The node of the graph that each entity of the documents is, -1 for none; pairs (entity, node it may mean)."""
-        of_form = defaultdict[str, list[int]](list)
-        for node, name in enumerate(self.base.names):
-            of_form[normal_form(name)].append(node)
         index, maybe = name_index_of(self.base), list[tuple[int, int]]()
         node_of = np.full(len(self.own.names) - self.p, -1)
         for entity in range(len(node_of)):
-            form = normal_form(self.own.names[self.p + entity])
-            same = of_form.get(form, []) if form else []
+            form = index.form(self.own.names[self.p + entity])
+            named = index.find(form).tolist() if form else []
+            same = [node for node in named if index.form(self.base.names[node]) == form]
             if len(same) == 1:
                 node_of[entity] = same[0]
             else:
-                meant = same or (index.find(form).tolist() if form else [])
+                meant = same or named
                 maybe += [(entity, node) for node in meant if len(meant) <= _MAX_MEANINGS]
         return node_of, maybe
 
