@@ -133,6 +133,7 @@ def shared(first: Mapping[str, int], second: Mapping[str, int]) -> int:
 def references(paths: Sequence[Path], work: Path) -> dict[Path, str]:
     """Return the text of each file by another program, where there is one."""
     found: dict[Path, str] = {}
+    missing: set[str] = set()
     with TemporaryDirectory() as folder:
         for number, path in enumerate(paths):
             kept = work / "references" / f"{path.relative_to(work / 'corpus')}.txt"
@@ -140,9 +141,15 @@ def references(paths: Sequence[Path], work: Path) -> dict[Path, str]:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 scratch = Path(folder) / str(number)
                 scratch.mkdir()
-                kept.write_text("\n".join(_others(path, scratch)), encoding="utf-8")
+                try:
+                    kept.write_text("\n".join(_others(path, scratch)), encoding="utf-8")
+                except FileNotFoundError as error:  # no such program here
+                    missing.add(str(error.filename))
+                    continue
             if text := kept.read_text(encoding="utf-8"):
                 found[path] = text
+    if missing:
+        print(f"not compared for want of {', '.join(sorted(missing))}", file=sys.stderr)
     return found
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from graphwright.data.decoding import MAX_LINE, SAMPLE
 from graphwright.data.document import Heading
 from graphwright.data.documents import Document, Skipped, read_documents
+from graphwright.data.formats.format import MAX_BYTES
 from graphwright.data.reading import ReadOptions
 from graphwright.errors import DataError, OptionError
 
@@ -263,12 +265,37 @@ def test_a_long_line_is_read_whole(tmp_path: Path) -> None:
     assert [len(document.text) for document in documents] == [5_000_000, 5_000_000]
 
 
-def test_a_damaged_archive_is_an_error_and_odd_files_are_not(tmp_path: Path) -> None:
+def test_damaged_archives_and_odd_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("text")
     (tmp_path / "dangling.txt").symlink_to(tmp_path / "nothing")
     os.mkfifo(tmp_path / "pipe")
     assert [item.reason for item in read(tmp_path)[1]] == ["a link that leads nowhere", "not a regular file"]
     rows = "".join(f'{{"text": "row {number}"}}\n' for number in range(1000))
     (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(rows.encode())[:-100])
-    with pytest.raises(DataError, match=r"rows\.jsonl\.gz cannot be read to its end"):
-        read(tmp_path)
+    documents, skipped = read(tmp_path)
+    assert documents[0].id == "good.txt" and "rows.jsonl.gz cannot be read to its end" in skipped[-1].reason
+    assert skipped[-1].unread
+
+
+def test_files_of_rows_that_are_none_or_too_large_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_text("text")
+    (tmp_path / "bad.csv").write_text("text\ngood\n" + "a,b,c\n" * 20)
+    for name, head in (("huge.csv", b"id,text\n"), ("huge.jsonl", b"")):
+        with (tmp_path / name).open("wb") as file:
+            file.write(head)
+            file.truncate(1 << 30)  # of zeros, which take no space
+    with (tmp_path / "huge.json").open("wb") as file:
+        file.write(b"[" + b" " * SAMPLE)
+        file.truncate(MAX_BYTES + 1)  # spaces, then zeros
+    with (tmp_path / "line.jsonl").open("wb") as file:
+        file.write(b'{"text": "' + b"a" * SAMPLE)
+        file.truncate(MAX_LINE + 1)
+    documents, skipped = read(tmp_path)
+    assert [document.id for document in documents if document.file] == ["good.txt"]
+    assert {Path(item.path).name: item.reason[:24] for item in skipped if item.unread and ":" not in item.path} == {
+        "bad.csv": "20 of 21 rows cannot be ",
+        "huge.csv": "binary, not rows of text",
+        "huge.jsonl": "binary, not rows of text",
+        "huge.json": "larger than 256 MB; save",
+        "line.jsonl": "a line of more than 64 M",
+    }

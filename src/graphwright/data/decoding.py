@@ -13,11 +13,12 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, AnyStr
 
 from graphwright.errors import DataError
 
 __all__ = [
+    "MAX_LINE",
     "SAMPLE",
     "clean",
     "decode",
@@ -33,6 +34,8 @@ __all__ = [
 
 SAMPLE = 1 << 16
 """Bytes at the start of a file from which its encoding is detected."""
+MAX_LINE = 64 * 2**20
+"""Maximum bytes of a line of rows."""
 
 _MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -178,11 +181,11 @@ def lines(path: Path) -> Iterator[str]:
     r"""Yield the lines of a file as text, without their ends, one in memory at a time.
 
     A line ends at `\n`, `\r\n` or `\r`. The encoding is detected as in `decode`, from the first line that is
-    not ASCII on; bytes that do not fit it become U+FFFD.
+    not ASCII on; bytes that do not fit it become U+FFFD. Raises DataError for a line above MAX_LINE bytes.
     """
     with open_bytes(path) as raw:
         codec = _marked(raw.peek(SAMPLE)[:SAMPLE])
-        decoded = io.TextIOWrapper(raw, codec, "replace") if codec else _decoded(raw)
+        decoded = _limited(io.TextIOWrapper(raw, codec, "replace"), path) if codec else _decoded(raw, path)
         for line in decoded:
             line = line.rstrip("\r\n")
             if "\r" in line:
@@ -191,9 +194,17 @@ def lines(path: Path) -> Iterator[str]:
                 yield line
 
 
-def _decoded(raw: io.BufferedReader) -> Iterator[str]:
+def _limited(file: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
+    """Yield the lines of a file. Raises DataError for one that is too long, so that memory stays bounded."""
+    while line := file.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            raise DataError(f"{path}: a line of more than {MAX_LINE >> 20} MB. Divide it, or leave the file out.")
+        yield line
+
+
+def _decoded(raw: io.BufferedReader, path: Path) -> Iterator[str]:
     codec = ""
-    for line in raw:
+    for line in _limited(raw, path):
         if not codec and not line.isascii():
             first = _HIGH.search(line)
             codec = _codec_of(_from_word(line, first.start() if first else 0) + raw.peek(SAMPLE))

@@ -8,11 +8,11 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from graphwright.data.decoding import SAMPLE, clean, suffix_of
+from graphwright.data.decoding import SAMPLE, clean, is_binary, open_bytes, suffix_of
 from graphwright.data.document import Document, Skipped
 from graphwright.data.folders import files
 from graphwright.data.formats.archives import MAX_UNPACKED
-from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
+from graphwright.data.formats.format import MAX_BYTES, Extracted, File, Unread, UnreadableError
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolved
 from graphwright.data.reading import ReadOptions
@@ -56,9 +56,8 @@ def read_documents(
 
     Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` (such as the `append` of a
     list) is called with each of them during reading, and `report` with the number of files before each, and of all.
-    Raises DataError at once for a path that does not exist, and
-    during reading if nothing can be read, if two different documents have the same id, or if too many rows of a file
-    are broken.
+    Raises DataError at once for a path that does not exist, and during reading if nothing can be read, or if two
+    different documents have the same id.
     """
     roots = [Path(path) for path in paths]
     if not roots:
@@ -151,7 +150,7 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
 
 
 def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
-    """Read one file; without permission it becomes `Skipped`. Raises DataError for a damaged file."""
+    """Read one file; what cannot be read of it becomes `Skipped`."""
     name = clean(name)  # a name that is not UTF-8 has lone surrogates, which cannot be stored
     try:
         if not path.is_file():
@@ -160,14 +159,27 @@ def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
         elif reason := _part_of_corpus(path):
             yield 0, Skipped(str(path), reason)
         elif has_rows(path):
-            yield from _rows(path, name, options)
+            reason = _not_rows(path)
+            yield from ((0, Skipped(str(path), reason, True)),) if reason else _rows(path, name, options)
         else:
             source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path)
             yield from ((0, item) for item in _Reader(str(path), _Allowance(), options).read(source, name))
     except PermissionError as error:  # of the file, or of the links beside it
         yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
     except OSError as error:
-        raise DataError(f"{path} cannot be opened ({error}). Replace it, or leave it out.") from error
+        yield 0, Skipped(str(path), f"cannot be opened ({error})", True)
+    except DataError as error:
+        yield 0, Skipped(str(path), str(error).removeprefix(f"{path}: ").removesuffix("."), True)
+
+
+def _not_rows(path: Path) -> str:
+    """Return why a file cannot be one of rows, by its first bytes and its size; "" if it may be."""
+    with open_bytes(path) as file:
+        if is_binary(file.read(SAMPLE)):
+            return "binary, not rows of text"
+    if path.suffix.lower() == ".json" and path.stat().st_size > MAX_BYTES:  # which is read as a whole
+        return f"larger than {MAX_BYTES >> 20} MB; save it as JSON lines"
+    return ""
 
 
 def _part_of_corpus(path: Path) -> str:
