@@ -31,6 +31,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
     "papers": [["--paper", name] for name in ("bubblerag", "fastinsight", "lego", "pathrag", "reg")],
     "everyday": [[], ["graphs"]],
     "formats": [[]],
+    "adapters": [[]],
     "kernels": [[]],
     "latency": [[]],
     "serve": [[]],

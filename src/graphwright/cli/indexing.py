@@ -543,7 +543,8 @@ def _show_skipped(skipped: list[Skipped]) -> None:
     """Print what was not read, by reason: first what may hold data, then what is left out."""
     groups = _by_reason((item.path, item.reason) for item in sorted(skipped, key=lambda item: not item.unread))
     for reason, paths in groups[:_MAX_SKIPPED]:
-        count = f"{len(paths):,} files, " if len(paths) > 1 else ""
+        kind = "row" if all(path.rpartition(":")[2].isdecimal() for path in paths) else "file"
+        count = f"{counted(len(paths), kind)}, " if len(paths) > 1 else ""
         note(f"skipped {count}{_first(paths)}: {reason}")
     if more := sum(len(paths) for _, paths in groups[_MAX_SKIPPED:]):
         note(f"… and {more:,} more; --json lists all")
