@@ -161,7 +161,7 @@ def measure_asked(options: Namespace) -> Record:
     with Index.open(work / "asked" / "index") as index:
         rows = [ask(index, question) for question in present]
         documents = index.documents
-    return {"status": status, "told": told, "missing": missing, "documents": documents, "rows": rows}
+    return {"status": status, "told": told if status else "", "missing": missing, "documents": documents, "rows": rows}
 
 
 def asked_page(results: Record) -> str:
