@@ -64,6 +64,11 @@ class Settings:
     label: str = "papers"
 
     @property
+    def model(self) -> str:
+        """The name of the language model, without its address and limits; "" offline."""
+        return "" if self.llm is None else self.llm.id.split(" ")[0]
+
+    @property
     def judge(self) -> LLM | Judge:
         """The judge of answers: the language model, or offline a count of words."""
         return self.llm or OverlapJudge()
@@ -139,7 +144,7 @@ def about(settings: Settings, sets: Sequence[str]) -> str:
     model = (
         "Every step of a language model is done by its offline twin, and answers are quoted or short spans"
         if settings.llm is None
-        else f"Every step of a language model, and every verdict, is by {settings.llm.id}"
+        else f"Every step of a language model, and every verdict, is by {settings.model}"
     )
     return f"{settings.questions} questions of each of {', '.join(sets)}, drawn with seed 0. {model}."
 
@@ -308,7 +313,7 @@ def pathrag_models(settings: Settings) -> Ours:
     """Return the win rates of PathRAG over LightRAG, under the name of the model."""
     one = {"LightRAG": named("lightrag-hybrid")}
     ours = wins(settings, "SQuALITY", ("PathRAG", named("pathrag")), one)
-    model = "offline" if settings.llm is None else settings.llm.id
+    model = "offline" if settings.llm is None else settings.model
     return Ours(ours.about, {name.replace("LightRAG", model): row for name, row in ours.rows.items()})
 
 
@@ -413,7 +418,7 @@ def reg_answers(settings: Settings) -> Ours:
     """Return the answers of ReG and of the systems compared, with a language model that reads their evidence."""
     if settings.llm is None:
         raise NotMeasured("is read from reg.json offline.")
-    model = settings.llm.id
+    model = settings.model
     names = {
         "StructGPT": "structgpt",
         f"RoG ({model})": "rog",

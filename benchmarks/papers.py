@@ -90,12 +90,12 @@ def measure(paper: str, name: str, settings: Settings, results: Path) -> tuple[s
     asked, read = ASKED.get(paper, {}).get(name), FROM_RESULTS.get(paper, {}).get(name)
     try:
         if settings.llm is not None:
-            return None if asked is None else (settings.llm.id, asked(settings))
+            return None if asked is None else (settings.model, asked(settings))
         if read is not None:
             return OFFLINE, read(results)
         return OFFLINE, NO_DATA if asked is None else asked(settings)
     except NotMeasured as reason:
-        return OFFLINE if settings.llm is None else settings.llm.id, str(reason)
+        return OFFLINE if settings.llm is None else settings.model, str(reason)
 
 
 def page(paper: str, tables: dict[str, Published], results: Record) -> str:

@@ -175,6 +175,29 @@ for _level, _about in _LEVELS.items():
     _add_command(_level, _about)
 
 
+@train.command()
+@expanded
+def planner(
+    labels: Annotated[Path, typer.Argument(help="File of labels, which graphwright train labels makes.")],
+    index: IndexFolder,
+    base: Annotated[str, "Causal language model to fine-tune: a folder, or its name at Hugging Face."],
+    into: Annotated[Path, "Folder of the planner."],
+    epochs: Annotated[int, typer.Option(min=1, help="Number of epochs.")] = 8,
+    rank: Annotated[int, typer.Option(min=1, help="Rank of the LoRA adapter.")] = 8,
+    seed: Annotated[int, "Random seed."] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Fine-tune a language model to plan relation paths, by LoRA (extra train-llm)."""
+    from graphwright.learn.labels import read_labels
+    from graphwright.learn.planner import LoraSchedule, train_planner
+
+    graph = _snapshot(index).graph
+    learned = read_labels(labels, graph)
+    with progress() as show:
+        about = train_planner(graph, learned, base, into, LoraSchedule(epochs=epochs, rank=rank, seed=seed), show)
+    _report(learned, as_json, planner=into, loss=about["loss"][-1])
+
+
 def _snapshot(index: Path) -> Snapshot:
     from graphwright.cli.asking import open_index
 
@@ -198,8 +221,8 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
         return
     for name, value in summary.items():
         say(f"{name}: {value:,.2f}" if isinstance(value, float) else f"{name}: {value:,}")
-    for name, value in trained.get("about", {}).items():
+    for name, value in trained.pop("about", {}).items():
         if isinstance(value, list):
             say(f"{name}: {max(value):.3f}")
-    if trained:
-        say(f"retriever: {trained['retriever']}")
+    for name, value in trained.items():
+        say(f"{name}: {value:.3f}" if isinstance(value, float) else f"{name}: {value}")

@@ -272,8 +272,9 @@ class PlansReply(BaseModel):
 
 
 class RefineReply(BaseModel):
-    """Numbers of the relation paths that explain the answers (`refine`)."""
+    """Numbers of the relation paths that explain the answers, after a short reasoning (`refine`)."""
 
+    reasoning: Sentence = ""
     paths: Numbers
 
 

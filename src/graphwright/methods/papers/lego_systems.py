@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphwright.generate.prompts import CONTEXT_PASSAGES, CommunityReports, ReportPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import Decode, PathRetriever
+from graphwright.learn.planner import Planner
 from graphwright.methods.house import answering
 from graphwright.methods.papers.lego import Best, answered, lego, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
@@ -33,7 +34,7 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
 
     A language model writes plans; those that the graph cannot carry out are dropped. Any other model ranks the
     relation paths of the graph against the question with its entity names masked, the `pool` shortest of them. A path
-    retriever, trained on the graph as RoG's planner is, decodes them.
+    retriever, trained on the graph as RoG's planner is, decodes them; a trained Planner scores them as they are.
 
     >>> from graphwright.models import HashEncoder
     >>> planned(HashEncoder())
@@ -41,6 +42,8 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
     """
     if isinstance(model, PathRetriever):
         return Decode(model, length) % plans
+    if isinstance(model, Planner):
+        return RelationPaths(length) % pool >> Rerank(model) % plans
     if isinstance(model, LLM):
         return RelationPaths(length) >> Plan(model) % plans
     return RelationPaths(length) % pool >> LengthPenalty(MaskEntities(Rerank(model))) % plans
@@ -62,7 +65,7 @@ def rog(
     length: int = 3,
     pool: int = 1000,
     *,
-    planner: LLM | Encoder | CrossEncoder | PathRetriever | None = None,
+    planner: LLM | Encoder | CrossEncoder | PathRetriever | Planner | None = None,
     llm: LLM | None = None,
 ) -> Operator:
     """Rank passages by paths that carry out relation plans, from the question's entities to an answer (RoG).
@@ -74,7 +77,7 @@ def rog(
     its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
-    walks = Instances(returning=isinstance(planner, PathRetriever)) % paths
+    walks = Instances(returning=isinstance(planner, PathRetriever | Planner)) % paths
     return answered(ix, OnGraph(StatementGraph(), planning >> walks), top_k, llm, tied=True)
 
 
@@ -86,7 +89,7 @@ def gsr(
     length: int = 3,
     pool: int = 1000,
     *,
-    planner: LLM | Encoder | CrossEncoder | PathRetriever | None = None,
+    planner: LLM | Encoder | CrossEncoder | PathRetriever | Planner | None = None,
     llm: LLM | None = None,
 ) -> Operator:
     """Rank passages by shortest paths in the subgraph of the relation paths that fit the question (GSR).
@@ -95,7 +98,7 @@ def gsr(
     write the relation paths; here a path retriever takes its place.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
-    walks = Instances(returning=isinstance(planner, PathRetriever))
+    walks = Instances(returning=isinstance(planner, PathRetriever | Planner))
     search = planning >> walks >> InduceEdges() >> ShortestPaths() % paths
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 

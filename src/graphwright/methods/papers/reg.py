@@ -10,6 +10,7 @@ from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import PathRetriever
+from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, Explain, LastNode, Retriever
 from graphwright.methods.house import answering
@@ -32,7 +33,7 @@ _NAMES = 10  # nodes of a knowledge graph shown for each passage: each is only a
 
 
 def evidence_chains(
-    scorer: Encoder | CrossEncoder | Operator | Retriever,
+    scorer: Encoder | CrossEncoder | Operator | Retriever | Planner,
     triples: int = 500,
     nodes: int = 1000,
     length: int | None = None,
@@ -41,14 +42,14 @@ def evidence_chains(
 
     `scorer`: a trained retriever, a model that reads each triple, or a search that ranks the triples of the graph.
     `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever sees, K and L. A path retriever gives
-    chains already, walked in the whole graph.
+    chains already, walked in the whole graph, and so does a planner.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> evidence_chains(HashEncoder(), length=2)
     PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(HashEncoder(dimension=64)) % 500 >>
     Chains(length=2) >> MergeChains()
     """
-    if isinstance(scorer, PathRetriever):
+    if isinstance(scorer, PathRetriever | Planner):
         return scorer.search(triples) >> MergeChains()
     return retrieved(scorer, triples, nodes) >> Chains(length) >> MergeChains()
 
@@ -63,13 +64,13 @@ def retrieved(scorer: Encoder | CrossEncoder | Operator | Retriever, triples: in
 
 
 def explained(
-    retriever: Retriever, triples: int = 500, nodes: int = 1000, length: int = 3, paths: int = 10
+    retriever: Retriever | Planner, triples: int = 500, nodes: int = 1000, length: int = 3, paths: int = 10
 ) -> Operator:
     """Return the chains of a trained retriever, ranked by how well each relation path explains the answer.
 
     Offline twin of a language model that reads the chains; `paths`: the number of relation paths.
     """
-    if isinstance(retriever, PathRetriever):
+    if isinstance(retriever, PathRetriever | Planner):
         return retriever.search(triples)
     return retrieved(retriever, triples, nodes) >> Explain(retriever, length, paths=paths)
 
@@ -97,13 +98,14 @@ def reg(
     nodes: int = 1000,
     length: int | None = None,
     *,
-    retriever: Retriever | Checkpoint | Path | str | None = None,
+    retriever: Retriever | Planner | Checkpoint | Path | str | None = None,
     scorer: Encoder | CrossEncoder | None = None,
     llm: LLM | None = None,
 ) -> Operator:
     """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
 
-    `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file. `nodes`: the size of
+    `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file; or the
+    folder of a planner. `nodes`: the size of
     the PPR subgraph that the retriever sees; `triples`, `length`: K and L. `scorer`: replaces a trained retriever, by
     default the index's encoder with the stored vectors of triples. Without these every triple of the subgraph is
     encoded for each question. On a knowledge graph without
@@ -130,5 +132,9 @@ def reg(
     return linked >> ToPassages(top_k) >> ChainAnswer(ix.encoder)
 
 
-def _loaded(ix: Snapshot, retriever: Retriever | Checkpoint | Path | str) -> Retriever:
+def _loaded(ix: Snapshot, retriever: Retriever | Planner | Checkpoint | Path | str) -> Retriever | Planner:
+    if isinstance(retriever, Planner):
+        return retriever
+    if isinstance(retriever, Path | str) and is_planner(retriever):
+        return Planner(str(retriever))
     return retriever if isinstance(retriever, Retriever) else load_retriever(retriever, ix.encoder, ix.names)
