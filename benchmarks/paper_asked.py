@@ -66,7 +66,7 @@ class Settings:
     @property
     def model(self) -> str:
         """The name of the language model, without its address and limits; "" offline."""
-        return "" if self.llm is None else self.llm.id.split(" ")[0]
+        return "" if self.llm is None else re.split(r"[ @]", self.llm.id)[0]
 
     @property
     def judge(self) -> LLM | Judge:
