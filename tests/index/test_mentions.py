@@ -69,6 +69,17 @@ def test_a_script_without_capitals_is_read_by_the_rules():
     assert MentionExtractor().unsuitable(GRAZ.lower()) is None
 
 
+def test_texts_of_several_scripts_come_back_in_their_order():
+    texts = ["東京都は日本の首都。東京都の人口は多い。", GRAZ, "ملفات النظام وملفات المستخدم"]
+    excerpts = [Excerpt(str(at), "", text) for at, text in enumerate(texts)]
+    assert MentionExtractor().extract(excerpts) == [extract(text) for text in texts]
+
+
+def test_a_script_without_capitals_has_terms_latin_names_and_quoted_phrases():
+    found = names("LinuxカーネルはUnix系の「自由な核」です。カーネルはLinus Torvaldsが書いた。")
+    assert {"Linux", "Unix", "カーネル", "自由な核", "Linus Torvalds"} <= set(found)
+
+
 @given(st.text(max_size=300), st.text(max_size=20))
 def test_spans_hold_their_names_and_relations_join_mentions(text, title):
     made = extract(text, title)

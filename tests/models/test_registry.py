@@ -98,7 +98,11 @@ class Nameless:
             r"is a class; give an object of it as the encoder",
         ),
         (llm_of, ScriptedLLM, "ScriptedLLM is a class"),
-        (encoder_of, "minlm", "There is no encoder 'minlm'. Give minilm or sbert:NAME or openai:MODEL@URL"),
+        (
+            encoder_of,
+            "minlm",
+            "There is no encoder 'minlm'. Give minilm or multilingual or sbert:NAME or openai:MODEL@URL",
+        ),
         (encoder_of, "sbert:", "There is no encoder 'sbert:'"),
         (cross_encoder_of, f"openai:m@{URL}", "There is no cross-encoder"),
         (reader_of, "x", "There is no reader 'x'"),

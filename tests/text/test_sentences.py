@@ -15,9 +15,9 @@ def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-WORDS = ["Dr.", "U.S.", "a", "The", "end", "3.14", "No.", "-", "1.", "😀", "é", "x" * 700]
+WORDS = ["Dr.", "U.S.", "a", "The", "end", "3.14", "No.", "-", "1.", "😀", "é", "Ω", "ไทย", "3. Oktober", "x" * 700]
 SPACES = [" ", "  ", "\n", "\n\n", "\u3000", "\xa0", "\u200a", "\x1c"]
-STOPS = [".", "...", "?!", "…", '"', "”", ")", "(", "[3]", "。", "」", "「日本", "।", "؟"]
+STOPS = [".", "...", "?!", "…", '"', "”", ")", "(", "[3]", "。", "」", "「日本", "।", "؟", ";", "．", "」と", "z. B."]
 PIECES = st.sampled_from([*WORDS, *SPACES, *STOPS])
 texts = st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join))
 
@@ -57,9 +57,30 @@ def test_english_stops_and_abbreviations(expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "expected",
+    [
+        ["Das gilt z. B. in Wien, d. h. im Osten.", "Am 3. Oktober 1990 kam u. a. Anna.", "Im 19. Jahrhundert nicht."],
+        ["Siehe Abb. 3 und ggf. Kapitel 4.", "Die Optionen inkl. Beispielen usw. stehen unten."],
+        ["Mme Curie et M. Dupont, p. ex. Paris.", "Voir p. 5."],
+        ["La Sra. López, p. ej. Ana, llegó.", "¿Cuándo?", "Véase pág. 5 y núm. 3."],
+        ["Il dott. Rossi e la sig. Bianchi, ecc. ecc.", "Fine."],
+        ["To jest np. Kraków, tj. miasto.", "Kościół św. Anny."],
+        ["См. рис. 5, т. е. Москву.", "Проф. Иванов пишет."],
+    ],
+)
+def test_abbreviations_of_other_languages(expected: list[str]) -> None:
+    assert sentences(" ".join(expected)) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("東京は首都です。「本当？」はい！", ["東京は首都です。", "「本当？」", "はい！"]),
+        ("「はい。」と答えた。終わり。", ["「はい。」と答えた。", "終わり。"]),
+        ("版は２．５です．次です．", ["版は２．５です．", "次です．"]),
+        ("Τι είναι; Αρχείο. Γιατί;", ["Τι είναι;", "Αρχείο.", "Γιατί;"]),
+        ("the swan song (κύκνειον ᾆσμα; Latin: carmen cygni)", ["the swan song (κύκνειον ᾆσμα; Latin: carmen cygni)"]),
+        ("یہ کتاب ہے۔ کیوں؟", ["یہ کتاب ہے۔", "کیوں؟"]),
         ("यह पहला है। यह दूसरा है।", ["यह पहला है।", "यह दूसरा है।"]),
         ("ما هذا؟ هذا كتاب.", ["ما هذا؟", "هذا كتاب."]),
         ("Bishop of Elmham.The date is unknown.", ["Bishop of Elmham.", "The date is unknown."]),

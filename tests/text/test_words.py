@@ -1,12 +1,52 @@
 """Words as they are indexed, in several scripts; repeated phrases and frequent terms."""
 
-from graphwright.text.words import FIRST_WORDS, NOT_NAMES, STOP_WORDS, frequent_terms, repeated_phrases, words
+import pytest
+
+from graphwright.text.words import (
+    FIRST_WORDS,
+    NOT_NAMES,
+    STOP_WORDS,
+    frequent_terms,
+    repeated_phrases,
+    word_spans,
+    words,
+)
 
 
 def test_words_of_many_scripts() -> None:
     assert words("Łódź, ÉCOLE d'Été") == words("łódź, école D'ÉTÉ")
     assert words("東京タワー") == ["東京", "京タ", "タワ", "ワー"]
     assert words("где Москва") == ["где", "москва"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("GNU的tar命令", ["gnu", "的", "tar", "命令"]),  # Latin words stay whole beside Chinese ones
+        ("ＧＮＵ ﾌｧｲﾙ", ["gnu", "ファ", "ァイ", "イル"]),  # full and half width
+        ("파일을", ["파일", "일을"]),  # a particle is written with its noun
+        ("हिन्दी में", ["हिन्दी", "में"]),  # vowel signs are part of the word
+        ("ที่นี่", ["ที่นี่"]),  # a pair of characters, each with its signs
+        ("والمُستَخدِم ٢٠٢٤", ["مستخدم", "2024"]),  # points, article and digits
+        ("إعداد اعداد", ["اعداد", "اعداد"]),
+        ("λόγος ΛΌΓΟΣ", ["λογοσ", "λογοσ"]),
+        ("שָׁלוֹם", ["שלום"]),
+        ("Ёлка й", ["елка", "и"]),
+    ],
+)
+def test_words_are_folded_and_split_by_script(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_a_text_and_a_question_in_it_share_their_words() -> None:
+    text = "シンボリックリンクの所有者を変更する"
+    assert set(words("所有者を変更")) <= set(words(text))
+
+
+def test_a_name_may_begin_at_any_character_of_an_unspaced_script_and_keeps_vowel_signs() -> None:
+    text = "What is हिन्दी and 東京タワー, AT&T?"
+    expected = ["What", "is", "हिन्दी", "and", *"東京タワー", "AT&T"]
+    assert [text[start:end] for start, end in word_spans(text)] == expected
 
 
 def test_stop_words_are_lower_case_and_first_words_are_no_names() -> None:
@@ -22,6 +62,11 @@ def test_repeated_phrases_have_their_first_place() -> None:
 
 def test_frequent_terms_keep_the_longest_run_only() -> None:
     assert frequent_terms("機械学習と機械学習") == [(0, "機械学習"), (5, "機械学習")]
+
+
+def test_terms_have_no_hiragana_and_begin_a_korean_word() -> None:
+    assert frequent_terms("設定する。設定です。する") == [(0, "設定"), (5, "設定")]
+    assert frequent_terms("파일을 열고 파일이 닫힙니다. 열립니다.") == [(0, "파일"), (7, "파일")]
 
 
 def test_terms_come_with_their_places() -> None:

@@ -103,7 +103,9 @@ Method = Annotated[
     ),
 ]
 BaseUrl = Annotated[str | None, "OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."]
-Encoder = Annotated[str | None, "Encoder of a new index: minilm (embedded, default), sbert:NAME or openai:MODEL@URL."]
+Encoder = Annotated[
+    str | None, "Encoder of a new index: minilm (embedded, default), multilingual, sbert:NAME or openai:MODEL@URL."
+]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter
 
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.index.statements import sentence_relations
@@ -16,6 +16,7 @@ from graphwright.text.words import FILE_TITLES, frequent_terms, repeated_phrases
 __all__ = ["LexicalExtractor", "topic_of"]
 
 _SAMPLE = 400  # characters that tell whether capitals mark names
+_START = attrgetter("start")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class LexicalExtractor:
     The first mention of a chunk is its topic: its title, or without one the first name in it. Each name of a
     sentence is linked to the next, and the title to every name, so the number of links grows with the number of
     names, not of pairs (see `sentence_relations`). Where capitals do not mark names (see `unsuitable`), frequent terms
-    replace them.
+    replace them; in a script without capitals its Latin names, dates, figures and quoted phrases are entities too.
 
     >>> extraction, = LexicalExtractor().extract([Excerpt("d1", "Hello Love", "It is a 1974 single by Hank Snow.")])
     >>> [m.name for m in extraction.mentions], extraction.relations[0].tail
@@ -38,7 +39,7 @@ class LexicalExtractor:
     @property
     def id(self) -> str:
         """Name and version."""
-        return "lexical:4"
+        return "lexical:5"
 
     def unsuitable(self, text: str) -> str | None:
         """Return the reason why capitals do not mark names in a text, None if they do.
@@ -65,24 +66,28 @@ def topic_of(title: str) -> str:
 def _extraction(title: str, text: str) -> Extraction:
     first = {} if not title else {title: Mention(title)}
     relations: dict[tuple[str, str, str], Relation] = {}
-    has_capitals = capitals_problem(text[:_SAMPLE]) is None
-    words = surface_words(text) if has_capitals else frozenset()
-    terms = None if has_capitals else frequent_terms(text)
+    problem = capitals_problem(text[:_SAMPLE])
+    named = problem is None or problem.startswith("a script")  # Latin names stand in text of any script
+    words = surface_words(text) if named else frozenset()
+    terms = [] if problem is None else [Mention(term, a, a + len(term)) for a, term in frequent_terms(text)]
     for start, end in sentence_spans(text):
-        if terms is None:
-            mentions = [
-                Mention(text[a:b], a, b)
-                for a, b in name_spans(text, start, end, words)
-                if not is_boilerplate(text[a:b])
-            ]
-        else:
-            inside = terms[bisect_left(terms, start, key=itemgetter(0)) : bisect_left(terms, end, key=itemgetter(0))]
-            mentions = [Mention(term, a, a + len(term)) for a, term in inside]
+        mentions = terms[bisect_left(terms, start, key=_START) : bisect_left(terms, end, key=_START)]
+        if named:
+            spans = [span for span in name_spans(text, start, end, words) if not is_boilerplate(text[slice(*span)])]
+            mentions = _without_overlaps([Mention(text[a:b], a, b) for a, b in spans], mentions)
         for mention in mentions:
             first.setdefault(mention.name, mention)
         for relation in sentence_relations(title, mentions, text, start, end):
             relations.setdefault((relation.head, relation.tail, relation.text), relation)
-    if has_capitals:
+    if problem is None:
         for phrase, start in repeated_phrases(text):
             first.setdefault(phrase, Mention(phrase, start, start + len(phrase)))
     return Extraction(tuple(first.values()), tuple(relations.values()))
+
+
+def _without_overlaps(names: list[Mention], terms: Sequence[Mention]) -> list[Mention]:
+    """Return the names, and the terms that are outside of them, in reading order."""
+    if not terms:
+        return names
+    outside = [term for term in terms if all(term.end <= name.start or name.end <= term.start for name in names)]
+    return sorted([*names, *outside], key=_START)

@@ -55,7 +55,7 @@ class MentionExtractor:
     @property
     def id(self) -> str:
         """Name, version, and the checksum of the detector's weights."""
-        return f"{mentions_id()}:4"
+        return f"{mentions_id()}:5"
 
     @property
     def encoder(self) -> NamedEncoder:
@@ -69,7 +69,10 @@ class MentionExtractor:
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
         """Return one extraction per excerpt, in order."""
-        return self.extract_encoded(excerpts, Usage())[0]
+        suitable = [excerpt for excerpt in excerpts if self.unsuitable(excerpt.text) is None]
+        read = iter(self.extract_encoded(suitable, Usage())[0])
+        others = iter(self.rules.extract([excerpt for excerpt in excerpts if self.unsuitable(excerpt.text)]))
+        return [next(others if self.unsuitable(excerpt.text) else read) for excerpt in excerpts]
 
     def extract_encoded(self, excerpts: Sequence[Excerpt], usage: Usage) -> tuple[list[Extraction], Floats]:
         """Return one extraction per excerpt, and the vectors of the excerpts, each read after its title."""

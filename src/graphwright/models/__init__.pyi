@@ -12,6 +12,7 @@ from .fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .fake import ScriptedLLM as ScriptedLLM
 from .litellm import LiteLLM as LiteLLM
 from .litellm import LiteLLMEncoder as LiteLLMEncoder
+from .multilingual import MultilingualEncoder as MultilingualEncoder
 from .openai.encoder import OpenAIEncoder as OpenAIEncoder
 from .openai.llm import OpenAILLM as OpenAILLM
 from .protocols import LLM as LLM

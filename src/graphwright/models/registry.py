@@ -222,7 +222,11 @@ def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
 
 EMBEDDED = "minilm"
 """The name of the embedded models."""
-_FORMS = {EMBEDDED: EMBEDDED, "sbert": "sbert:NAME", "openai": "openai:MODEL@URL", "litellm": "litellm:PROVIDER/MODEL"}
+_MULTILINGUAL = "multilingual"
+_WITHOUT_NAME = (EMBEDDED, _MULTILINGUAL)
+_FORMS = {name: name for name in _WITHOUT_NAME} | {
+    "sbert": "sbert:NAME", "openai": "openai:MODEL@URL", "litellm": "litellm:PROVIDER/MODEL",
+}  # fmt: skip
 _Model = TypeVar("_Model")
 
 
@@ -262,7 +266,7 @@ class _Kind(Generic[_Model]):
 
     def _named(self, name: str) -> Any:
         kind, _, rest = name.partition(":")
-        if kind not in self.classes or bool(rest) == (kind == EMBEDDED):
+        if kind not in self.classes or bool(rest) == (kind in _WITHOUT_NAME):
             forms = " or ".join(_FORMS[each] for each in self.classes)
             raise OptionError(f"There is no {self.name} {name!r}. Give {forms}.")
         arguments = [rest] if rest else []
@@ -285,7 +289,13 @@ _ENCODER = _Kind[NamedEncoder](
     NamedEncoder,
     ("id", "encode"),
     FunctionEncoder,
-    {EMBEDDED: "MiniLM", "sbert": "SentenceTransformerEncoder", "openai": "OpenAIEncoder", "litellm": "LiteLLMEncoder"},
+    {
+        EMBEDDED: "MiniLM",
+        _MULTILINGUAL: "MultilingualEncoder",
+        "sbert": "SentenceTransformerEncoder",
+        "openai": "OpenAIEncoder",
+        "litellm": "LiteLLMEncoder",
+    },
     (("texts",),),
 )
 _CROSS_ENCODER = _Kind[CrossEncoder](

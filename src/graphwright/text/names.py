@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
+from graphwright.text.scripts import UNSPACED, fold_letters
 from graphwright.text.words import BOILERPLATE, NOT_NAMES
 
 __all__ = [
@@ -61,11 +62,12 @@ def _fold(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     if not _OTHER_SCRIPTS.search(decomposed):
         return _SEPARATORS.sub(" ", _ACCENTS.sub("", decomposed))
+    decomposed = fold_letters(decomposed)
     folded: list[str] = []
     # Whether marks of the last base letter's script are mere accents; a mark without a base letter is dropped too.
     alphabetic = True
     for char in decomposed:
-        if unicodedata.combining(char) or unicodedata.category(char) == "Mc":
+        if unicodedata.category(char) in ("Mn", "Mc"):
             if not alphabetic:
                 folded.append(char)
         else:
@@ -166,7 +168,7 @@ def capitals_problem(text: str) -> str | None:
     upper, lower, letters = _letter_counts(text)
     if letters < 3:
         return None
-    if 2 * (upper + lower) < letters:
+    if 3 * (upper + lower) < 2 * letters:
         return "a script without capital letters"
     if upper * 200 < lower or not upper:
         return "all lower case"
@@ -206,6 +208,7 @@ def _patterns() -> tuple[str, str, str]:
     day = rf"(?:\d{{1,2}}[ ]{_MONTH}\b|{_MONTH}[ ]\d{{1,2}}\b(?!,\d))"
     date = rf"\b{day}(?:,?[ ]\d{{4}}\b)?|\b{_MONTH},?[ ]\d{{4}}\b"
     quoted = r'"[ ]?(?P<a>[^"\n]{2,60}?)[ ]?"|“(?P<b>[^”\n]{2,60})”|``[ ]?(?P<c>[^\'\n]{2,60}?)[ ]?\'\''
+    quoted += r"|「(?P<f>[^「」\n]{2,60})」|『(?P<g>[^『』\n]{2,60})』|《(?P<h>[^《》\n]{2,60})》"
     quoted += r"|«[ ]?(?P<d>[^»\n]{2,60}?)[ ]?»|„(?P<e>[^“”\n]{2,60})[“”]"
     return rf"(?P<date>{date})", quoted, r"(?P<figure>\d[\d,.]{0,40}\d\d)"
 
@@ -237,6 +240,8 @@ def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterat
         kind = match.lastgroup or ""
         span = match.span(kind)
         if kind == "name":
+            unspaced = UNSPACED.search(text, *span)  # a script without capitals follows directly
+            span = span if unspaced is None else (span[0], unspaced.start())
             yield from _nested(text, span, start, words)
             continue
         yield span

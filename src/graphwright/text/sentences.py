@@ -17,6 +17,10 @@ _TITLES = frozenset(
     (
         "dr mr mrs ms mx messrs sir shri prof gen col lt sgt capt cpt cmdr maj adm rev fr sen supt vs v"
         " cf viz ca eg ie fig figs eq eqs nr bzw usw vgl z.b d.h u.a e.g i.e"
+        " abb abzgl bzgl dipl ebd einschl evtl geb ggf hrsg inkl sog zzgl"  # German
+        " mme mmes mlle mgr p.ex sra sras srta dra núm pág págs ej p.ej sig sigg dott pagg"  # French, Spanish, Italian
+        " np tzw tzn tj św zob inż blz bijv dhr mevr"  # Polish, Dutch
+        " акад гл им напр проф рис см ср стр табл ул т.е т.к т.н"  # Russian
     ).split()
 )
 # Abbreviations that end a sentence only before one of FIRST_WORDS.
@@ -28,18 +32,29 @@ _OPEN_ENDED = frozenset(
     ).split()
 )
 _BEFORE_NUMBER = frozenset(("no nos art par sec ch vol vols pt p pp pg op b c d r fl").split())
+_OTHER_LETTER = re.compile(r"[^\W\d_]\.")  # after a single letter: "z. B.", "d. h.", "т. е."
+_SPACED_LETTERS = re.compile(r"(?:^|[\s(])(?:[a-z]\. ?[a-z]{1,2}|т\. ?[екн])$")  # "u. a.", "p. ex.", "т. е."
+_AFTER_ORDINAL = re.compile(  # German dates
+    r"(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Jahrhundert"
+    r"|(?:April|August|September|November) \d{4})\b"
+)
 _OPENER = re.compile(rf"[\"'“‘(\[]*(?:{'|'.join(FIRST_WORDS)})(?=[\s,])")
 
 _STOP = ".!?…"
-_WIDE = "。！？｡।॥؟۔።။།។։"  # stops that need no space after them
+_WIDE = "。！？｡।॥؟۔።፧။།។៕։᠃"  # stops that need no space after them
+_GREEK = "\u0370-\u037d\u037f-\u03ff\u1f00-\u1fff"
 _CLOSING = "\"'”’»)\\]}」』）】》］〉"
 _AFTER_STOP = f".!?…{_CLOSING}".replace("\\", "")
 _BREAK = re.compile(
     rf"(?<![{_STOP}])[{_STOP}]++[{_CLOSING}]*+(?:\[\d{{1,3}}\])*+"  # stops, closing quotes, note numbers,
     rf"(?:\s++|\Z|(?=(?:{'|'.join(FIRST_WORDS)})\s))"  # then space, or a lost space before an opener
     rf"|[{_WIDE}]++[{_CLOSING}]*+\s*+"
+    rf"|(?<!\d)．++(?!\d)[{_CLOSING}]*+\s*+"
+    rf"|(?<=[{_GREEK}])[;\u037e][{_CLOSING}]*+(?:\s++(?=[{_GREEK}«\"“])|\s*\Z)"  # the Greek question mark
     r"|\n\s*+"
 )
+_SURE = f"{_WIDE}．;\u037e"
+_QUOTED_CLAUSE = re.compile("[」』】》）](?:と|って)")  # 「はい。」と答えた: the sentence goes on
 _CLOSES = re.compile(r"[\"'”’»)\]]++(?:[.,;:!?\s]|\Z)")  # a closing quote, separated from its stop by space
 _LIST_MARK = re.compile(r"(?:[-*+•·‣▪–—]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))\s")
 _PAUSES = ("\n", "; ", ": ", ", ", " ")
@@ -64,7 +79,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     for match in _BREAK.finditer(text):
         gap, after = match.start(), match.end()
         lines = text.count("\n", gap, after)
-        ends = text[gap] in _WIDE or after == len(text)
+        ends = after == len(text) or (text[gap] in _SURE and not _QUOTED_CLAUSE.match(text, after - 1))
         if not ends and text[gap] in _STOP:
             ends = _ends(text, start, match, lower_case)
         if not ends and lines:
@@ -98,9 +113,19 @@ def _ends(text: str, start: int, match: re.Match[str], lower_case: bool) -> bool
     name = word.lower()
     if continues or name in _TITLES or (following.isdigit() and name in _BEFORE_NUMBER):
         return False
+    if word.islower() and not lower_case and _is_spaced(text, after, before, word):
+        return False
+    if word.isdigit() and len(word) < 3 and _AFTER_ORDINAL.match(text, after):
+        return False
     if name in _OPEN_ENDED or "." in word or (len(word) == 1 and word.isupper()):
         return _OPENER.match(text, after) is not None
     return not (word.isdigit() and stop - start == len(word) < 4)  # else the number of a list item
+
+
+def _is_spaced(text: str, after: int, before: str, word: str) -> bool:
+    """Return whether a stop is one of an abbreviation with a space in it: "z. B.", "u. a.", "p. ex."."""
+    opens = len(word) == 1 and _OTHER_LETTER.match(text, after) is not None
+    return opens or _SPACED_LETTERS.search(before) is not None
 
 
 def _is_line(text: str, line: int, match: re.Match[str]) -> bool:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections.abc import Iterator
+
+from graphwright.text.scripts import (
+    MARKS,
+    UNSPACED,
+    characters,
+    fold_letters,
+    has_other_scripts,
+    in_unspaced,
+    pairs,
+    runs,
+    without_article,
+)
 
 __all__ = [
     "COMPOUND",
@@ -13,10 +25,10 @@ __all__ = [
     "BOILERPLATE",
     "FILE_TITLES",
     "STOP_WORDS",
-    "UNSPACED",
     "WORD",
     "frequent_terms",
     "repeated_phrases",
+    "word_spans",
     "words",
 ]
 
@@ -81,26 +93,47 @@ WORD = re.compile(r"\w+")
 COMPOUND = re.compile(r"\w+(?:[.'’&-]\w+)*")
 """A word as a reader sees it, with the signs inside it: "O'Neill", "AT&T", "co-operate", "3.5"."""
 
-UNSPACED = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+")
-"""A run of a script without spaces between words: kana, Chinese characters, Thai, Lao, Burmese, Khmer."""
-
+_QUESTION_WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*(?:[.'’&-]\w+(?:[{MARKS}]+\w*)*)*\.?")
 _INDEXED = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")  # a number keeps its separators: "1,000", "3.5"
+_INDEXED_WITH_MARKS = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*(?:[.,](?=\d)\d+)*")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) of the words that a name may begin and end with: each character of an unspaced script.
+
+    >>> text = "Is AT&T in 東京?"
+    >>> [text[start:end] for start, end in word_spans(text)]
+    ['Is', 'AT&T', 'in', '東', '京']
+    """
+    spans = [match.span() for match in _QUESTION_WORD.finditer(text)]
+    return spans if not UNSPACED.search(text) else [part for span in spans for part in _parted(text, *span)]
+
+
+def _parted(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for run in runs(text[start:end]):
+        for part in characters(run) if in_unspaced(run[0]) else [run]:
+            yield start, start + len(part)
+            start += len(part)
 
 
 def words(text: str) -> list[str]:
     """Return the words of a text for matching: lower case, without accents, stop words and plural endings.
 
-    Scripts without spaces give pairs of neighbouring characters.
+    Scripts without spaces, and Hangul, give pairs of neighbouring characters. Arabic gives words without points and
+    article; see `fold_letters`.
 
-    >>> words("Where were Łódź's 1,000 cafés and cities?"), words("東京都")
-    (['łodz', '1,000', 'cafe', 'city'], ['東京', '京都'])
+    >>> words("Where were Łódź's 1,000 cafés and cities?"), words("GNU的東京都")
+    (['łodz', '1,000', 'cafe', 'city'], ['gnu', '的東', '東京', '京都'])
     """
     folded = text.lower()
     if not folded.isascii():
-        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
-    singular = [_singular(word) for word in _INDEXED.findall(folded) if word not in STOP_WORDS]
-    return singular if folded.isascii() else [part for word in singular for part in _parts(word)]
+        folded = fold_letters(_ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
+        if has_other_scripts(folded):
+            found = _INDEXED_WITH_MARKS.findall(unicodedata.normalize("NFC", folded))
+            return [part for word in found if word not in STOP_WORDS for part in _parts(word)]
+        folded = unicodedata.normalize("NFC", folded)
+    return [_singular(word) for word in _INDEXED.findall(folded) if word not in STOP_WORDS]
 
 
 def _singular(word: str) -> str:
@@ -112,15 +145,24 @@ def _singular(word: str) -> str:
     return word
 
 
-def _parts(word: str) -> list[str]:
+def _parts(word: str) -> Iterator[str]:
+    """Yield a word, or its runs of unspaced scripts as pairs of characters, and the words between them."""
     if not UNSPACED.search(word):
-        return [word]
-    return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
+        yield without_article(_singular(word))
+        return
+    for run in runs(word):
+        if in_unspaced(run[0]):
+            yield from pairs(run)
+        elif run not in STOP_WORDS:
+            yield _singular(run)
 
 
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
-# A word with its vowel signs, which `\w` does not match: Indic scripts, Hebrew and Arabic points.
-_WITH_VOWEL_SIGNS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0591-\u05c7\u0610-\u065f\u0900-\u0d7f\u200c\u200d])+")
+_WITH_MARKS = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])+")
+_FIRST_SYLLABLE = "\uac00"  # of Hangul
+_TERM_RUN = re.compile(  # kanji and katakana; Hangul; Thai, Lao, Burmese, Khmer
+    "[\u3005-\u3007\u30a1-\u30fa\u30fc\u3400-\u9fff\uf900-\ufaff]+|[\uac00-\ud7a3]+|[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+)
 _MAX_PHRASES = 8
 _MAX_TERMS = 16
 _MIN_LETTERS = 4  # of a term in a script with spaces
@@ -155,7 +197,8 @@ def frequent_terms(text: str) -> list[tuple[int, str]]:
     """Return all occurrences of the most frequent terms of a text, words and runs of characters: (offset, term).
 
     In scripts without spaces a term is a repeated run of two to six characters that is not part of a longer run
-    repeated as often. Ties: the longer term first, then the earlier one.
+    repeated as often. Hiragana, which writes endings and particles, is in no term, and a term in Hangul begins a word.
+    Ties: the longer term first, then the earlier one.
 
     >>> frequent_terms("the whale swam. a whale is a mammal")
     [(4, 'whale'), (10, 'swam'), (18, 'whale'), (29, 'mammal')]
@@ -163,7 +206,7 @@ def frequent_terms(text: str) -> list[tuple[int, str]]:
     [(0, '東京都'), (10, '東京都')]
     """
     offsets: dict[str, list[int]] = {}
-    for match in _WITH_VOWEL_SIGNS.finditer(UNSPACED.sub(lambda run: " " * len(run[0]), text)):
+    for match in _WITH_MARKS.finditer(UNSPACED.sub(lambda run: " " * len(run[0]), text)):
         word = match.group()
         if len(word) >= _MIN_LETTERS - (not word.isascii()) and word.lower() not in NOT_NAMES:
             offsets.setdefault(word.lower(), []).append(match.start())
@@ -175,15 +218,15 @@ def frequent_terms(text: str) -> list[tuple[int, str]]:
 
 def _repeated_runs(text: str) -> dict[str, list[int]]:
     """Return the repeated runs of unspaced scripts, with their offsets, unless a longer run is repeated as often."""
-    counts: Counter[str] = Counter()
     offsets: dict[str, list[int]] = {}
-    for match in UNSPACED.finditer(text):
+    for match in _TERM_RUN.finditer(text):
         run = match.group()
-        for start in range(len(run)):
+        starts = 1 if run[0] >= _FIRST_SYLLABLE else len(run) - 1
+        for start in range(starts):
             for size in range(2, min(_MAX_CHARACTERS, len(run) - start) + 1):
-                term = run[start : start + size]
-                counts[term] += 1
-                offsets.setdefault(term, []).append(match.start() + start)
-    repeated = {term for term, count in counts.items() if count > 1}
-    covered = {part for term in repeated for part in (term[1:], term[:-1]) if counts[part] == counts[term]}
+                offsets.setdefault(run[start : start + size], []).append(match.start() + start)
+    repeated = {term for term, starts in offsets.items() if len(starts) > 1}
+    covered = {
+        part for term in repeated for part in (term[1:], term[:-1]) if len(offsets.get(part, ())) == len(offsets[term])
+    }
     return {term: offsets[term] for term in repeated - covered}

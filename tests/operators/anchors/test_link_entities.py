@@ -39,6 +39,17 @@ def weights(question: str, op: LinkEntities) -> list[float]:
     return [a.weight for a in op(start(question, GRAPH)).anchors or ()]
 
 
+@pytest.mark.parametrize("question", ["昨日東京に着いた", "東京タワーはどこ", "「東京」とは？", "도쿄(東京)는"])
+def test_a_name_of_an_unspaced_script_is_found_without_spaces_around_it(question: str) -> None:
+    assert link(question) == {"東京": {"東京"}}
+
+
+def test_vowel_signs_and_points_belong_to_a_name() -> None:
+    graph = Graph.from_triples([("हिन्दी", "r", "भाषा"), ("محمد", "r", "الكتاب")])
+    assert link("क्या हिन्दी कठिन है?", graph=graph) == {"हिन्दी": {"हिन्दी"}}
+    assert link("من هو مُحَمَّد؟", graph=graph) == {"مُحَمَّد": {"محمد"}}
+
+
 LILU = {"Lilu (mythology)", "Lilu (film)"}
 
 

@@ -26,12 +26,14 @@ from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
 from graphwright.text.names import ARTICLES, normal_form
 from graphwright.text.question_form import question_form, tokens, translated
-from graphwright.text.words import words
+from graphwright.text.words import word_spans, words
 
 __all__ = ["AnchorSearch", "LinkEntities", "is_name"]
 
-_WORD = re.compile(r"\w+(?:[.'’&-]\w+)*\.?")
-_QUOTED = re.compile(r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»")
+_QUOTED = re.compile(
+    r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»"
+    r"|「[^「」]{2,80}」|『[^『』]{2,80}』|《[^《》]{2,80}》"
+)
 _JOINING = frozenset(["of", "for", "in", "at", "on", "and", "to", "the"])
 _NAME_WORDS = 12  # the most words of a name
 _SPELLING = 0.8  # least similarity of a name that is spelled differently
@@ -77,7 +79,7 @@ class LinkEntities(Operator):
             mentions = _without_nouns(state, mentions)
         mentions += self._inexact(state, run, index, mentions)
         if self.ordinary:
-            offsets = [match.span() for match in _WORD.finditer(state.question.text)]
+            offsets = word_spans(state.question.text)
             spans = [(offsets[first][0], offsets[last][1]) for first, last, _ in mentions]
             mentions += list(ordinary_mentions(state, index, self.fuzzy, spans))
         return state.with_(anchors=tuple(anchor for _, _, anchor in sorted(mentions, key=itemgetter(0))))
@@ -118,7 +120,7 @@ class LinkEntities(Operator):
 
 def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
     """Yield the longest names from left to right."""
-    offsets = [match.span() for match in _WORD.finditer(question)]
+    offsets = word_spans(question)
     # Capitals mean nothing in a question without any; nor does a first capital over a knowledge graph, whose names may
     # be written in lower case.
     cased = question if state.graph.passages is not None else question[1:]
@@ -143,7 +145,7 @@ def _without_nouns(state: State, mentions: Sequence[Mention]) -> list[Mention]:
     noun = question_form([token.word for token in words_of]).noun
     if not noun:
         return list(mentions)
-    offsets = [match.span() for match in _WORD.finditer(state.question.text)]
+    offsets = word_spans(state.question.text)
     start, end = words_of[noun[0]].start, words_of[noun[-1]].end
     classes = relation_index_of(state.graph.columns).classes
 
@@ -158,7 +160,7 @@ def _without_nouns(state: State, mentions: Sequence[Mention]) -> list[Mention]:
 
 def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]:
     """Yield quoted phrases, then runs of capitalised words, that no mention uses: first word, last word, text."""
-    offsets = [match.span() for match in _WORD.finditer(question)]
+    offsets = word_spans(question)
     used = set(used)
     for quoted in _QUOTED.finditer(question):
         first, last = (bisect_left(offsets, (at, 0)) for at in quoted.span())
@@ -171,7 +173,7 @@ def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]
 
 def _joined(question: str, candidates: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
     """Yield phrases that small words join ("Order of the Golden Fleece"), each pair before its parts."""
-    offsets = [match.span() for match in _WORD.finditer(question)]
+    offsets = word_spans(question)
     ordered = sorted(candidates)
     for (first, last, _), (start, end, _) in pairwise(ordered):
         between = question[offsets[last][1] : offsets[start][0]].casefold().split()
