@@ -30,6 +30,7 @@ SCRIPTS: dict[str, list[list[str]]] = {
     "reg": [[]],
     "papers": [["--paper", name] for name in ("bubblerag", "fastinsight", "lego", "pathrag", "reg")],
     "everyday": [[], ["graphs"]],
+    "languages": [[]],
     "formats": [[]],
     "adapters": [[]],
     "kernels": [[]],

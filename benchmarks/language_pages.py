@@ -12,16 +12,17 @@ import gzip
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from harness import Record
 from packages import Source, Unavailable, fetched, unpacked
 
 from graphwright.data.markup import html_text
 
-MAX_PAGES = 240
+MAX_PAGES = 240  # of a language
 MAX_CHARACTERS = 8000  # of a page, half as many of a script with wide characters
 MIN_CHARACTERS = 600
 _NAME = re.compile(r"\s+(?:-|–|—|－|\\-)\s+")
@@ -42,19 +43,19 @@ class Page(NamedTuple):
     text: str
 
 
-def pages(sources: Sequence[Source], work: Path) -> dict[str, Page]:
-    """Return the pages of packages by name. Raises Unavailable where one is not served."""
-    found: dict[str, Page] = {}
-    for source in sources:
-        folder = work / "unpacked" / f"{source['package']}-{source['version']}".replace(":", "-")
-        if not folder.exists():
-            unpacked(fetched(source, work / "packages"), folder)
-        base = folder / source["base"]
-        for path in sorted(base.glob(f"man[{_SECTIONS}]/*.gz" if source["form"] == "man" else "**/*.html")):
-            page = None if path.is_symlink() else _FORMS[source["form"]](path, path.relative_to(base).as_posix())
-            if page is not None:
-                found.setdefault(page.name, page)
-    return found
+def page_files(source: Source, work: Path) -> dict[str, Path]:
+    """Return the files of a package's pages by name. Raises Unavailable where the package is not served."""
+    folder = work / "unpacked" / f"{source['package']}-{source['version']}".replace(":", "-")
+    if not folder.exists():
+        unpacked(fetched(source, work / "packages"), folder)
+    base = folder / source["base"]
+    files = sorted(base.glob(f"man[{_SECTIONS}]/*.gz" if source["form"] == "man" else "**/*.html"))
+    return {file.relative_to(base).as_posix(): file for file in files if not file.is_symlink()}
+
+
+def read_page(name: str, path: Path) -> Page | None:
+    """Return a page; None for one without a description, or that groff cannot render."""
+    return _manual_page(path, name) if path.suffix == ".gz" else _html_page(path, name)
 
 
 def _manual_page(path: Path, name: str) -> Page | None:
@@ -71,7 +72,7 @@ def _manual_page(path: Path, name: str) -> Page | None:
         return None
     _, _, description = _split(" ".join(lines[headings[0] + 1 : headings[1]]))
     text = "\n".join(line.strip() for line in lines[headings[1] :])
-    return Page(name.removesuffix(".gz"), path.name.split(".")[0], description, text) if description else None
+    return Page(name, path.name.split(".")[0], description, text) if description else None
 
 
 def _split(line: str) -> tuple[str, str, str]:
@@ -86,23 +87,26 @@ def _html_page(path: Path, name: str) -> Page:
     return Page(name, "", title, "\n".join(lines))
 
 
-_FORMS = {"man": _manual_page, "html": _html_page}
-
-
-def write_dataset(language: Source, english: Mapping[str, Page], folder: Path, work: Path) -> None:
-    """Write the corpus and the questions of a language."""
-    drawn = sorted(pages([language], work).values(), key=lambda page: _digest(page.name))
-    translated = [page for page in drawn if _is_translated(page.text, language)]
-    corpus, questions = [], []
-    for page in translated[:MAX_PAGES]:
+def write_dataset(
+    language: Source, english: Sequence[Source], folder: Path, work: Path, max_pages: int = MAX_PAGES
+) -> None:
+    """Write the corpus and the questions of a language. `english`: the packages of the originals."""
+    originals = {name: file for source in english for name, file in page_files(source, work).items()}
+    corpus: list[Record] = []
+    questions: list[Record] = []
+    for name, file in sorted(page_files(language, work).items(), key=lambda item: _digest(item[0])):
+        page = read_page(name, file) if len(corpus) < max_pages else None
+        if page is None or not _is_translated(page.text, language):
+            continue
         text, sentence = _held_out(page)
-        corpus.append({"id": page.name, "title": page.title, "text": text})
-        original = english[page.name].description if page.name in english else ""
-        asked = {"description": page.description, "sentence": sentence, "english": original}
+        corpus.append({"id": name, "title": page.title, "text": text})
+        original = read_page(name, originals[name]) if name in originals else None
+        in_english = original.description if original is not None else ""
+        asked = {"description": page.description, "sentence": sentence, "english": in_english}
         questions += [
-            {"id": f"{kind}:{page.name}", "question": text, "gold_ids": [page.name], "type": kind}
+            {"id": f"{kind}:{name}", "question": text, "gold_ids": [name], "type": kind}
             for kind, text in asked.items()
-            if len(text) > 2 and (kind != "description" or text != original)
+            if len(text) > 2 and (kind != "description" or text != in_english)
         ]
     folder.mkdir(parents=True, exist_ok=True)
     for name, records in (("corpus", corpus), ("questions", questions)):

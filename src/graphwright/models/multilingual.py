@@ -26,7 +26,7 @@ _loading = Lock()
 
 @dataclass(frozen=True)
 class MultilingualEncoder:
-    """The multilingual Universal Sentence Encoder (Yang et al., 2019): texts of 16 languages in one vector space.
+    """The multilingual Universal Sentence Encoder (Yang et al., 2019): texts of 15 languages in one vector space.
 
     Arabic, Chinese, Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish,
     Thai and Turkish. A question in one of them finds passages in another. The weights are in the package
