@@ -45,6 +45,12 @@ def test_a_message_of_html_alone_is_read() -> None:
     assert isinstance(text, Extracted) and text.text.endswith("\n\nIt is high.") and text.links == ["x.html"]
 
 
+def test_the_body_of_a_message_of_parts_without_a_boundary_is_read() -> None:
+    head = b"From: anna@example.org\nSubject: Returned\nContent-Type: multipart/report; report-type=delivery-status\n"
+    (text,) = read(File("a.eml", content=head + b"\nThe message was returned.\n"))
+    assert isinstance(text, Extracted) and text.text.endswith("\n\nThe message was returned.")
+
+
 def test_the_line_that_a_mailbox_puts_before_a_message_is_left_out() -> None:
     mail = b"From anna@example.org Fri Mar  1 10:00:00 2024\n" + message().as_bytes()
     (text,) = read(File("a.eml", content=mail))

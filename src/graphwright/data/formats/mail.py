@@ -99,7 +99,9 @@ def _message(data: bytes, name: str) -> Iterator[Part]:
     links: list[str] = []
     for part in _leaves(message):
         filename = _filename(part)
-        if filename or part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
+        # A leaf of type multipart names no boundary, so what it holds is one text.
+        is_text = part.get_content_maintype() in ("text", "multipart")
+        if filename or part.get_content_disposition() == "attachment" or not is_text:
             if filename and (content := _content(part)) is not None:
                 attachments.append((filename, content))
         elif id(part) not in alternatives:
