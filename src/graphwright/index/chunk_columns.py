@@ -34,7 +34,7 @@ __all__ = [
     "topic_of",
 ]
 
-RECORD_VERSION = 1  # changes whenever `ChunkRecord.of` would return something else for the same chunk
+RECORD_VERSION = 2  # changes whenever `ChunkRecord.of` would return something else for the same chunk
 _MAX_NAME = 200  # characters; a longer string is not a name
 Values = TypeVar("Values")
 _OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})

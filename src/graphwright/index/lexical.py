@@ -39,7 +39,7 @@ class LexicalExtractor:
     @property
     def id(self) -> str:
         """Name and version."""
-        return "lexical:4"
+        return "lexical:5"
 
     def unsuitable(self, text: str) -> str | None:
         """Return the reason why capitals do not mark names in a text, None if they do.

@@ -55,7 +55,7 @@ class MentionExtractor:
     @property
     def id(self) -> str:
         """Name, version, and the checksum of the detector's weights."""
-        return f"{mentions_id()}:4"
+        return f"{mentions_id()}:5"
 
     @property
     def encoder(self) -> NamedEncoder:
