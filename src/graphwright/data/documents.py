@@ -56,8 +56,9 @@ def read_documents(
 
     Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` (such as the `append` of a
     list) is called with each of them during reading, and `report` with the number of files before each, and of all.
-    Raises DataError at once for a path that does not exist, and during reading if nothing can be read, or if two
-    different documents have the same id.
+    Raises DataError at once for a path that does not exist, and during reading if nothing can be read, if two different
+    documents have the same id, or for a damaged file of rows among `paths`; one in a folder is skipped from where the
+    damage is.
     """
     roots = [Path(path) for path in paths]
     if not roots:
@@ -101,7 +102,7 @@ def _read(
     for number, (path, name) in enumerate(chosen):
         if report is not None:
             report(number, len(chosen))
-        for line, item in _file(path, name, options):
+        for line, item in _items(path, name, options, path in roots):
             if isinstance(item, Skipped):
                 note(item)
                 continue
@@ -149,8 +150,18 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
     )
 
 
+def _items(path: Path, name: str, options: ReadOptions, named: bool) -> _Rows:
+    """Read one file. Raises DataError for a damaged one that was `named` itself; one of a folder becomes `Skipped`."""
+    try:
+        yield from _file(path, name, options)
+    except DataError as error:
+        if named:
+            raise
+        yield 0, Skipped(str(path), str(error).removeprefix(f"{path}: ").removesuffix("."), True)
+
+
 def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
-    """Read one file; what cannot be read of it becomes `Skipped`."""
+    """Read one file; without permission it becomes `Skipped`. Raises DataError for a damaged file."""
     name = clean(name)  # a name that is not UTF-8 has lone surrogates, which cannot be stored
     try:
         if not path.is_file():
@@ -167,9 +178,7 @@ def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
     except PermissionError as error:  # of the file, or of the links beside it
         yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
     except OSError as error:
-        yield 0, Skipped(str(path), f"cannot be opened ({error})", True)
-    except DataError as error:
-        yield 0, Skipped(str(path), str(error).removeprefix(f"{path}: ").removesuffix("."), True)
+        raise DataError(f"{path}: cannot be opened ({error}). Replace it, or leave it out.") from error
 
 
 def _not_rows(path: Path) -> str:

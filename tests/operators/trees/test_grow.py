@@ -121,7 +121,7 @@ def test_of_a_hub_only_so_many_edges_are_compared_and_they_keep_no_other_out() -
 SNAPSHOT = corpus_index().snapshot
 
 
-@pytest.mark.parametrize("chunk", range(len(SNAPSHOT.passages.vectors)))
+@pytest.mark.parametrize("chunk", range(len(SNAPSHOT.graph.passages or ())))
 @pytest.mark.parametrize("triples", [None, SNAPSHOT.triples], ids=["words", "vectors"])
 def test_a_passage_grows_by_what_it_states(chunk: int, triples: VectorIndex | None) -> None:
     graph = SNAPSHOT.graph
