@@ -175,7 +175,10 @@ class VectorIndex(ChecksummedIndex):
         rows, at = np.unique(self.rows_of(ids)[1], return_inverse=True)  # ids may share a row
         vectors, vector = self.vectors[rows].astype(np.float64), query.astype(np.float64)
         lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
-        values = np.divide(vectors @ vector, lengths, out=np.zeros(len(vectors)), where=lengths > 0)
+        # A product of BLAS depends on the place of a row in its last digits; einsum does not.
+        values = np.divide(
+            np.einsum("ij,j->i", vectors, vector), lengths, out=np.zeros(len(vectors)), where=lengths > 0
+        )
         cosines[self.has(ids)] = values[at]
         return cosines
 

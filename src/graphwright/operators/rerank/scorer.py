@@ -173,9 +173,10 @@ def _text_scores(model: Encoder | CrossEncoder, run: Run, question: str, texts: 
 
 
 def cosines(vectors: Scores, query: Scores) -> Scores:
-    """Return the cosine of each row with a vector; the cosine with a zero vector is 0."""
+    """Return the cosine of each row with a vector, whatever its place; the cosine with a zero vector is 0."""
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
-    values: Scores = vectors @ query / np.maximum(lengths, 1e-12)
+    # A product of BLAS depends on the place of a row in its last digits, so that equal rows would differ.
+    values: Scores = np.einsum("ij,j->i", vectors, query) / np.maximum(lengths, 1e-12)
     return values
 
 
