@@ -74,10 +74,19 @@ def main() -> int:
 # --- The pages
 
 
+def project() -> dict[str, Any]:
+    """Return the settings of the site."""
+    return dict(tomllib.loads(CONFIG.read_text(encoding="utf-8"))["project"])
+
+
 def navigation() -> list[tuple[str, list[str]]]:
     """Return the sections of the site, each with its pages."""
-    nav = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["project"]["nav"]
-    return [(title, pages) for section in nav for title, pages in section.items()]
+    return [(title, pages) for section in project()["nav"] for title, pages in section.items()]
+
+
+def text_of(page: Path) -> str:
+    """Return the text of a page; the head of a notebook is left out."""
+    return re.sub(r"\A---\n.*?^---\n\n?", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
 
 
 def placed() -> dict[str, str]:
@@ -98,7 +107,7 @@ def gather(target: Path) -> None:
     for source, place in places.items():
         (target / place).parent.mkdir(parents=True, exist_ok=True)
         if place.endswith(".md"):
-            text = adapted((ROOT / source).read_text(encoding="utf-8"), source, places)
+            text = adapted(text_of(ROOT / source), source, places)
             (target / place).write_text(text, encoding="utf-8")
         else:
             shutil.copy(ROOT / source, target / place)
@@ -126,7 +135,6 @@ def adapted(text: str, source: str, places: dict[str, str]) -> str:
             name = (RAW if match["before"].startswith("!") else REPOSITORY) + path
         return match["before"] + name + ("#" + anchor if anchor else "") + match["after"]
 
-    text = re.sub(r"\A---\n.*?^---\n\n?", "", text, flags=re.S | re.M)  # the head of a notebook
     parts = re.split(r"(^```.*?^```$)", text, flags=re.S | re.M)
     parts[::2] = [re.sub(r"^<!-- .*? -->\n", "", LINK.sub(linked, part), flags=re.M) for part in parts[::2]]
     return "".join(parts)
@@ -134,14 +142,14 @@ def adapted(text: str, source: str, places: dict[str, str]) -> str:
 
 def llms() -> str:
     """Return the list of pages with what each is about, in the form of llmstxt.org."""
-    project = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["project"]
-    lines = [f"# {project['site_name']}", "", f"> {project['site_description']}"]
+    site = project()
+    lines = [f"# {site['site_name']}", "", f"> {site['site_description']}"]
     for title, pages in navigation():
         lines += ["", f"## {title}", ""]
         for page in pages:
             path = ROOT / "docs" / page if (ROOT / "docs" / page).is_file() else ROOT / page
             name, about = head_of(path) if path.is_file() else (f"Reference: {Path(page).stem}", "")
-            lines.append(f"- [{name}]({project['site_url']}{address(page)})" + (f": {about}" if about else ""))
+            lines.append(f"- [{name}]({site['site_url']}{address(page)})" + (f": {about}" if about else ""))
     return "\n".join(lines) + "\n"
 
 
@@ -152,8 +160,7 @@ def address(page: str) -> str:
 
 def head_of(page: Path) -> tuple[str, str]:
     """Return the title of a page and its first sentence, without markup."""
-    text = re.sub(r"\A---\n.*?^---\n\n?", "", page.read_text("utf-8"), flags=re.S | re.M)
-    text = re.sub(r"^(```.*?^```|<!--.*?-->|!\[.*?\]\(.*?\)|\|.*)$", "", text, flags=re.S | re.M)
+    text = re.sub(r"^(```.*?^```|<!--.*?-->|!\[.*?\]\(.*?\)|\|.*)$", "", text_of(page), flags=re.S | re.M)
     title, _, rest = text.partition("\n")
     paragraph = next((p for p in re.split(r"\n\s*\n", rest) if p.strip() and not p.lstrip().startswith("#")), "")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(paragraph.split())).replace("**", "")
@@ -266,7 +273,7 @@ def commands() -> str:
 
 def broken(site: Path) -> Iterator[str]:
     """Yield the links of a built site that lead nowhere, and the files that a page would load from elsewhere."""
-    base = urlsplit(tomllib.loads(CONFIG.read_text(encoding="utf-8"))["project"]["site_url"]).path
+    base = urlsplit(project()["site_url"]).path
     pages = {path: LexborHTMLParser(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     anchors = {path: anchors_of(page) for path, page in pages.items()}
     for path, page in pages.items():
