@@ -18,7 +18,16 @@ from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.hops import products
 from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
 
-__all__ = ["ChecksummedIndex", "EncodingRun", "Joined", "VectorIndex", "joined", "normalised", "vectors_checksum"]
+__all__ = [
+    "ChecksummedIndex",
+    "EncodingRun",
+    "Joined",
+    "VectorIndex",
+    "cosines",
+    "joined",
+    "normalised",
+    "vectors_checksum",
+]
 
 _SMALL = 64  # numbers of a vector below which BLAS adds up a row by its place in the matrix
 
@@ -171,16 +180,10 @@ class VectorIndex(ChecksummedIndex):
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
         """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
-        cosines = np.zeros(len(ids))
+        result = np.zeros(len(ids))
         rows, at = np.unique(self.rows_of(ids)[1], return_inverse=True)  # ids may share a row
-        vectors, vector = self.vectors[rows].astype(np.float64), query.astype(np.float64)
-        lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
-        # A product of BLAS depends on the place of a row in its last digits; einsum does not.
-        values = np.divide(
-            np.einsum("ij,j->i", vectors, vector), lengths, out=np.zeros(len(vectors)), where=lengths > 0
-        )
-        cosines[self.has(ids)] = values[at]
-        return cosines
+        result[self.has(ids)] = cosines(self.vectors[rows].astype(np.float64), query.astype(np.float64))[at]
+        return result
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for each id whether it has a vector."""
@@ -316,6 +319,15 @@ def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None,
     row = np.arange(len(sums)) if row_of is None else np.asarray(row_of)
     of_ids = np.where(row >= 0, np.append(np.asarray(sums), np.uint64(0))[row], np.uint64(0))
     return hashlib.blake2b(of_ids.tobytes(), digest_size=8, salt=dimension.to_bytes(8, "little")).hexdigest()
+
+
+def cosines(vectors: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cosine of each row with a vector, 0 with a zero vector; no digit depends on the place of a row."""
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+    # A product of BLAS depends on the place of a row in its last digits; einsum does not.
+    products = np.einsum("ij,j->i", vectors, query)
+    values: NDArray[np.float64] = np.divide(products, lengths, out=np.zeros(len(vectors)), where=lengths != 0)
+    return values
 
 
 def normalised(vectors: Floats) -> Floats:

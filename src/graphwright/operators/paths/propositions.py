@@ -12,11 +12,10 @@ from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import ALIAS, SYNONYM, Graph
 from graphwright.index.snapshot import SnapshotCache
-from graphwright.index.vector_index import VectorIndex
+from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.ranking import top
 from graphwright.operators.operator import Operator
-from graphwright.operators.rerank.scorer import cosines
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import overlap
 from graphwright.operators.state import State

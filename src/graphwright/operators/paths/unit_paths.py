@@ -10,12 +10,12 @@ import numpy as np
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import VectorIndex
+from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.propositions import Propositions, propositions
-from graphwright.operators.rerank.scorer import ModelOf, Scorer, cosines, score_function
+from graphwright.operators.rerank.scorer import ModelOf, Scorer, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import overlap
 from graphwright.operators.state import State

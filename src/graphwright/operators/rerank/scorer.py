@@ -16,7 +16,7 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
 from graphwright.index.inverted_index import WordIndex
-from graphwright.index.vector_index import VectorIndex
+from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.operator import source_of
@@ -29,7 +29,6 @@ __all__ = [
     "ScoreFunction",
     "Scorer",
     "Steps",
-    "cosines",
     "distinct",
     "means",
     "owners",
@@ -170,14 +169,6 @@ def _text_scores(model: Encoder | CrossEncoder, run: Run, question: str, texts: 
         return run.scores(model, question, texts)
     vectors = run.encode(model, [question, *texts]).astype(np.float64)
     return cosines(vectors[1:], vectors[0])
-
-
-def cosines(vectors: Scores, query: Scores) -> Scores:
-    """Return the cosine of each row with a vector, whatever its place; the cosine with a zero vector is 0."""
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
-    # A product of BLAS depends on the place of a row in its last digits, so that equal rows would differ.
-    values: Scores = np.einsum("ij,j->i", vectors, query) / np.maximum(lengths, 1e-12)
-    return values
 
 
 def means(values: Scores, owner: Ints, count: int) -> Scores:

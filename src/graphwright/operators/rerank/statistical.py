@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Scores
-from graphwright.operators.rerank.scorer import ScoreFunction, Scorer, cosines, scores_by_text
+from graphwright.index.vector_index import cosines
+from graphwright.operators.rerank.scorer import ScoreFunction, Scorer, scores_by_text
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words

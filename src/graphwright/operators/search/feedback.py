@@ -11,10 +11,10 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import VectorIndex
+from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.models.protocols import LLM, Encoder, Floats, PassageText, Reader
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
-from graphwright.operators.rerank.scorer import ModelOf, cosines
+from graphwright.operators.rerank.scorer import ModelOf
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
