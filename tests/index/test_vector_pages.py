@@ -15,8 +15,8 @@ from graphwright.errors import StoreError
 from graphwright.graph import storage
 from graphwright.index import Settings, vector_pages
 from graphwright.index.vector_index import VectorIndex, vectors_checksum
-from graphwright.index.vector_pages import Pages, map_pages, row_sums, write_pages
-from graphwright.index.vector_rows import VectorRows
+from graphwright.index.vector_pages import Pages, map_pages, write_pages
+from graphwright.index.vector_rows import VectorRows, row_sums
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models import HashEncoder
 
@@ -162,7 +162,7 @@ def test_a_snapshot_of_an_older_format_is_refused_by_name(tmp_path: Path) -> Non
         index.add([Document("a", "Graz lies on the Mur.")])
         path = next(index.path.glob("snapshot-*/about.json"))
     about = json.loads(path.read_text())
-    path.write_text(json.dumps({**about, "format": 2}))
-    with pytest.raises(StoreError, match=r"has format 2; this version reads 3\..*graphwright verify --repair"):
+    path.write_text(json.dumps({**about, "format": 3}))
+    with pytest.raises(StoreError, match=r"has format 3; this version reads 4\..*graphwright verify --repair"):
         Index.open(tmp_path / "index", encoder=HashEncoder(8)).retrieve("Graz")
     assert Index.open(tmp_path / "index", encoder=HashEncoder(8)).verify(repair=True) == []

@@ -28,7 +28,7 @@ from graphwright.index.inverted_index import WordIndex
 from graphwright.index.layout import IndexLayout
 from graphwright.index.merge import MergedChunks
 from graphwright.index.name_index import MAX_NORMALISED, name_forms
-from graphwright.index.near_pairs import KnownPairs, synonyms
+from graphwright.index.near_pairs import KnownPairs, NearPairs, synonyms
 from graphwright.index.resolution import resolve
 from graphwright.index.snapshot import Snapshot, write_snapshot
 from graphwright.index.store import Store
@@ -92,12 +92,12 @@ def build_from_chunks(
     clock.lap("merge")
     vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
     clock.lap("encode")
-    pairs = np.empty((0, 2), np.int64)
+    near = NearPairs(np.empty((0, 2), np.int64), np.empty((0, 0), np.int32))
     if "names" in vectors:
         earlier = None if known is None else _known_pairs(known, vectors["names"])
-        pairs = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
+        near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
     clock.lap("synonyms")
-    graph = merged.graph(pairs)
+    graph = merged.graph(near.pairs)
     clock.lap("graph")
     word_index = WordIndex.of_words(chunks.strings("tokens").values, np.arange(len(chunks)))
     clock.lap("words")
@@ -105,7 +105,7 @@ def build_from_chunks(
     shared = None if copied or imported is not None else known
     spaces = {name: _space(name, matrix, rows[name], encoder, shared) for name, matrix in vectors.items()}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
-    snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
+    snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
     if imported is None:
         return snapshot
 
@@ -254,7 +254,7 @@ class _BlockEncoder:
             added = np.concatenate([part for part in (np.asarray(rows.new), added) if len(part)])
         row[~old] = len(rows.base) + len(rows.new) + at
         row[old] = rows.row[row[old]]
-        return VectorRows(rows.base, added, row)
+        return VectorRows(rows.base, added, row, rows.sums)
 
 
 def _space(
@@ -315,12 +315,13 @@ def _known_pairs(snapshot: Snapshot, vectors: VectorRows) -> KnownPairs | None:
     count = len(columns.relations)
     # Text may state a relation of the same name; the index's own is the last or the one before it.
     relation = [at for at in range(max(count - 2, 0), count) if columns.relations[at] == SYNONYM]
-    if snapshot.names is None or passages is None or not relation or "graph passages" in snapshot.about:
+    nearest = snapshot.nearest
+    if snapshot.names is None or passages is None or nearest is None or not relation:
         return None
     edges = np.flatnonzero(columns.relation == relation[-1])
     pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - len(passages)
     known = snapshot.names.by_text()[0]
-    return KnownPairs(known, pairs, vectors.positions()[known.row])
+    return KnownPairs(NearPairs(pairs, nearest), known.fingerprints(), vectors.positions()[known.row])
 
 
 def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:

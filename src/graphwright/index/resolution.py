@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from graphwright.graph.evidence import Ints
 from graphwright.index.derived import Derived, Task
 from graphwright.index.merge import MergedChunks
 from graphwright.index.near_pairs import near_pairs
@@ -231,7 +230,7 @@ def _stated(merged: MergedChunks) -> Iterator[tuple[str, str]]:
 
 
 def _near(vectors: Floats, threshold: float) -> Iterator[tuple[int, int, float]]:
-    pairs: Ints = near_pairs(vectors, threshold)
+    pairs = near_pairs(vectors, threshold).pairs
     cosines = (vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(axis=1)
     yield from zip(pairs[:, 0].tolist(), pairs[:, 1].tolist(), np.minimum(cosines, 1.0).tolist(), strict=True)
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.errors import StoreError, cause_of, explained
 from graphwright.files import flush
@@ -26,8 +27,9 @@ from graphwright.models.protocols import Encoder
 
 __all__ = ["Snapshot", "SnapshotCache", "damaged_files", "open_snapshot", "refused", "write_snapshot"]
 
-FORMAT = 3
+FORMAT = 4
 _BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
+_NEAREST = "names.nearest.npy"
 _PART = 2**24  # bytes that are read at a time
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 Value = TypeVar("Value")
@@ -40,7 +42,8 @@ class Snapshot:
     `passages` has the vectors of chunk nodes, `names` those of entities, `triples` those of edges (the sentences that
     state them); the last two are None if they were not embedded. In a graph without passages its nodes take their
     place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, number
-    of embedded texts by space. `seconds`: of its building, by part of the work.
+    of embedded texts by space. `seconds`: of its building, by part of the work. `nearest`: the pivots of each name (see
+    `near_pairs`), in a snapshot of documents alone.
     """
 
     graph: Graph
@@ -52,6 +55,7 @@ class Snapshot:
     about: dict[str, Any]
     lease: Lease | None = None  # keeps its files from being deleted
     seconds: dict[str, float] = field(default_factory=dict)
+    nearest: NDArray[np.int32] | None = None
 
     @classmethod
     def of(
@@ -115,6 +119,8 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     for name in snapshot.about["texts"]:
         spaces[name], unchanged = _write_space(folder, name, getattr(snapshot, name))
         shared |= unchanged
+    if snapshot.nearest is not None:
+        save_array(snapshot.nearest, folder / _NEAREST)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     about = {
         **snapshot.about,
@@ -238,7 +244,8 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         ids = graph.edges if name == "triples" else graph
         spaces[name] = _open_space(folder, name, space, (about["texts"].get(name), len(ids)), encoder)
     vars(words)["checksum"] = about["words"]
-    return Snapshot.of(graph, spaces, words, encoder, about, lease=lease)
+    nearest = np.asarray(load_array(folder / _NEAREST)) if _NEAREST in about["files"] else None
+    return Snapshot.of(graph, spaces, words, encoder, about, lease=lease, nearest=nearest)
 
 
 def _open_space(

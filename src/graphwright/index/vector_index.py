@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.index.vector_pages import Pages, row_sums
-from graphwright.index.vector_rows import VectorRows
+from graphwright.index.vector_pages import Pages
+from graphwright.index.vector_rows import VectorRows, row_sums
 from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.hops import products
 from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
@@ -221,7 +221,8 @@ class VectorIndex(ChecksummedIndex):
             return VectorRows.of(self.vectors), self.row_of
         text = np.full(len(self.vectors) + 1, -1, np.int32)
         text[self.place] = np.arange(len(self.place))
-        rows = VectorRows(self.vectors, np.empty((0, self.dimension), np.float32), self.place)
+        none, sums = np.empty((0, self.dimension), np.float32), None if self.pages is None else self.pages.sums
+        rows = VectorRows(self.vectors, none, self.place, sums)
         return rows, None if self.row_of is None else text[np.asarray(self.row_of)]
 
     def compact(self) -> VectorIndex:

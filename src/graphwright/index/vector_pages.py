@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 from graphwright.errors import StoreError
 from graphwright.files import flush, link
 from graphwright.graph.storage import IN_BLOCKS, damaged_block
-from graphwright.index.vector_rows import VectorRows
+from graphwright.index.vector_rows import Sums, VectorRows, row_sums
 from graphwright.kernels.blocks import BLOCK, MappedArray, block_sums
-from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Floats
 
-__all__ = ["PAGE", "Pages", "map_pages", "row_sums", "write_pages"]
+__all__ = ["PAGE", "Pages", "map_pages", "write_pages"]
 
 PAGE = 4 * 2**20
 """Most bytes of a page, unless one block of whole vectors has more."""
@@ -36,7 +35,6 @@ _ALIGNED = 32  # rows; products of a matrix and a vector do not depend on the pl
 _MAX_UNUSED = 1 / 4  # share of rows without a text above which all pages are written anew
 _FIXED = 0x10  # MAP_FIXED of Linux and macOS
 Mask = NDArray[np.bool_]
-Sums = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +74,6 @@ def _unit(dimension: int) -> int:
     size = 4 * max(dimension, 1)
     rows = BLOCK // gcd(BLOCK, size)
     return rows * _ALIGNED // gcd(rows, _ALIGNED)
-
-
-def row_sums(vectors: Floats) -> Sums:
-    """Return a fingerprint of each vector, never 0: uint64[rows]."""
-    rows = np.ascontiguousarray(vectors, np.float32)
-    size = 4 * rows.shape[1] if rows.ndim == 2 else 0
-    sums: Sums = fingerprints(rows.reshape(-1).view(np.uint8), np.arange(len(rows) + 1, dtype=np.int64) * size)
-    return np.maximum(sums, np.uint64(1))
 
 
 def map_pages(pages: Pages) -> Floats:
