@@ -15,7 +15,8 @@ import numpy as np
 from graphwright import Evidence, Graph, Index, VectorIndex
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.index import Settings
-from graphwright.index.chunk_columns import ChunkColumns, ChunkRecord
+from graphwright.index.chunk_columns import ChunkColumns
+from graphwright.index.chunk_record import ChunkRecord
 from graphwright.index.extraction import Extraction
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.merge import MergedChunks
@@ -128,10 +129,10 @@ def chunk_columns_of(
     return ChunkColumns.of(
         [
             (
-                *(at, name, title, refers.get(name, b""), b"", 0, 0, len(text), text.encode(), ""),
+                *(name, title, refers.get(name, b""), b"", 0, 0, len(text), text.encode(), ""),
                 *ChunkRecord.of(title, text, made),
             )
-            for at, (name, title, text, made) in enumerate(docs)
+            for name, title, text, made in docs
         ]
     )
 

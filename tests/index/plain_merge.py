@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from graphwright.index.chunk_columns import topic_of
+from graphwright.index.chunk_record import topic_of
 from graphwright.index.extraction import Extraction, Relation
 from graphwright.text.names import aliases_of, name_words, normal_form
 from graphwright.text.words import words

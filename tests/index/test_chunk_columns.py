@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.index.chunk_columns import ChunkRecord, topic_of
+from graphwright.index.chunk_record import ChunkRecord, topic_of
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.index.lexical import LexicalExtractor
 from graphwright.text.names import normal_form

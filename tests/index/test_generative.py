@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.models.llm_server import Handler, LLMServer, Say, error, hang_up, silent
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
-from graphwright.index.chunk_columns import ChunkRecord
+from graphwright.index.chunk_record import ChunkRecord
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.index.generative import KINDS, GenerativeExtractor, extraction_prompt, gleaning_prompt
 from graphwright.index.lexical import LexicalExtractor

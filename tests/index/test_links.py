@@ -117,7 +117,7 @@ def test_an_index_that_a_later_version_took_over_is_not_written_to(tmp_path: Pat
     with closing(Store(folder / "index.sqlite")) as store:
         with closing(sqlite3.connect(folder / "index.sqlite")) as db:
             db.execute("PRAGMA user_version = 99")
-        with pytest.raises(StoreError, match=r"schema 99; this version writes schema 7"), store.writing():
+        with pytest.raises(StoreError, match=r"schema 99; this version writes schema 8"), store.writing():
             pass
         assert len(store.columns().references[0]) == 1
 

@@ -12,7 +12,7 @@ from graphwright import Document
 from graphwright.data.document import Chunk
 from graphwright.errors import StoreError
 from graphwright.index.changes import content_hash
-from graphwright.index.chunk_columns import ChunkRecord, StoredDocument
+from graphwright.index.chunk_record import ChunkRecord
 from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.index.store import ExtractedChunk, Store, StoredChunk
 from graphwright.text.places import Places
@@ -37,8 +37,11 @@ def texts(store: Store) -> list[str]:
 
 def extractions(store: Store) -> list[Extraction]:
     """The extraction of every chunk, in order."""
-    blobs = store.columns().blobs
-    rows = zip(*(blobs[name] for name in ChunkRecord._fields), strict=True)
+    fields = ", ".join(f'c."{name}"' for name in ChunkRecord._fields)
+    with closing(sqlite3.connect(store.path)) as db:
+        rows = db.execute(
+            f"SELECT {fields} FROM chunks c JOIN documents d ON d.number = c.document ORDER BY d.id, c.ordinal"
+        ).fetchall()
     return [ChunkRecord(*row).extraction() for row in rows]
 
 
@@ -52,7 +55,7 @@ def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) 
     put(store, "a", *(f"text {i}" for i in range(12)))
     put(store, "c")
     columns = store.columns()
-    assert columns.documents == [StoredDocument(2, "a", ""), StoredDocument(1, "b", "B"), StoredDocument(3, "c", "")]
+    assert list(zip(columns.ids, columns.document_titles, strict=True)) == [("a", ""), ("b", "B"), ("c", "")]
     assert columns.document.tolist() == [0] * 12 + [1, 1] and columns.ordinal.tolist() == [*range(12), 0, 1]
     assert (
         list(columns.text)[-2:] == ["one", "two"]
@@ -63,7 +66,7 @@ def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) 
     assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "", "test:1", None)
     assert extractions(store)[-1] == MADE
     assert [chunk.document for chunk in store.chunks(ids=["b"])] == ["b", "b"]
-    assert store.columns(["b", "none"]).names == ["b#0", "b#1"] and len(store.columns([])) == 0
+    assert list(store.columns(["b", "none"]).names) == ["b#0", "b#1"] and len(store.columns([])) == 0
     assert store.counts() == (3, 14)
 
 
@@ -72,14 +75,14 @@ def test_a_replaced_document_leaves_nothing_behind_and_a_number_is_never_given_t
         put(store, name, "one", "two")
     before = store.hashes("abc")
     put(store, "a", "other", title="A")
-    assert [(d.number, d.id, d.title) for d in store.columns().documents] == [(1, "a", "A"), (2, "b", ""), (3, "c", "")]
+    assert [chunk.number for chunk in store.chunks()] == [1, 2, 2, 3, 3]
     assert texts(store) == ["other", "one", "two", "one", "two"]
     assert {i for i, h in store.hashes("abcd").items() if before[i] != h} == {"a"}
     with store.writing():
         store.remove(["c", "never there"])
     assert store.counts() == (2, 3)  # the chunks went with their document
     put(store, "d", "x")
-    assert store.columns().documents[-1].number > 3
+    assert store.chunks()[-1].number > 3
 
 
 def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:
@@ -176,7 +179,10 @@ def test_headings_and_places_of_a_document_come_back(store: Store) -> None:
         store.put(Document("a", "one one", "A", places=places), chunks)
         store.put(Document("b", "t"), [])
     columns = store.columns()
-    assert columns.places == {0: places.encoded()} and columns.headings == ("", "Use")
+    assert [columns.places.raw(at) for at in (0, 1)] == [places.encoded(), b""] and list(columns.headings) == [
+        "",
+        "Use",
+    ]
     assert list(columns.titles[0]) == ["A", "", "A › Use"] and columns.titles[1].tolist() == [0, 2]
     assert list(columns.texts_with_titles) == ["A\none", "A › Use\none"] and store.chunks()[1].heading == "Use"
-    assert b"use" in columns.blobs["tokens"][1] and b"use" not in columns.blobs["tokens"][0]
+    assert ["use" in text for text in columns.strings("tokens").values] == [False, True]

@@ -183,7 +183,7 @@ def check_disk(folder: Path) -> Check:
 def check_index(folder: Path) -> Iterator[Check]:
     """Check that an index opens, is up to date, and can be written."""
     try:
-        from graphwright.index.store import SCHEMA
+        from graphwright.index.store_tables import SCHEMA
         from graphwright.index_folder import Index
 
         index = Index.open(folder)

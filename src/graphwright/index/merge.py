@@ -209,13 +209,12 @@ class MergedChunks:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
         chunks, p = self.chunks, len(self.chunks)
         relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
-        chunk_names = TextColumn.of(chunks.names)
         aliases, alias_node = self._alias_nodes()
         owner, entity = self.mentions
         nodes = (p + entity).astype(np.int32)
         return Graph(
             Columns(
-                names=TextColumn.joined((chunk_names, self.names)),
+                names=TextColumn.joined((chunks.names, self.names)),
                 texts=TextColumn.joined((chunks.text, self.texts)),
                 kinds=np.repeat(np.array([Kind.CHUNK, Kind.ENTITY], np.uint8), [p, len(self.names)]),
                 heads=heads,
@@ -232,10 +231,10 @@ class MergedChunks:
                     title=chunks.titles[1],
                     start=chunks.start,
                     end=chunks.end,
-                    names=chunk_names,
-                    documents=TextColumn.of(d.id for d in chunks.documents),
+                    names=chunks.names,
+                    documents=chunks.ids,
                     titles=chunks.titles[0],
-                    places=TextColumn.of_bytes([chunks.places.get(at, b"") for at in range(len(chunks.documents))]),
+                    places=chunks.places,
                 ),
                 aliases=aliases,
                 alias_node=alias_node,
@@ -248,7 +247,7 @@ class MergedChunks:
         source, target = self.chunks.references
         if not len(source):
             return source, target
-        first = np.searchsorted(self.chunks.document, np.arange(len(self.chunks.documents) + 1))
+        first = np.searchsorted(self.chunks.document, np.arange(len(self.chunks.ids) + 1))
         sizes = np.diff(first)
         has_text = sizes[target] > 0  # a document may consist of white space only
         source, target = source[has_text], target[has_text]

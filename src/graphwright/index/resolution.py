@@ -75,7 +75,7 @@ def resolve(
     decide: Callable[[Candidate], bool | None] = lambda candidate: None  # noqa: E731
     if "llm" in by:
         decide = _Judge(merged, {form: at for at, form in enumerate(forms)}, derived)
-    titles = {normal_form(document.title) for document in merged.chunks.documents} - {""}
+    titles = set(map(normal_form, merged.chunks.document_titles)) - {""}
     position = {form: at for at, form in enumerate(forms)}
     same: dict[str, str] = {}
     for members in groups(candidates.values(), titles, decide):

@@ -6,7 +6,6 @@ be made again.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import sqlite3
@@ -16,37 +15,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphwright.data.document import Chunk, Document
-from graphwright.errors import StoreError, cause_of, explained
+from graphwright.errors import StoreError, explained
 from graphwright.graph.columns import terminate
 from graphwright.index.changes import Settings, content_hash
-from graphwright.index.chunk_columns import RECORD_VERSION, ChunkColumns, ChunkRecord
+from graphwright.index.chunk_columns import ChunkColumns
+from graphwright.index.chunk_record import RECORD_VERSION, ChunkRecord
 from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.layout import is_free
 from graphwright.index.locks import check_locks
+from graphwright.index.packs import Packs
+from graphwright.index.store_tables import FIELDS, ROWS, SCHEMA, connect, create_tables, opened
 
-__all__ = ["SCHEMA", "ExtractedChunk", "Store", "StoredChunk", "id_digest"]
+__all__ = ["ExtractedChunk", "Store", "StoredChunk", "id_digest"]
 
-SCHEMA = 7
 _CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
 _RESTORE = "Restore it from a copy, or index the documents again into a new folder."
 
-_TABLES = """
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE documents (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, hash BLOB NOT NULL,
-    metadata TEXT NOT NULL, links BLOB NOT NULL, places BLOB NOT NULL, is_file INTEGER NOT NULL, folder TEXT NOT NULL
-);
-CREATE TABLE chunks (
-    document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
-    start INTEGER NOT NULL, "end" INTEGER NOT NULL, text BLOB NOT NULL, heading TEXT NOT NULL,
-    extractor TEXT NOT NULL, pending TEXT, digest BLOB NOT NULL, {record}, PRIMARY KEY (document, ordinal)
-) WITHOUT ROWID;
-CREATE TABLE derived (key BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX pending ON chunks (pending) WHERE pending IS NOT NULL;
-"""
-_FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
-_RECORD = ", ".join(_FIELDS)
-_CHUNK = f'c.ordinal, c.start, c."end", c.text, c.heading, {", ".join(f"c.{name}" for name in _FIELDS)}'
+_RECORD = ", ".join(FIELDS)
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
 
@@ -90,9 +75,10 @@ class Store:
                 f"{into}"
             )
         try:
-            self._db = _opened(path)
+            self._db = opened(path)
             schema = self._schema()
             version = self.setting("record version") if schema == SCHEMA else None
+            self._packs = Packs(self._db)
         except sqlite3.OperationalError as error:
             check_locks(path.parent)
             raise StoreError(f"{path} cannot be opened now: {explained(error, _CHECK)}") from error
@@ -110,16 +96,8 @@ class Store:
     @classmethod
     def create(cls, path: Path, settings: Mapping[str, str]) -> Store:
         """Create a store with these settings. The folder must exist; the file must not."""
-        db = _connect(str(path))
-        # A row of chunks has some kilobytes: most would not fit on the default pages of 4,096 bytes.
-        db.execute("PRAGMA page_size = 16384")
-        # Stored in the file: readers and one writer at a time do not wait for each other.
-        db.execute("PRAGMA journal_mode = WAL")
-        tables = _TABLES.format(record=", ".join(f"{name} NOT NULL" for name in _FIELDS))
-        with db:
-            db.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;")
-            rows = {**settings, "record version": str(RECORD_VERSION)}.items()
-            db.executemany("INSERT INTO settings VALUES (?, ?)", rows)
+        db = connect(str(path))
+        create_tables(db, {**settings, "record version": str(RECORD_VERSION)})
         db.close()
         return cls(path)
 
@@ -137,6 +115,7 @@ class Store:
                     f"changed now. Use the later version."
                 )
             yield
+            self._packs.renew()
             self._db.commit()
         except BaseException as error:
             self._db.rollback()
@@ -152,8 +131,19 @@ class Store:
 
     def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query. Raises StoreError if the file cannot be read, or was closed."""
-        try:
+        with self._reading():
             return self._db.execute(query, values).fetchall()
+
+    def _rows(self, query: str, ids: Iterable[str] | None) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query, with ids as its value, if any."""
+        with self._reading():
+            yield from self._db.execute(query, () if ids is None else (json.dumps(list(ids)),))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise StoreError if the file cannot be read in the block, or was closed."""
+        try:
+            yield
         except sqlite3.DatabaseError as error:
             # sqlite3 has no error class of its own for a closed database.
             if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
@@ -243,7 +233,7 @@ class Store:
         )
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
-        marks = ", ".join("?" * (9 + len(_FIELDS)))
+        marks = ", ".join("?" * (9 + len(FIELDS)))
         for chunk, extraction, extractor, pending in chunks:
             text, record = _encoded(Excerpt(document.id, document.title, chunk.text, chunk.heading), extraction)
             place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
@@ -266,7 +256,7 @@ class Store:
     def set_extraction(self, chunk: StoredChunk, extraction: Extraction, extractor: str) -> None:
         """Replace the extraction of a chunk, which is not pending any more."""
         text, record = _encoded(chunk.excerpt, extraction)
-        columns = ", ".join(f"{name} = ?" for name in _FIELDS)
+        columns = ", ".join(f"{name} = ?" for name in FIELDS)
         self._db.execute(
             f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
             "WHERE document = ? AND ordinal = ?",
@@ -305,15 +295,18 @@ class Store:
 
         They are read in one statement, and so are consistent despite concurrent writes.
         """
-        rows = self._read(
-            # The links and places of a document are read once, not with each of its chunks.
-            "SELECT d.number, d.id, d.title, iif(c.ordinal > 0, x'', d.links), iif(c.ordinal > 0, x'', d.places), "
-            f"{_CHUNK} "
-            "FROM documents d LEFT JOIN chunks c ON c.document = d.number "
-            f"{'' if ids is None else f'WHERE d.id {_LISTED} '}ORDER BY d.id, c.ordinal",
-            () if ids is None else (json.dumps(list(ids)),),
-        )
-        return ChunkColumns.of(rows)
+        chosen = "" if ids is None else f"WHERE d.id {_LISTED} "
+        return ChunkColumns.of(self._rows(f"{ROWS} {chosen}ORDER BY d.id, c.ordinal", ids))
+
+    def packed_columns(self) -> ChunkColumns:
+        """Return the chunks of all documents, read from packs, which cost less to read than rows."""
+        with self._reading():
+            columns = self._packs.columns()
+        return self.columns() if columns is None else columns
+
+    def discard_packs(self) -> None:
+        """Make all packs again from the rows at the end of this transaction."""
+        self._packs.discard()
 
     def metadata(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Return the metadata of every document, or of those in `ids`, by id."""
@@ -388,26 +381,3 @@ def _digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
     for part in record:
         digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
     return digest.digest()
-
-
-def _connect(name: str) -> sqlite3.Connection:
-    db = sqlite3.connect(name, isolation_level=None, timeout=2.0, check_same_thread=False, uri=name.startswith("file:"))
-    db.execute("PRAGMA foreign_keys = ON")
-    # Removed content is overwritten, not only unlinked.
-    db.execute("PRAGMA secure_delete = ON")
-    return db
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """Open the store; in a read-only folder as an immutable file."""
-    try:
-        db = _connect(str(path))
-        db.execute("SELECT count(*) FROM sqlite_master")
-        return db
-    except sqlite3.OperationalError as error:
-        if cause_of(error) in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EBUSY):
-            raise
-        log = path.with_name(f"{path.name}-wal")
-        if log.exists() and log.stat().st_size:
-            raise
-        return _connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1")

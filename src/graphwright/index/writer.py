@@ -133,7 +133,9 @@ class Writer:
         return self._finish(outdated)
 
     def rebuild(self) -> None:
-        """Build the snapshot again from the store alone."""
+        """Build the snapshot again from the rows of the store alone."""
+        with self.store.writing():
+            self.store.discard_packs()
         self._publish(self._build(None))
 
     def outdated(self, ids: Sequence[str] | None = None) -> list[StoredChunk]:
@@ -421,7 +423,7 @@ class Writer:
     def _build(self, known: Snapshot | None) -> Snapshot:
         """Build a snapshot of the store; the vectors of `known` are reused. Raises StoreError if they are damaged."""
         start = time.perf_counter()
-        columns = self.store.columns()
+        columns = self.store.packed_columns()
         seconds = time.perf_counter() - start
         # New vectors are cached while they are computed, because that may take hours.
         encoder = CachedEncoder(self.encoder, self.layout.vectors)
