@@ -112,7 +112,7 @@ def placed(index: Index, question: Question) -> dict[str, list[tuple[int, int]]]
         with suppress(OptionError):  # of a document that the index lacks
             places = index.places(document)
             for start, end in spans_of(index.text(document), question.span):
-                if (places.of(start, end) if places else "") == question.place:
+                if (places.of(start, end) if places else "").partition(" of ")[0] == question.place:
                     spans.setdefault(document, []).append((start, end))
     return spans
 
@@ -124,6 +124,15 @@ def cited(citations: Sequence[Citation], spans: Mapping[str, Sequence[tuple[int,
             if citation.start < end and start < citation.end:
                 return citation
     return None
+
+
+def _exact(index: Index, citation: Citation, question: Question, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a citation names the place of the words alone; of source code, their definition."""
+    places = index.places(citation.document)
+    if places is None or places.kind != "line":
+        return citation.location == question.place
+    section = places.section(citation.start, citation.end)
+    return any(section == places.section(*span) for span in spans)
 
 
 def ask(index: Index, question: Question) -> Record:
@@ -142,7 +151,7 @@ def ask(index: Index, question: Question) -> Record:
         "placed": bool(spans),
         "retrieved": retrieved,
         "cited": citation is not None,
-        "exact": citation is not None and citation.location == question.place,
+        "exact": citation is not None and _exact(index, citation, question, spans[citation.document]),
         "short": list(answer.short) if answer else [],
         "text": answer.text[:300] if answer else "",
         "citations": [f"{c.document} {c.location}".strip() for c in answer.citations] if answer else [],
@@ -182,7 +191,8 @@ def asked_page(results: Record) -> str:
         "## Questions about a folder with all formats",
         f"{results['documents']:,} documents, by one command. Placed: the words asked for are in the text at the page, "
         "slide, cells, part or line where they stand in the file. Retrieved: they are in one of the passages. Cited: a "
-        "citation covers them; exact: its location is this place alone.",
+        "citation covers them; exact: its location is this place alone; of source code, the definition around the "
+        "words.",
         table(["format", "questions", *COUNTED], lines),
         "Not cited:",
         "\n".join(lost) or "none",

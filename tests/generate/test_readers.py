@@ -14,6 +14,7 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
 from graphwright.generate import Abstain, Generate, Quote, ReadSpans
+from graphwright.generate.quotations import around, sentences_of
 from graphwright.graph import Ranking
 from graphwright.models import MiniLMReader
 from graphwright.models.protocols import PassageText, Span
@@ -227,3 +228,13 @@ def test_two_documents_that_disagree_are_both_shown_with_their_days(tmp_path) ->
     assert [cited.document for cited in answer.citations] == ["new", "old"]
     alone = ReadSpans(Scripted(("9 seconds",)))(state).answer
     assert alone is not None and alone.text == f"9 seconds: {new} [1]"
+
+
+def test_a_quotation_keeps_to_its_row() -> None:
+    rows = "river: Mur; km: 464\nriver: Drava; km: 749\nriver: Sava; km: 940"
+    cuts = (rows.index("river: D"), rows.index("river: S"))
+    passage = PassageText("Rivers", rows, cuts)
+    at = rows.index("749")
+    assert rows[slice(*around(passage, at, at + 3, 40))] == "river: Drava; km: 749"
+    assert rows[slice(*around(PassageText("Rivers", rows), at, at + 3, 40))] == rows
+    assert [s.part for s in sentences_of(passage)] == [0, 1, 2]

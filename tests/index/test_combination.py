@@ -10,8 +10,8 @@ from graphwright.data.property_graphs import Edge, Node
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.index.assembly import graph_of
-from graphwright.index.combination import PREFIX
 from graphwright.index.layout import IndexLayout
+from graphwright.index.node_passages import PREFIX
 from graphwright.models import HashEncoder
 
 LIFE = {"id": "life", "text": "Marlene Dietrich was born in Berlin. She sang in Paris with Burt Bacharach."}

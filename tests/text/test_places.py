@@ -7,7 +7,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.text.places import Box, Places, decoded_places
+from graphwright.text.places import Box, Places, decoded_places, stored_cuts
 
 numbers = st.integers(0, 10_000)
 
@@ -18,7 +18,10 @@ def places(draw: st.DrawFn) -> Places:
     labels = tuple(draw(st.lists(st.text(max_size=5), min_size=len(starts), max_size=len(starts))))
     lines = sorted(draw(st.lists(st.tuples(st.integers(0, 2**30), *[numbers] * 5), max_size=8)))
     kind = draw(st.sampled_from(["page", "cell", ""]))
-    return Places(kind, starts, draw(st.sampled_from([labels, ()])), tuple(map(Box._make, lines)), "ab")
+    sections = draw(st.lists(st.tuples(st.integers(0, 500), st.text(max_size=3)), max_size=3))
+    return Places(
+        kind, starts, draw(st.sampled_from([labels, ()])), tuple(map(Box._make, lines)), "ab", tuple(sorted(sections))
+    )
 
 
 @given(places())
@@ -37,6 +40,18 @@ def test_a_range_is_named_by_its_first_and_last_place() -> None:
     assert pages.of(5, 5) == "page 1" and pages.name(2) == "page 3"
 
 
+def test_a_range_of_code_is_named_by_the_definition_around_all_of_it() -> None:
+    code = Places("line", (0, 10, 20, 30), sections=((10, "A"), (20, "A.f"), (30, "A.g"), (40, "")))
+    assert [code.of(*span) for span in ((0, 5), (12, 14), (20, 30), (20, 31), (10, 41), (5, 12))] == [
+        "line 1",
+        "line 2 of A",
+        "line 3 of A.f",
+        "lines 3-4 of A",
+        "lines 2-4",
+        "lines 1-2",
+    ]
+
+
 def test_rectangles_of_a_range_are_cut_at_its_characters() -> None:
     lines = (Box(0, 10, 1000, 0, 2000, 100), Box(11, 21, 1000, 100, 3000, 200), Box(30, 40, 0, 0, 100, 100))
     pages = Places("page", (0, 30), boxes=lines)
@@ -46,3 +61,15 @@ def test_rectangles_of_a_range_are_cut_at_its_characters() -> None:
     ]
     assert pages.boxes_of(0, 100) == [("1", lines[0]), ("1", lines[1]), ("2", lines[2])]
     assert pages.boxes_of(22, 29) == [] and Places("page", (0,)).boxes_of(0, 9) == []
+
+
+def test_no_sentence_runs_over_cells_and_definitions_but_over_pages_and_lines() -> None:
+    starts = (0, 10, 20, 30)
+    for made, cuts in (
+        (Places("cell", starts), (10, 20)),
+        (Places("", starts, ("A1:B1", "A2:B2", "A3:B3", "A4:B4")), (10, 20)),
+        (Places("page", starts), ()),
+        (Places("line", starts, sections=((0, "a"), (12, "a.b"), (25, ""))), (12,)),
+    ):
+        assert made.cuts(0, 25) == stored_cuts(made.encoded(), 0, 25) == cuts
+    assert stored_cuts(b"", 0, 9) == ()

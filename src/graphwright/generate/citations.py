@@ -247,7 +247,9 @@ _HOPS = 4
 
 def passage_text(graph: Graph, node: int) -> PassageText:
     """Return the title of a passage's document, on one line, and the text of the passage."""
-    return PassageText(" ".join(graph.title_of(node).split()), graph.passage(node))
+    row = -1 if graph.passages is None else graph.passages.row(node)
+    cuts = graph.passages.cuts_of(row) if graph.passages is not None and row >= 0 else ()
+    return PassageText(" ".join(graph.title_of(node).split()), graph.passage(node), cuts)
 
 
 def best_passages(state: State, limit: int | None = None) -> list[int]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.generate.citations import PathWriter, best_passages, bundle_path, citation, passage_text
-from graphwright.graph.evidence import Evidence, Scores
+from graphwright.generate.quotations import Sentence, around, sentences_of, widened
+from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of
 from graphwright.index.vector_index import normalised
@@ -19,7 +20,6 @@ from graphwright.models.protocols import AnsweringReader, Encoder, PassageText, 
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
-from graphwright.text.sentences import sentence_spans
 from graphwright.text.values import first_day, value_of
 from graphwright.text.words import words
 
@@ -144,13 +144,14 @@ class Quote(Operator):
         """Set the answer."""
         nodes = best_passages(state, self.passages)
         quotes = self.quotes(state.question.text, [passage_text(state.graph, node) for node in nodes], run)
-        citations = tuple(citation(state, nodes[passage], start, end) for passage, start, end in quotes)
+        citations = tuple(citation(state, nodes[passage], start, end) for passage, start, end, _ in quotes)
         return answered(state, run, Answer(quoted(citations), citations=citations) if citations else _NOTHING)
 
     def quotes(self, question: str, passages: Sequence[PassageText], run: Run) -> list[Sentence]:
         """Return the stretches of text to quote, best first."""
-        sentences = [Sentence(n, *span) for n, p in enumerate(passages) for span in sentence_spans(p.text)]
-        scores = run.sentence_scores(self.reader, question, passages, sentences)
+        sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
+        places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
+        scores = run.sentence_scores(self.reader, question, passages, places)
         texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
         lengths = np.array([len(text.split()) for text in texts], np.int64)
         held = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
@@ -160,11 +161,11 @@ class Quote(Operator):
         while (fits := left if not quotes else left & (lengths <= room)).any():
             added = [sum(missing[word] for word in missing.keys() & group) if quotes else 0.0 for group in held]
             best = int(np.where(fits, scores * (1 + self.sides * np.array(added)), -1).argmax())
-            first, last = _widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
+            first, last = widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
             used.update(range(first, last + 1))
             left[first : last + 1] = False
             room -= int(lengths[first : last + 1].sum())
-            quotes.append(Sentence(sentences[best].passage, sentences[first].start, sentences[last].end))
+            quotes.append(sentences[best]._replace(start=sentences[first].start, end=sentences[last].end))
             missing = {
                 w: share for w, share in missing.items() if not any(w in held[at] for at in range(first, last + 1))
             }
@@ -254,14 +255,6 @@ class TargetAnswer(Operator):
         return items.top(int(np.searchsorted(-items.scores, -items.scores[0], "right")))
 
 
-class Sentence(NamedTuple):
-    """A sentence, or several in a row, of passage number `passage`, by characters of its text."""
-
-    passage: int
-    start: int
-    end: int
-
-
 def answered(state: State, run: Run, answer: Answer) -> State:
     """Return the state with its answer, which is streamed in one piece."""
     if run.on_text is not None:
@@ -288,13 +281,13 @@ def read_answer(
     rival = next((n for n in range(1, len(spans)) if _disagrees(spans, shorts, n, state.graph, nodes)), None)
     cited, lines = [], []
     for at in (0,) if rival is None else (0, rival):
-        span, text = spans[at], texts[spans[at].passage].text
-        cited.append(citation(state, nodes[span.passage], *_around(text, span.start, span.end, words)))
-        day = "" if rival is None else first_day(f"{texts[span.passage].title}\n{text}")
+        span, text = spans[at], texts[spans[at].passage]
+        cited.append(citation(state, nodes[span.passage], *around(text, span.start, span.end, words)))
+        day = "" if rival is None else first_day(f"{text.title}\n{text.text}")
         lines.append(f"{shorts[at]} ({day})" if day else shorts[at])
     quotes = quoted(cited).splitlines()
-    text = "\n".join(f"{line}: {quote}" for line, quote in zip(lines, quotes, strict=True))
-    return Answer(text, (shorts[0],), tuple(cited))
+    answer = "\n".join(f"{line}: {quote}" for line, quote in zip(lines, quotes, strict=True))
+    return Answer(answer, (shorts[0],), tuple(cited))
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:
@@ -304,39 +297,6 @@ def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Gra
         return False
     places = [_place(graph, nodes[spans[number].passage]) for number in (0, at)]
     return spans[at].score >= spans[0].score / 2 and places[0] != places[1]
-
-
-def _around(text: str, start: int, end: int, words: int) -> tuple[int, int]:
-    """Return the characters of the sentences that a span lies in, and of those after and before it up to some words."""
-    sentences = [Sentence(0, *span) for span in sentence_spans(text)]
-    within = [at for at, s in enumerate(sentences) if s.start < end and s.end > start]
-    if not within:
-        return start, end
-    lengths = [len(text[s.start : s.end].split()) for s in sentences]
-    near = -np.abs(np.arange(len(sentences)) - within[0]).astype(float)
-    first, last = _widened(within[0], sentences, near, lengths, set(), words)
-    return min(sentences[first].start, start), max(sentences[max(last, within[-1])].end, end)
-
-
-def _widened(
-    best: int, sentences: Sequence[Sentence], scores: Scores, lengths: Sequence[int], used: set[int], words: int
-) -> tuple[int, int]:
-    """Return the first and last sentence around the best one, of its passage, that have no more than `words` words."""
-    first = last = best
-    length = lengths[best]
-    while True:
-        sides = [
-            side
-            for side in (last + 1, first - 1)
-            if 0 <= side < len(sentences)
-            and sentences[side].passage == sentences[best].passage
-            and side not in used
-            and length + lengths[side] <= words
-        ]
-        if not sides:
-            return first, last
-        side = max(sides, key=lambda number: scores[number])
-        first, last, length = min(first, side), max(last, side), length + lengths[side]
 
 
 def _weights(question: str, held: Sequence[set[str]]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import DataError
 from graphwright.kernels import strings as kernels
-from graphwright.text.places import Places, decoded_places
+from graphwright.text.places import Places, decoded_places, stored_cuts
 
 __all__ = ["Listed", "Location", "Passage", "Passages", "TextColumn", "terminate"]
 
@@ -163,6 +163,16 @@ class TextColumn(Sequence[str]):
         ['c', 'a']
         """
         return TextColumn(*kernels.gather(self.data, self.offsets, ids))
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of characters of each string: int64[n].
+
+        >>> TextColumn.of(["Łódź", "", "Graz"]).lengths().tolist()
+        [4, 0, 4]
+        """
+        begins = np.zeros(len(self.data) + 1, np.int64)
+        np.cumsum((np.asarray(self.data) & 0xC0) != 0x80, out=begins[1:])  # a byte that does not go on with a character
+        return np.diff(begins[self.offsets])
 
     def order(self) -> NDArray[np.int64]:
         """Return positions sorted by string (by its UTF-8 bytes), equal strings by position: int64[n].
@@ -321,6 +331,12 @@ class Passages:
     def places_of(self, row: int) -> Places | None:
         """Return the pages or cells of the document that a row belongs to, None for a document without any."""
         return decoded_places(self.places.raw(int(self.document[row])))
+
+    def cuts_of(self, row: int) -> tuple[int, ...]:
+        """Return the characters of the text of a row that no sentence runs over (see Places.cuts)."""
+        start = int(self.start[row])
+        cuts = stored_cuts(self.places.raw(int(self.document[row])), start, int(self.end[row]))
+        return tuple(cut - start for cut in cuts)
 
     def listed(self) -> list[Listed]:
         """Return all documents, by id."""

@@ -8,11 +8,9 @@ that form. Where its name may mean several nodes, or is a shorter form of a node
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,18 +18,18 @@ from numpy.typing import NDArray
 
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, WRITTEN, Columns, Graph, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
 from graphwright.index.inverted_index import WordIndex
 from graphwright.index.name_index import name_index_of
+from graphwright.index.node_passages import NodePassages
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr, group
+from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Floats
 
-__all__ = ["PREFIX", "combined"]
+__all__ = ["combined"]
 
-PREFIX = "graph:"
-"""Begins the id of the passage of a node."""
 _OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, REFERS})
 _MAX_MEANINGS = 5  # nodes that a name may mean
 Encode = Callable[[str, TextColumn], Floats]
@@ -62,16 +60,12 @@ class _Combination:
     documents: Snapshot
 
     @cached_property
+    def nodes(self) -> NodePassages:
+        return NodePassages(self.imported.graph)
+
+    @property
     def base(self) -> Columns:
         return self.imported.graph.columns
-
-    @cached_property
-    def heads(self) -> Ints:
-        return np.asarray(self.base.heads).astype(np.int64)
-
-    @cached_property
-    def tails(self) -> Ints:
-        return np.asarray(self.base.tails).astype(np.int64)
 
     @cached_property
     def own(self) -> Columns:
@@ -81,19 +75,10 @@ class _Combination:
     def p(self) -> int:
         return len(self.documents.graph.passages or ())
 
-    @cached_property
-    def described(self) -> Ints:
-        """The nodes of the graph that get a passage."""
-        has = np.zeros(len(self.base.names), bool)
-        has[self.heads] = has[self.tails] = True
-        if self.base.texts is not None:
-            has |= np.array([text != name for text, name in zip(self.base.texts, self.base.names, strict=True)], bool)
-        return np.flatnonzero(has)
-
     @property
     def first(self) -> int:
         """The number of the graph's first node."""
-        return self.p + len(self.described)
+        return self.p + len(self.nodes.described)
 
     @cached_property
     def links(self) -> tuple[Ints, list[tuple[int, int]]]:
@@ -124,49 +109,18 @@ class _Combination:
         """The entities that only documents name."""
         return self.p + np.flatnonzero(self.links[0] < 0)
 
-    @cached_property
-    def shown(self) -> tuple[Ints, Ints]:
-        """Pairs (passage of a node, edge of the graph that it shows)."""
-        heads, tails = self.heads, self.tails
-        apart = heads != tails
-        owner, edge = (
-            np.concatenate((heads, tails[apart])),
-            np.concatenate((np.arange(len(heads)), np.flatnonzero(apart))),
-        )
-        order = np.lexsort((edge, owner))
-        owner, edge = owner[order], edge[order]
-        first = np.arange(len(owner)) - np.searchsorted(owner, owner) < WRITTEN
-        return self.p + np.searchsorted(self.described, owner[first]), edge[first]
-
-    @cached_property
+    @property
     def mentions(self) -> tuple[Ints, Ints]:
-        """Pairs (passage of a node, another node that it mentions), ascending."""
-        passage, edge = self.shown
-        ends = np.concatenate((self.heads[edge], self.tails[edge]))
-        pairs = np.unique(np.concatenate((passage, passage)) * len(self.base.names) + ends)
-        passage, node = np.divmod(pairs, max(len(self.base.names), 1))
-        other = self.described[passage - self.p] != node
-        return passage[other], self.first + node[other]
+        """Pairs (passage of a node, another node that it mentions)."""
+        passage, node = self.nodes.mentions
+        return self.p + passage, self.first + node
 
-    def _passage_texts(self) -> list[str]:
-        """Return the passages of nodes, as Graph.passage does; each name is decoded once."""
-        columns, graph = self.base, self.imported.graph
-        names, relations = list(columns.names), [name.replace("_", " ") for name in columns.relations]
-        if columns.texts is not None or columns.edge_text is not None:
-            return [graph.passage(node) for node in self.described.tolist()]
-        edges = zip(self.heads.tolist(), np.asarray(columns.relation).tolist(), self.tails.tolist(), strict=True)
-        sentences = [f"{names[head]} {relations[relation]} {names[tail]}." for head, relation, tail in edges]
-        passage, edge = self.shown
-        ends = np.searchsorted(passage, self.p + np.arange(len(self.described) + 1)).tolist()
-        listed = [sentences[at] for at in edge.tolist()]
-        return [" ".join(listed[start:end]) for start, end in pairwise(ends)]
-
-    def graph(self, passages: list[str]) -> Graph:
-        """Return the graph; `passages` are those of nodes."""
+    def graph(self) -> Graph:
+        """Return the graph."""
         names = TextColumn.joined(
             (
                 self.own.names.gather(np.arange(self.p)),
-                TextColumn.of(self.ids),
+                self.nodes.ids,
                 self.base.names,
                 self.own.names.gather(self.new),
             )
@@ -181,11 +135,11 @@ class _Combination:
         return Graph(
             Columns(
                 names=names,
-                texts=self._texts(passages),
+                texts=self._texts(),
                 kinds=kinds,
                 **edges,
                 node_chunks=group(len(names), chunks[1].astype(np.int32), chunks[0].astype(np.int32)),
-                passages=self._passages(passages),
+                passages=self._passages(),
                 aliases=forms,
                 alias_node=alias_node,
             )
@@ -193,11 +147,11 @@ class _Combination:
 
     @property
     def _about(self) -> Ints:
-        return self.p + np.arange(len(self.described))
+        return self.p + np.arange(len(self.nodes.described))
 
     @property
     def _topics(self) -> Ints:
-        return self.first + self.described
+        return self.first + self.nodes.described
 
     def _owners(self) -> NDArray[np.int64]:
         """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
@@ -207,24 +161,18 @@ class _Combination:
         node = np.repeat(self.number, np.diff(chunks.indptr))
         return np.stack((chunks.values.astype(np.int64), node))
 
-    @cached_property
-    def ids(self) -> list[str]:
-        """The ids of the passages of nodes: names, with the node's number where another node has the name."""
-        names = self.base.names.take(self.described)
-        counts = Counter(names)
-        numbered = zip(self.described.tolist(), names, strict=True)
-        return [f"{PREFIX}{name}" + (f" #{node}" if counts[name] > 1 else "") for node, name in numbered]
-
-    def _texts(self, passages: list[str]) -> TextColumn:
+    def _texts(self) -> TextColumn:
         own = self.own.texts or self.own.names
-        nodes = list(self.base.texts or self.base.names)
-        for entity in np.flatnonzero(self.links[0] >= 0).tolist():  # what documents say of a node without a text
+        nodes, names = self.base.texts or self.base.names, self.base.names
+        longer = dict[int, str]()  # what documents say of a node without a text
+        for entity in np.flatnonzero(self.links[0] >= 0).tolist():
             node, name = int(self.links[0][entity]), self.own.names[self.p + entity]
-            if nodes[node] == self.base.names[node] and (text := own[self.p + entity]) != name:
-                nodes[node] += text.removeprefix(name)
-        return TextColumn.joined(
-            (own.gather(np.arange(self.p)), TextColumn.of(passages), TextColumn.of(nodes), own.gather(self.new))
-        )
+            if nodes[node] == names[node] and (text := own[self.p + entity]) != name:
+                longer[node] = longer.get(node, nodes[node]) + text.removeprefix(name)
+        at = np.arange(len(nodes))
+        at[list(longer)] = len(nodes) + np.arange(len(longer))
+        nodes = TextColumn.joined((nodes, TextColumn.of(longer.values()))).gather(at)
+        return TextColumn.joined((own.gather(np.arange(self.p)), self.nodes.texts, nodes, own.gather(self.new)))
 
     def _edges(self) -> dict[str, object]:
         """Return the columns of edges: of documents, of the graph, from passages of nodes, and of aliases."""
@@ -242,12 +190,12 @@ class _Combination:
         of_base = np.array([number[name] for name in stated], np.int64)
         entity, node = np.array(self.links[1], np.int64).reshape(-1, 2).T
         passage, mentioned = self.mentions
-        m = len(self.heads)
+        m, tails = len(self.nodes.heads), self.first + self.nodes.tails
         text = None if self.base.edge_text is None else np.asarray(self.base.edge_text)
         none = np.full(len(passage) + len(self._about) + len(entity), -1)
         aliases, named, own = np.full(len(entity), number[ALIAS]), self.number[self.p + entity], self.own
         joined: dict[str, tuple[NDArray[Any], ...]] = {
-            "heads": (self.number[own.heads], self.first + self.heads, self._about, passage, named),
+            "heads": (self.number[own.heads], self.first + self.nodes.heads, self._about, passage, named),
             "relation": (
                 own.relation,
                 of_base[np.asarray(self.base.relation)],
@@ -255,7 +203,7 @@ class _Combination:
                 np.full(len(passage), number[MENTIONS]),
                 aliases,
             ),
-            "tails": (self.number[own.tails], self.first + self.tails, self._topics, mentioned, self.first + node),
+            "tails": (self.number[own.tails], tails, self._topics, mentioned, self.first + node),
         }
         base_text = np.full(m, -1) if text is None else np.where(text < 0, -1, text + len(sentences))
         own_text = np.full(len(self.own.heads), -1) if self.own.edge_text is None else self.own.edge_text
@@ -270,18 +218,18 @@ class _Combination:
 
     def _edge_chunks(self, count: int) -> Csr:
         own, k = self.own.edge_chunks, len(self.own.heads)
-        shown, edge = self.shown
-        owners, chunks = [k + edge], [shown]
+        shown, edge = self.nodes.shown
+        owners, chunks = [k + edge], [self.p + shown]
         if own is not None:
             owners.append(np.repeat(np.arange(k), np.diff(own.indptr)))
             chunks.append(own.values.astype(np.int64))
-        at, passage = k + len(self.heads), np.concatenate((self._about, self.mentions[0]))
+        at, passage = k + len(self.nodes.heads), np.concatenate((self._about, self.mentions[0]))
         owners.append(at + np.arange(len(passage)))
         chunks.append(passage)
         return group(count, np.concatenate(owners).astype(np.int32), np.concatenate(chunks).astype(np.int32))
 
-    def _passages(self, passages: list[str]) -> Passages:
-        own, q = self.documents.graph.passages, len(self.described)
+    def _passages(self) -> Passages:
+        own, q = self.documents.graph.passages, len(self.nodes.described)
         assert own is not None  # the graph of documents has them
         d = len(own.documents)
         sections = own.titles.gather(np.arange(d, len(own.titles)))
@@ -292,12 +240,10 @@ class _Combination:
                 np.int32
             ),
             start=np.concatenate((own.start, np.zeros(q, np.int64))),
-            end=np.concatenate((own.end, np.array([len(text) for text in passages], np.int64))),
-            names=TextColumn.joined((own.names, TextColumn.of(self.ids))),
-            documents=TextColumn.joined((own.documents, TextColumn.of(self.ids))),
-            titles=TextColumn.joined(
-                (own.titles.gather(np.arange(d)), self.base.names.gather(self.described), sections)
-            ),
+            end=np.concatenate((own.end, self.nodes.texts.lengths())),
+            names=TextColumn.joined((own.names, self.nodes.ids)),
+            documents=TextColumn.joined((own.documents, self.nodes.ids)),
+            titles=TextColumn.joined((own.titles.gather(np.arange(d)), self.nodes.names, sections)),
             places=TextColumn.joined((own.places, TextColumn.of_bytes([b""] * q))),
         )
 
@@ -306,23 +252,20 @@ class _Combination:
         index = name_index_of(self.base)
         forms = TextColumn.joined((index.forms, self.own.aliases))
         node = np.concatenate((self.first + np.asarray(index.nodes), self.number[self.own.alias_node]))
+        pairs = distinct(forms.data, forms.offsets)[0].astype(np.int64) * (node.max(initial=0) + 1) + node
+        first = np.zeros(len(pairs), bool)
+        first[np.unique(pairs, return_index=True)[1]] = True
         order = forms.order()
-        kept, seen = list[int](), set[tuple[str, int]]()
-        for at in order.tolist():
-            pair = forms[at], int(node[at])
-            if pair not in seen:
-                seen.add(pair)
-                kept.append(at)
-        return forms.gather(kept), node[np.array(kept, np.int64)]
+        kept = order[first[order]]
+        return forms.gather(kept), node[kept]
 
     def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
         """Return the snapshot."""
-        passages = self._passage_texts()
-        graph = self.graph(passages)
+        graph = self.graph()
         word_index = WordIndex.of_words(
-            TextColumn.joined((tokens, node_words.gather(self.described))), np.arange(self.first)
+            TextColumn.joined((tokens, node_words.gather(self.nodes.described))), np.arange(self.first)
         )
-        spaces = {"passages": self._passage_vectors(passages, encode, max_passages, len(graph))}
+        spaces = {"passages": self._passage_vectors(encode, max_passages, len(graph))}
         if self.documents.names is not None or self.imported.names is not None:
             spaces["names"] = self._name_vectors(len(graph))
         if self.documents.triples is not None or self.imported.triples is not None:
@@ -330,24 +273,20 @@ class _Combination:
         about = {
             **self.documents.about,
             "texts": {name: len(space.vectors) for name, space in spaces.items()},
-            "graph passages": len(self.described),
+            "graph passages": len(self.nodes.described),
         }
         encoder, seconds = self.documents.encoder, self.documents.seconds
         return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=seconds)
 
-    @property
-    def _names(self) -> list[str]:
-        return self.base.names.take(self.described)
-
-    def _passage_vectors(self, passages: list[str], encode: Encode, max_passages: int, n: int) -> VectorIndex:
+    def _passage_vectors(self, encode: Encode, max_passages: int, n: int) -> VectorIndex:
         own, rows = self.documents.passages.compact(), np.full(n, -1, np.int32)
         vectors = own.vectors
         assert own.row_of is not None
         rows[: self.p] = own.row_of[: self.p]
-        if len(passages) <= max_passages:
-            texts = TextColumn.of(f"{name}\n{text}" for name, text in zip(self._names, passages, strict=True))
-            rows[self.p : self.first] = len(vectors) + np.arange(len(passages))
-            vectors = _joined(vectors, encode("passages", texts))
+        count = len(self.nodes.described)
+        if count <= max_passages:
+            rows[self.p : self.first] = len(vectors) + np.arange(count)
+            vectors = _joined(vectors, encode("passages", self.nodes.titled))
         return VectorIndex(vectors, rows, own.encoder)
 
     def _name_vectors(self, n: int) -> VectorIndex:

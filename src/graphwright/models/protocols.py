@@ -241,10 +241,14 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """The title and the text of a passage, as readers and prompts take it."""
+    """The title and the text of a passage, as readers and prompts take it.
+
+    `cuts`: the characters at which a row, a cell, a slide or a definition begins; no sentence goes over one.
+    """
 
     title: str
     text: str
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

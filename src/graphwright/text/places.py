@@ -1,17 +1,23 @@
-"""Places of a text in the file that it was extracted from: pages, slides, cells or lines."""
+"""Places of a text in the file that it was extracted from: pages, slides, cells, or lines and definitions."""
 
 from __future__ import annotations
 
 import json
 import zlib
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
+from operator import itemgetter
 from typing import NamedTuple
 
-__all__ = ["Box", "Places", "decoded_places"]
+__all__ = ["Box", "Places", "decoded_places", "stored_cuts"]
+
+
+_FLOWING = ("page", "line")  # kinds of places that sentences run over
+_PAGES = b'["page"'  # begins the stored form of places that are pages
 
 
 class Box(NamedTuple):
@@ -31,11 +37,14 @@ class Places:
 
     `kind`: page, slide, cell, part or line; "" where the labels are complete. `labels`: one for each start; without
     any, places are numbered from 1. `boxes`: one for each line of text, ascending; only of PDF. `checksum`: of the
-    file that the boxes were measured in, 32 hexadecimal digits.
+    file that the boxes were measured in, 32 hexadecimal digits. `sections`: characters, ascending, at which definitions
+    of source code begin or end, each with the names of the definitions around the text that follows: Parser.read.
 
     >>> places = Places("page", (0, 100, 250))
     >>> places.of(10, 20), places.of(90, 110), Places("", (0, 9), ("Rivers!A2:B2", "Rivers!A3:B3")).of(0, 20)
     ('page 1', 'pages 1-2', 'Rivers!A2:B2 to Rivers!A3:B3')
+    >>> Places("line", (0, 9, 20), sections=((0, "Parser"), (9, "Parser.read"))).of(9, 30)
+    'lines 2-3 of Parser.read'
     """
 
     kind: str
@@ -43,6 +52,7 @@ class Places:
     labels: tuple[str, ...] = ()
     boxes: tuple[Box, ...] = ()
     checksum: str = ""
+    sections: tuple[tuple[int, str], ...] = ()
 
     def label(self, number: int) -> str:
         """Return the label of place `number`, counted from 0."""
@@ -53,7 +63,30 @@ class Places:
         return f"{self.kind} {self.label(number)}".strip()
 
     def of(self, start: int, end: int) -> str:
-        """Return the place or the range of places of characters `start` to `end`; "" before the first."""
+        """Return the place or the range of places of characters `start` to `end`; "" before the first.
+
+        In source code the definition that all of them lie in follows.
+        """
+        place, section = self._range(start, end), self.section(start, end)
+        return f"{place} of {section}" if place and section else place
+
+    def section(self, start: int, end: int) -> str:
+        """Return the innermost definition that characters `start` to `end` lie in, "" for none."""
+        first = bisect_right(self.sections, start, key=itemgetter(0)) - 1
+        last = bisect_left(self.sections, end, key=itemgetter(0))
+        names = [self.sections[at][1] if at >= 0 else "" for at in range(first, max(last, first + 1))]
+        return ".".join(_common(name.split(".") for name in names))
+
+    def cuts(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the characters after `start` and before `end` that no sentence runs over, ascending.
+
+        At these a slide, a cell, a row of cells, a part or a definition begins or ends; sentences go on from page to
+        page.
+        """
+        begins = {*(() if self.kind in _FLOWING else self.starts), *(at for at, _ in self.sections)}
+        return tuple(sorted(at for at in begins if start < at < end))
+
+    def _range(self, start: int, end: int) -> str:
         first, last = self._number(start), self._number(max(start, end - 1))
         if last < 0:
             return ""
@@ -82,11 +115,17 @@ class Places:
 
     def encoded(self) -> bytes:
         """Return the places as they are stored; `decoded_places` reads them back."""
-        header = json.dumps([self.kind, self.labels, self.checksum, len(self.starts)]).encode()
+        sections = (self.sections,) if self.sections else ()
+        header = json.dumps([self.kind, self.labels, self.checksum, len(self.starts), *sections]).encode()
         columns = [self.starts, *zip(*self.boxes, strict=True)]
         # Differences are small numbers, which pack well.
         numbers = array("i", [b - a for column in columns for a, b in pairwise((0, *column))]).tobytes()
         return zlib.compress(header + b"\n" + numbers)
+
+
+def _common(paths: Iterable[list[str]]) -> list[str]:
+    """Return the steps with which all paths begin."""
+    return [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False))]
 
 
 def _cut(box: Box, start: int, end: int) -> Box:
@@ -96,15 +135,31 @@ def _cut(box: Box, start: int, end: int) -> Box:
     return box._replace(start=first, end=last, left=left, right=box.right - round(scale * (box.end - last)))
 
 
+def stored_cuts(stored: bytes, start: int, end: int) -> tuple[int, ...]:
+    """Return the `cuts` of places as they are stored; those of pages, which may be many, are not decoded."""
+    if not stored or zlib.decompressobj().decompress(stored, len(_PAGES)) == _PAGES:
+        return ()
+    places = decoded_places(stored)
+    return () if places is None else places.cuts(start, end)
+
+
 @lru_cache(maxsize=64)
 def decoded_places(stored: bytes) -> Places | None:
     """Return places as `Places.encoded` wrote them; None for no bytes."""
     if not stored:
         return None
     header, _, numbers = zlib.decompress(stored).partition(b"\n")
-    kind, labels, checksum, count = json.loads(header)
+    kind, labels, checksum, count, *sections = json.loads(header)
     values = array("i", numbers)
     starts, rest = tuple(accumulate(values[:count])), values[count:]
     length = len(rest) // len(Box._fields)
     columns = [accumulate(rest[at : at + length]) for at in range(0, len(rest), length)] if length else []
-    return Places(kind, starts, tuple(labels), tuple(map(Box._make, zip(*columns, strict=True))), checksum)
+    boxes = tuple(map(Box._make, zip(*columns, strict=True)))
+    return Places(
+        kind,
+        starts,
+        tuple(labels),
+        boxes,
+        checksum,
+        tuple((at, name) for at, name in (sections[0] if sections else ())),
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,9 +165,36 @@ def test_source_code_is_divided_by_its_definitions(name: str, source: str, defin
     for heading in document.headings:
         line = source.count("\n", 0, heading.start)
         assert heading.title in source.split("\n")[line] and source[heading.start] not in " \n"
-        assert (
-            document.places is not None and document.places.of(heading.start, heading.start + 1) == f"line {line + 1}"
-        )
+        assert document.places is not None
+        place = document.places.of(heading.start, heading.start + 1)
+        assert re.fullmatch(rf"line {line + 1} of ([\w.]+\.)?{heading.title}", place)
+
+
+def test_lines_of_source_code_are_named_with_their_definition() -> None:
+    source = (
+        "import re\n\n# About rivers.\n@frozen(\n    slots=True,\n)\nclass River:\n    km = 4\n\n"
+        "    @property\n    def name(self):\n        return 'Mur'\n\n    SIZE = 3\n\nEND = 1\n"
+    )
+    places = extracted("a.py", source).places
+    assert places is not None
+
+    def place(words: str) -> str:
+        start = source.index(words)
+        return places.of(start, start + len(words))
+
+    assert place("import re") == "line 1" and place("# About rivers.") == "line 3 of River"
+    assert place("km = 4") == "line 8 of River" and place("@property") == "line 10 of River.name"
+    assert place("'Mur'") == "line 12 of River.name" and place("SIZE") == "line 14 of River"
+    assert place("return 'Mur'\n\n    SIZE") == "lines 12-14 of River" and place("END = 1") == "line 16"
+    assert place("SIZE = 3\n\nEND") == "lines 14-16"
+
+
+def test_braces_and_labels_do_not_end_a_definition() -> None:
+    source = "class River\n{\npublic:\n  int km;\n};\n\n/** Its source. */\nint source(int km)\n{\n  return km;\n}\n"
+    places = extracted("a.cpp", source).places
+    assert places is not None
+    found = [places.section(at, at + 1) for at in (source.index(part) for part in ("km;", "};", "/**", "return"))]
+    assert found == ["River", "River", "source", "source"]
 
 
 PIECES = [

@@ -1,4 +1,4 @@
-"""Source code: the text as it is, with a section for each definition and its lines as places."""
+"""Source code: the text as it is, with a section for each definition, and lines and definitions as places."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ _EXTRA = {  # definitions without a keyword: the name is the first group after t
     ".js .jsx .mjs .ts .tsx": r"(?P<indent>[ \t]{0,20})(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]{0,100})\s*=\s*(?:async\s*)?(?:function\b|\([^()\n]{0,200}\)\s*=>)",  # noqa: E501
     ".sql": r"(?P<indent>[ \t]{0,20})(?i:create\s+(?:or\s+replace\s+)?(?:table|view|function|procedure|trigger|index)\s+(?:if\s+not\s+exists\s+)?)([\w.\"`]{1,100})",  # noqa: E501
 }
+_ABOVE = re.compile(r"[@*]|#(?!!)|//|/\*|--")  # begins a comment, an attribute or a decorator
+_CLOSES = re.compile(r"[)\]}{]|(?:end|public|private|protected)\b")  # begins a line that is still of a definition
 _NOT_NAMES = frozenset(("if", "for", "while", "switch", "return", "else", "catch", "do", "new", "throw", "case"))
 
 
@@ -52,25 +54,66 @@ def _patterns(suffix: str) -> list[re.Pattern[str]]:
 
 
 def read(file: File) -> Iterator[Extracted]:
-    """Yield a source file as it is; a definition is a section, and lies in those with less indentation before it."""
+    """Yield a source file as it is; a definition is a section, and lies in those with less indentation before it.
+
+    A definition begins with the comments and decorators directly above it.
+    """
     text = source_text(file)
     if not text.strip():
         yield Extracted("")
         return
     lines = text.split("\n")
-    starts = [0, *accumulate(len(line) + 1 for line in lines)][:-1]
-    headings = tuple(_definitions(lines, starts, _patterns(PurePath(file.name).suffix.lower())))
-    yield Extracted(text, headings=headings, places=Places("line", tuple(starts)))
-
-
-def _definitions(lines: Sequence[str], starts: Sequence[int], patterns: Sequence[re.Pattern[str]]) -> Iterator[Heading]:
-    indents: list[int] = []  # of the definitions around the line
+    starts = tuple(accumulate((len(line) + 1 for line in lines), initial=0))[:-1]
+    outline = _Outline(_patterns(PurePath(file.name).suffix.lower()))
     for line, start in zip(lines, starts, strict=True):
-        match = next(filter(None, (pattern.match(line) for pattern in patterns)), None)
+        outline.read(line, start)
+    places = Places("line", starts, sections=tuple(outline.sections))
+    yield Extracted(text, headings=tuple(outline.headings), places=places)
+
+
+class _Outline:
+    """The definitions of a source file: headings, and the names of the definitions around each character."""
+
+    def __init__(self, patterns: Sequence[re.Pattern[str]]) -> None:
+        self.patterns = patterns
+        self.headings: list[Heading] = []
+        self.sections: list[tuple[int, str]] = []
+        self._open: list[tuple[int, str]] = []  # indentations and names of the definitions around the line
+        self._above: tuple[int, int] | None = None  # where comments and decorators directly above begin, and how deep
+
+    def read(self, line: str, start: int) -> None:
+        """Read a line that begins at a character of the text."""
+        code = line.lstrip()
+        if not code:
+            self._above = None
+            return
+        indent, begin = len(line[: -len(code)].expandtabs(4)), start + len(line) - len(code)
+        if name := self._defined(line):
+            self._leave(indent)
+            self._open.append((indent, name))
+            begin = begin if self._above is None else self._above[0]
+            self.headings.append(Heading(begin, len(self._open), name))
+            self._note(begin)
+        elif self._above is not None and (indent > self._above[1] or _CLOSES.match(code)):  # of several lines
+            return
+        elif _ABOVE.match(code):
+            self._above = self._above or (begin, indent)
+            return
+        elif self._open and indent <= self._open[-1][0] and not _CLOSES.match(code):
+            self._leave(indent)
+            self._note(begin)
+        self._above = None
+
+    def _defined(self, line: str) -> str:
+        """Return the name of the definition that begins in a line, "" if none does."""
+        match = next(filter(None, (pattern.match(line) for pattern in self.patterns)), None)
         if match is None or match[2] in _NOT_NAMES or line.split(None, 1)[0] in _NOT_NAMES:
-            continue
-        indent = len(match["indent"].expandtabs(4))
-        while indents and indents[-1] >= indent:
-            indents.pop()
-        indents.append(indent)
-        yield Heading(start + len(match["indent"]), len(indents), match[2])
+            return ""
+        return match[2]
+
+    def _leave(self, indent: int) -> None:
+        while self._open and self._open[-1][0] >= indent:
+            self._open.pop()
+
+    def _note(self, start: int) -> None:
+        self.sections.append((start, ".".join(name for _, name in self._open)))
