@@ -2,18 +2,18 @@
 
     python scripts/fit_scorer.py --data DIR --work FOLDER [--seeds 3] [--ablate | --check]
 
-Needs torch. Builds an index of every collection of scorer_data.py (FOLDER keeps them, and the features), fits one
-scorer without the collections of each source, and one on all. The latter is the scorer of the package; those of the
-folds are what figures are measured with: `benchmarks/results/scorer/SOURCE.json`. `benchmarks/results/scorer.md` has
-the figures: recall@5, or nDCG@10 where a question needs one passage, of scorers that did not see the collection, over
-several seeds. `--ablate` repeats this without each group of features. `--check` fits nothing: it prints the figures of
-the scorers of the folds as they are, after a change of the graph for example.
+Needs torch and lightgbm. Builds an index of every collection of scorer_data.py (FOLDER keeps them, and the features),
+fits one scorer without the collections of each source, and one on all. The latter is the scorer of the package; those
+of the folds are what figures are measured with: `benchmarks/results/scorer/SOURCE.json`. `benchmarks/results/scorer.md`
+has the figures: recall@5, or nDCG@10 where a question needs one passage, of scorers that did not see the collection,
+over several seeds. `--ablate` repeats this without each group of features. `--check` fits nothing: it prints the
+figures of the scorers of the folds as they are, after a change of the graph for example.
 
 A question counts by its collection, each collection alike. The loss of a question is the mean over its gold passages of
 -log of the probability of the passage against all that are not gold. Whether a question needs several passages is
-learned first, from which collection it is of; the scorer is then fitted with probabilities of a model that did not see
-the collection's source. The two numbers of the coverage are those of the best mean over the multi-hop collections that
-the scorer is fitted on.
+learned first, from which collection it is of; the linear model is then fitted with probabilities of a model that did
+not see the collection's source. The two numbers of the coverage are those of the best mean over the multi-hop
+collections that the scorer is fitted on. Trees come last (scorer_trees.py).
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scorer_data import FAMILIES, OPEN, families_without, open_collection
+from scorer_trees import with_trees
 
 from graphwright import Index
 from graphwright.data.questions import QuestionRecord
@@ -260,11 +262,9 @@ def fit(
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
     weights, probabilities = several.fitted(left_out)
-    rows: list[tuple[Example, float, float]] = []
-    for label in families_without(left_out):
-        usable = [i for i, example in enumerate(data[label]) if example.gold.any()]
-        chosen = draw.permutation(usable)[:QUESTIONS]
-        rows += [(data[label][i], float(probabilities[label][i]), 1 / len(chosen)) for i in chosen]
+    rows = [
+        (data[label][i], float(probabilities[label][i]), weight) for label, i, weight in drawn(data, left_out, draw)
+    ]
     alone = np.concatenate([row[0].features.alone for row in rows])
     pair = np.concatenate([row[0].features.pair[::5] for row in rows])
     means, deviations = (np.concatenate((f(alone, axis=0), f(pair, axis=0))) for f in (np.mean, np.std))
@@ -293,6 +293,25 @@ def fit(
         optimiser.step()
         schedule.step()
     return _plain(network, means, deviations, masks, weights)
+
+
+def drawn(
+    data: Mapping[str, list[Example]], left_out: str | None, draw: np.random.Generator
+) -> list[tuple[str, int, float]]:
+    """Return examples to fit on: the collection, the number there, and a weight by which collections count alike."""
+    rows: list[tuple[str, int, float]] = []
+    for label in families_without(left_out):
+        usable = [i for i, example in enumerate(data[label]) if example.gold.any()]
+        chosen = draw.permutation(usable)[:QUESTIONS]
+        rows += [(label, int(i), 1 / len(chosen)) for i in chosen]
+    return rows
+
+
+def whole(data: Mapping[str, list[Example]], several: Several, left_out: str | None, seed: int) -> PassageScorer:
+    """Return a scorer with its coverage and its trees, fitted without the collections of one source."""
+    linear = covered(fit(data, several, left_out, seed), data, left_out)
+    rows = drawn(data, left_out, np.random.default_rng(seed))
+    return with_trees(linear, [data[label][i] for label, i, _ in rows], [weight for *_, weight in rows], seed)
 
 
 def _plain(network: Network, means: Any, deviations: Any, masks: Any, several: tuple[float, ...]) -> PassageScorer:
@@ -350,12 +369,16 @@ def write(scorer: PassageScorer, file: Path) -> None:
     rounded = {name: {key: round(v, 5) for key, v in getattr(scorer, name).items()} for name in ("alone", "pair")}
     cover = {"open": scorer.cover.open, "overlap": scorer.cover.overlap}
     record = rounded | {"bias": round(scorer.bias, 5), "cover": cover, "several": [round(v, 4) for v in scorer.several]}
+    if scorer.trees is not None:
+        record["trees"] = {part.name: getattr(scorer.trees, part.name).tolist() for part in fields(scorer.trees)}
     text = json.dumps(record, indent=1)
-    head, _, tail = text.partition('"several": [')
-    file.write_text(f'{head}"several": [{" ".join(tail.split())}\n', encoding="utf-8")
+    text = re.sub(r"\[[^]]*\]", lambda numbers: " ".join(numbers[0].split()), text)  # a list on one line
+    file.write_text(f"{text}\n", encoding="utf-8")
 
 
-def measured(data: Mapping[str, list[Example]], scorers: Sequence[PassageScorer], labels: Iterable[str]) -> Any:
+def measured(
+    data: Mapping[str, list[Example]], scorers: Sequence[PassageScorer], labels: Iterable[str]
+) -> dict[str, Any]:
     """Return the mean of each collection, its 95 % interval over questions, and that of each seed."""
     figures = {}
     for label in labels:
@@ -384,17 +407,18 @@ def page(figures: Mapping[str, Any], ablation: Mapping[str, Mapping[str, float]]
         "Made by `python scripts/fit_scorer.py`. Collections of one source are left out together. Percent with 95 %",
         "bootstrap intervals over questions; the seeds of the fit apart.",
         "",
-        "| collection | metric | `hybrid` | mean | interval | seeds |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
+        "| collection | metric | `hybrid` | without trees | mean | interval | seeds |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for label, row in figures.items():
         seeds = ", ".join(f"{seed:.1f}" for seed in row["seeds"])
         lines.append(
-            f"| {label} | {row['metric']} | {row['hybrid']} | {row['mean']} | {row['low']}–{row['high']} | {seeds} |"
+            f"| {label} | {row['metric']} | {row['hybrid']} | {row['linear']} | {row['mean']} "
+            f"| {row['low']}–{row['high']} | {seeds} |"
         )
     if ablation:
         names = list(next(iter(ablation.values())))
-        lines += ["", "Difference without a group of features, in points (one seed):", ""]
+        lines += ["", "Difference of the linear model without a group of features, in points (one seed):", ""]
         lines += ["| without | " + " | ".join(names) + " |", "| --- |" + " ---: |" * len(names)]
         for group, row in ablation.items():
             lines.append(f"| {group} | " + " | ".join(f"{row[name]:+.1f}" for name in names) + " |")
@@ -429,19 +453,23 @@ def main() -> None:
     figures: dict[str, Any] = {}
     first: dict[str, PassageScorer] = {}
     for family, group in FAMILIES.items():
-        scorers = [covered(fit(data, several, family, seed), data, family) for seed in range(options.seeds)]
+        scorers = [whole(data, several, family, seed) for seed in range(options.seeds)]
+        linear = [replace(scorer, trees=None) for scorer in scorers]
         first[family] = scorers[0]
         write(scorers[0], RESULTS / "scorer" / f"{family}.json")
         figures |= measured(data, scorers, group)
+        for label, without in measured(data, linear, group).items():
+            figures[label]["linear"] = without["mean"]
         print(family, {label: figures[label]["mean"] for label in group}, scorers[0].cover, flush=True)
-    write(covered(fit(data, several, None, 0), data, None), WEIGHTS)
+    write(whole(data, several, None, 0), WEIGHTS)
     ablation = {}
     for name, dropped in GROUPS.items() if options.ablate else ():
         row: dict[str, float] = {}
         for family, group in FAMILIES.items():
             scorer = replace(fit(data, several, family, 0, dropped), cover=first[family].cover)
-            whole, part = (measured(data, [s], group) for s in (first[family], scorer))
-            row |= {label: part[label]["mean"] - whole[label]["mean"] for label in group}
+            every = replace(first[family], trees=None)
+            all_of_them, part = (measured(data, [s], group) for s in (every, scorer))
+            row |= {label: part[label]["mean"] - all_of_them[label]["mean"] for label in group}
         ablation[name] = row
         print(name, row, flush=True)
     record = {"figures": figures, "ablation": ablation}

@@ -143,3 +143,56 @@ def test_other_features_are_named(tmp_path: Path, part: str) -> None:
     file.write_text(json.dumps(made), encoding="utf-8")
     with pytest.raises(DataError, match=r"differ from those of this version: (colour, .*|.*, colour)\. Fit it again"):
         PassageScorer.read(file)
+
+
+def with_trees(tmp_path: Path, feature: int, threshold: float = 0.5) -> PassageScorer:
+    """Twice the cosine and the rarity of a pair's topic; one tree: 3 above the threshold of a feature, else 1."""
+    tree = {"roots": [0], "feature": [feature, -1, -1], "value": [threshold, 1.0, 3.0], "other": [2, 0, 0]}
+    file = tmp_path / "trees.json"
+    file.write_text(json.dumps(record({"cosine": 2.0}, {"topic_rarity": 1.0}) | {"trees": tree}), encoding="utf-8")
+    return PassageScorer.read(file)
+
+
+# Columns of what the trees see: the features alone, those of the best pair, a, its best pair, their distance from the
+# best sum, the rank, and the probability that the question needs several passages, which is 1/2 here.
+LAST = len(ALONE) + len(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("feature", "threshold", "above"),
+    [
+        (ALONE.index("cosine"), 0.5, [True, False, False]),
+        (len(ALONE) + PAIR.index("topic_rarity"), 0.5, [False, False, True]),
+        (LAST, 1.0, [True, False, False]),  # a = 2, 1, 0
+        (LAST + 1, 0.25, [False, False, True]),  # 1/2 of the rarity 1
+        (LAST + 2, -0.75, [True, False, False]),  # 2, 1.125, 0.5 less the best
+        (LAST + 3, 1.5, [False, False, True]),
+        (LAST + 4, 0.25, [True, True, True]),
+    ],
+)
+def test_trees_see_a_passage_and_its_best_pair(
+    tmp_path: Path, feature: int, threshold: float, above: list[bool]
+) -> None:
+    made, asked = (
+        with_trees(tmp_path, feature, threshold),
+        features([1.0, 0.5, 0.0], {(0, 1): 0.25, (0, 2): 1.0, (1, 2): 0.5}),
+    )
+    alone, pairs = made(asked)
+    boost = [0.0 if high or not any(above) else -2.0 for high in above]  # the sum of the trees less the best
+    assert alone.tolist() == [a + 0.5 * b for a, b in zip([2.0, 1.0, 0.0], boost, strict=True)]
+    assert pairs.tolist() == made.linear(asked)[1].tolist() == [0.125, 0.5, 0.25]
+    assert made(features([], {}))[0].tolist() == []
+
+
+def test_trees_are_part_of_the_value_and_see_31_numbers(tmp_path: Path) -> None:
+    made = with_trees(tmp_path, 0)
+    assert made == with_trees(tmp_path, 0) == pickle.loads(pickle.dumps(made)) and hash(made) == hash(
+        with_trees(tmp_path, 0)
+    )
+    assert made != with_trees(tmp_path, 1) and made.trees is not None and fitted_scorer().trees is not None
+    with pytest.raises(DataError, match=r"its trees ask for feature 32 of 31\. Fit it again"):
+        with_trees(tmp_path, 31)
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(record({}, {}) | {"trees": {"roots": [0]}}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"model\.json is no file of a passage scorer"):
+        PassageScorer.read(file)

@@ -1,4 +1,4 @@
-"""The fitted scorer of passages: a linear model over named features of passages and of connected pairs."""
+"""The fitted scorer of passages: a linear model of passages and connected pairs, then regression trees."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import numpy as np
 
 from graphwright.errors import DataError
 from graphwright.graph.evidence import Ints, Scores
+from graphwright.kernels.regression_trees import RegressionTrees
+from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.cover import Cover
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
@@ -22,22 +24,25 @@ __all__ = ["PassageScorer", "fitted_scorer"]
 
 _ROUNDS = 2  # a chain of three passages: the second pair starts from the score that the first gave
 _SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
+_SEEN = len(ALONE) + len(PAIR) + 5  # numbers that the trees see of a passage
 _SCORES = ("source_score", "target_score")
 _PAIR = (*PAIR, *_SCORES)
 
 
 @dataclass(frozen=True)
 class PassageScorer:
-    """Score passages by a linear model of their features, alone and in their best connected pair.
+    """Score passages by their features, alone and in their best connected pair: linearly, then by trees.
 
-        score(t) = a(t) + g · max(0, max_s p(s, t))        a(t) = Σ_i alone_i · x_i(t)
+        score(t) = a(t) + g · (b(t) - max b) + g · max(0, max_s p(s, t))        a(t) = Σ_i alone_i · x_i(t)
         p(s, t) = bias + Σ_j pair_j · z_j(s, t) + pair_source · score'(s) + pair_target · a(t)
 
-    score' is a in the first of two rounds and the score of the first in the second, so that a passage may be reached
-    over another. g is the probability that the question needs several passages, by logistic regression on its vector
-    and on whether it names a topic. `alone` and `pair` are weights by the names of the features (see
-    `PassageFeatures`); `several`: 384 weights of the vector, that of a topic, and the constant; `cover`: how a list is
-    chosen.
+    score' is a in the first of two rounds and the linear score of the first in the second, so that a passage may be
+    reached over another. g is the probability that the question needs several passages, by logistic regression on its
+    vector and on whether it names a topic. b is the sum of regression trees, which see the features of the passage and
+    of its best pair, what the linear model gives both, its rank by that, and g (LambdaMART; Burges, 2010).
+
+    `alone` and `pair` are weights by the names of the features (see `PassageFeatures`); `several`: 384 weights of the
+    vector, that of a topic, and the constant; `cover`: how a list is chosen; `trees`: without them b is 0.
 
     >>> scorer = fitted_scorer(); sorted(scorer.alone)[:3]
     ['anchor_share', 'bm25', 'bm25_no_topic']
@@ -48,6 +53,7 @@ class PassageScorer:
     bias: float
     several: tuple[float, ...]
     cover: Cover
+    trees: RegressionTrees | None = None
 
     @classmethod
     def read(cls, file: Path) -> PassageScorer:
@@ -59,6 +65,7 @@ class PassageScorer:
             cover = Cover(**record["cover"])
             if len(several) != _SEVERAL:
                 raise ValueError(f"several has {len(several)} numbers, not {_SEVERAL}")
+            trees = RegressionTrees(**record["trees"]) if record.get("trees") else None
         except (OSError, ValueError, KeyError, TypeError) as exc:
             raise DataError(
                 f"{file} is no file of a passage scorer: {exc!r}. Fit one with scripts/fit_scorer.py."
@@ -67,16 +74,26 @@ class PassageScorer:
             if set(weights) != set(names):
                 differ = ", ".join(sorted(set(weights) ^ set(names)))
                 raise DataError(f"{file}: its features differ from those of this version: {differ}. Fit it again.")
-        return cls(alone, pair, bias, several, cover)
+        if trees is not None and trees.features > _SEEN:
+            raise DataError(f"{file}: its trees ask for feature {trees.features} of {_SEEN}. Fit it again.")
+        return cls(alone, pair, bias, several, cover, trees)
 
     def __hash__(self) -> int:
-        return hash((*self.alone.items(), *self.pair.items(), self.bias, self.several, self.cover))
+        return hash((*self.alone.items(), *self.pair.items(), self.bias, self.several, self.cover, self.trees))
 
     def __repr__(self) -> str:
         return "fitted_scorer()" if self == fitted_scorer() else f"PassageScorer(bias={self.bias:.3f}, …)"
 
     def __call__(self, features: PassageFeatures) -> tuple[Scores, Scores]:
         """Return the score of each passage alone: float64[p], and what each pair adds, if above 0: float64[c]."""
+        alone, pairs = self.linear(features)
+        if self.trees is None or not len(alone):
+            return alone, pairs
+        boost = self.trees(self.seen_by_trees(features, alone, pairs))
+        return alone + self.needs_several(features) * (boost - boost.max()), pairs
+
+    def linear(self, features: PassageFeatures) -> tuple[Scores, Scores]:
+        """Return what the linear model gives passages, a(t): float64[p], and pairs, g · p(s, t): float64[c]."""
         of_alone, of_pair, _ = self._weights
         alone = features.alone.astype(np.float64) @ of_alone
         fixed = self.bias + features.pair.astype(np.float64) @ of_pair
@@ -86,6 +103,24 @@ class PassageScorer:
             pairs = several * (fixed + self.pair["source_score"] * scores[features.source])
             scores = alone + features.best_pair(pairs)
         return alone, pairs
+
+    def seen_by_trees(self, features: PassageFeatures, alone: Scores, pairs: Scores) -> Floats:
+        """Return what the trees see of each passage: float32[p, 31].
+
+        Its features, those of its best pair (0 without one), and five values: a, the best pair's, how far their sum is
+        below the best of all, the rank by it, and g. `alone`, `pairs`: of `linear`.
+        """
+        best = np.full(len(alone), -1)
+        order = np.argsort(pairs, kind="stable")
+        best[features.target[order]] = order  # of a passage's pairs the last, which is the best
+        of_pair = np.zeros((len(alone), len(PAIR)), np.float32)
+        of_pair[best >= 0] = features.pair[best[best >= 0]]
+        added = features.best_pair(pairs)
+        total = alone + added
+        rank = np.argsort(np.argsort(-total, kind="stable"), kind="stable")
+        several = np.full(len(alone), self.needs_several(features))
+        values = np.stack((alone, added, total - total.max(initial=-np.inf), rank, several), axis=1)
+        return np.concatenate((features.alone, of_pair, values), axis=1).astype(np.float32)
 
     def chosen(self, features: PassageFeatures, k: int) -> tuple[Ints, Scores]:
         """Return the positions of the k passages that greedy coverage chooses, and their scores."""
