@@ -23,8 +23,8 @@ from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
 from graphwright.index.assembly import graph_of
-from graphwright.index.build import create_graph_index, create_index
 from graphwright.index.changes import Changes, Problem, Progress, Recorder, Settings, Source, checked_spaces
+from graphwright.index.creation import create_graph_index, create_index
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter

@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.knowledge_graphs import Dump
-from graphwright.errors import OptionError
-from graphwright.graph.columns import Passages, TextColumn
-from graphwright.graph.graph import SYNONYM, WRITTEN, Graph
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.graph import WRITTEN, Graph
+from graphwright.index.block_encoder import BlockEncoder
 from graphwright.index.changes import Progress, Settings
-from graphwright.index.chunk_columns import ChunkColumns, texts_with_titles
+from graphwright.index.chunk_columns import ChunkColumns
 from graphwright.index.combination import combined
 from graphwright.index.derived import Derived
-from graphwright.index.graph_import import ImportedGraph, import_graph
 from graphwright.index.inverted_index import WordIndex
-from graphwright.index.layout import IndexLayout
+from graphwright.index.known_vectors import known_pairs, known_vectors
 from graphwright.index.merge import MergedChunks
 from graphwright.index.name_index import MAX_NORMALISED, name_forms
-from graphwright.index.near_pairs import KnownPairs, NearPairs, synonyms
+from graphwright.index.near_pairs import NearPairs, synonyms
 from graphwright.index.resolution import resolve
-from graphwright.index.snapshot import Snapshot, write_snapshot
-from graphwright.index.store import Store
+from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
 from graphwright.index.vector_rows import VectorRows
-from graphwright.kernels.strings import distinct
-from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
-from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.models.protocols import Encoder, Floats, Usage
 from graphwright.text.words import words
 
-__all__ = [
-    "build_from_chunks",
-    "build_from_graph",
-    "create_graph_index",
-    "create_index",
-    "create_index_with",
-    "triple_words",
-]
+__all__ = ["build_from_chunks", "build_from_graph", "triple_words"]
 
 MAX_NAMES_EMBEDDED = 50_000
 """Nodes of an imported graph up to which names are embedded by default: about a minute on two cores."""
@@ -54,7 +36,6 @@ MAX_TRIPLES_EMBEDDED = 50_000
 """Edges of an imported graph up to which triples are embedded by default: about a minute on two cores."""
 MAX_TRIPLES_INDEXED = 2_000_000
 """Edges of an imported graph up to which the words of its triples are indexed: about a minute on two cores."""
-_BLOCK = 512  # texts that are encoded between two reports of progress
 
 
 def build_from_chunks(
@@ -81,8 +62,8 @@ def build_from_chunks(
     if imported is not None and not len(chunks):
         return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
     clock, derived = _Clock(), derived or Derived()
-    encode = _BlockEncoder(encoder, usage or Usage(), progress)
-    before = {} if known is None else _known_vectors(known)
+    encode = BlockEncoder(encoder, usage or Usage(), progress)
+    before = {} if known is None else known_vectors(known)
     merged = _merged(chunks, settings, encode, before, derived)
     texts = {"passages": chunks.texts_with_titles}
     if "names" in settings.embed:
@@ -94,7 +75,7 @@ def build_from_chunks(
     clock.lap("encode")
     near = NearPairs(np.empty((0, 2), np.int64), np.empty((0, 0), np.int32))
     if "names" in vectors:
-        earlier = None if known is None else _known_pairs(known, vectors["names"])
+        earlier = None if known is None else known_pairs(known, vectors["names"])
         near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
     clock.lap("synonyms")
     graph = merged.graph(near.pairs)
@@ -120,7 +101,7 @@ def build_from_chunks(
 def _merged(
     chunks: ChunkColumns,
     settings: Settings,
-    encode: _BlockEncoder,
+    encode: BlockEncoder,
     known: dict[str, tuple[TextColumn, VectorRows]],
     derived: Derived,
 ) -> MergedChunks:
@@ -167,7 +148,7 @@ def build_from_graph(
         "names": lambda: graph.names,
         "triples": lambda: TextColumn.of(map(graph.edge_text, range(len(graph.columns.heads)))),
     }
-    encode, spaces = _BlockEncoder(encoder, Usage(), progress), {}
+    encode, spaces = BlockEncoder(encoder, Usage(), progress), {}
     for name in embed:
         row, distinct_texts = _distinct(texts[name]())
         spaces[name] = VectorIndex(encode.all(name, distinct_texts), row, encoder)
@@ -221,42 +202,6 @@ class _Clock:
         self.seconds[name], self._last = now - self._last, now
 
 
-@dataclass(frozen=True)
-class _BlockEncoder:
-    """An encoder that is called for a block of texts at a time, so that progress can be reported."""
-
-    encoder: Encoder
-    usage: Usage
-    progress: Progress | None
-
-    def all(self, name: str, texts: Sequence[str]) -> Floats:
-        """Return a vector for each text; `name` is that of the space, for progress."""
-        if not len(texts):
-            return np.empty((0, getattr(self.encoder, "dimension", 0)), np.float32)
-        size = len(texts) if self.progress is None else _BLOCK
-        blocks = []
-        for start in range(0, len(texts), size):
-            blocks.append(call_metered(self.usage, self.encoder, "encode", texts[start : start + size]))
-            if self.progress is not None:
-                self.progress(f"encode {name}", min(start + size, len(texts)), len(texts))
-        return np.concatenate(blocks)
-
-    def new(self, name: str, texts: TextColumn, known: tuple[TextColumn, VectorRows] | None) -> VectorRows:
-        """Return a vector for each text; those of known texts are reused, and equal texts share one."""
-        if known is None:
-            known = TextColumn.of(()), VectorRows.of(self.all(name, ()))
-        rows, both = known[1], TextColumn.joined((known[0], texts))
-        number, first = distinct(both.data, both.offsets)
-        row = np.asarray(first, np.int64)[number[len(rows) :]]
-        old, (new, at) = row < len(rows), np.unique(row[row >= len(rows)], return_inverse=True)
-        added = self.all(name, texts.take((new - len(rows)).tolist()))
-        if len(rows.new):
-            added = np.concatenate([part for part in (np.asarray(rows.new), added) if len(part)])
-        row[~old] = len(rows.base) + len(rows.new) + at
-        row[old] = rows.row[row[old]]
-        return VectorRows(rows.base, added, row, rows.sums)
-
-
 def _space(
     name: str, vectors: VectorRows, row_of: NDArray[np.int32], encoder: Encoder, known: Snapshot | None
 ) -> VectorIndex:
@@ -267,63 +212,6 @@ def _space(
     return VectorIndex(vectors, row_of, encoder, pages=before.pages)
 
 
-def _known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, VectorRows]]:
-    """Return the texts of a snapshot and their vectors, by space."""
-    columns, passages = snapshot.graph.columns, snapshot.graph.passages
-    if passages is not None and "graph passages" in snapshot.about:
-        return _known_rows(snapshot, passages)
-    known = {}
-    if passages is not None and columns.texts is not None:
-        p = np.arange(len(passages))
-        texts = texts_with_titles(passages.titles, passages.title, columns.texts.gather(p))
-        known["passages"] = texts, snapshot.passages.by_text()[0]
-        if snapshot.names is not None:
-            names = columns.names.gather(np.arange(len(p), len(columns.names)))
-            known["names"] = names, snapshot.names.by_text()[0]
-    if snapshot.triples is not None and columns.sentences is not None:
-        known["triples"] = columns.sentences, snapshot.triples.by_text()[0]
-    return known
-
-
-def _known_rows(snapshot: Snapshot, passages: Passages) -> dict[str, tuple[TextColumn, VectorRows]]:
-    """Return the texts that have a vector in a snapshot with an imported graph, and their vectors, by space."""
-    columns, p, known = snapshot.graph.columns, len(passages), {}
-    if columns.texts is not None:
-        read = texts_with_titles(passages.titles, passages.title, columns.texts.gather(np.arange(p)))
-        known["passages"] = _with_rows(snapshot.passages, np.arange(p), read, np.arange(p))
-    if snapshot.names is not None:
-        nodes = np.arange(p, len(columns.names))
-        known["names"] = _with_rows(snapshot.names, nodes, columns.names, nodes)
-    if snapshot.triples is not None and columns.sentences is not None and columns.edge_text is not None:
-        edges = np.flatnonzero(columns.edge_text >= 0)
-        known["triples"] = _with_rows(snapshot.triples, edges, columns.sentences, columns.edge_text[edges])
-    return known
-
-
-def _with_rows(
-    space: VectorIndex, ids: NDArray[np.int64], texts: TextColumn, number: NDArray[np.integer[Any]]
-) -> tuple[TextColumn, VectorRows]:
-    """Return the texts of the ids that have a row in a space, and their rows; `number` is each id's among the texts."""
-    has = np.flatnonzero(space.has(ids))
-    known, rows = texts.gather(number[has].astype(np.int64)), space.rows_of(ids[has])[1]
-    return known, VectorRows(space.vectors, np.empty((0, space.dimension), np.float32), rows)
-
-
-def _known_pairs(snapshot: Snapshot, vectors: VectorRows) -> KnownPairs | None:
-    """Return the synonyms of a snapshot, and the row of each of its names among `vectors`, which it is the base of."""
-    columns, passages = snapshot.graph.columns, snapshot.graph.passages
-    count = len(columns.relations)
-    # Text may state a relation of the same name; the index's own is the last or the one before it.
-    relation = [at for at in range(max(count - 2, 0), count) if columns.relations[at] == SYNONYM]
-    nearest = snapshot.nearest
-    if snapshot.names is None or passages is None or nearest is None or not relation:
-        return None
-    edges = np.flatnonzero(columns.relation == relation[-1])
-    pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - len(passages)
-    known = snapshot.names.by_text()[0]
-    return KnownPairs(NearPairs(pairs, nearest), known.fingerprints(), vectors.positions()[known.row])
-
-
 def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:
     """Return the row of each node's (each edge's) vector by space, -1 for none; the first `p` nodes are chunks."""
     node, sentence = np.arange(len(graph), dtype=np.int32), graph.columns.edge_text
@@ -332,78 +220,3 @@ def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:
         "names": np.where(node < p, -1, node - p).astype(np.int32),
         "triples": np.empty(0, np.int32) if sentence is None else sentence,
     }
-
-
-def create_index(folder: Path, encoder: object, settings: Settings) -> IndexLayout:
-    """Create an empty index in a new or empty folder, atomically. `encoder`: see `encoder_of`; by default embedded."""
-    if "passages" not in settings.embed:
-        raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
-    snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
-    return IndexLayout.create(folder.resolve(), lambda layout: _write_new(layout, snapshot, encoder, settings))
-
-
-def create_index_with(
-    folder: Path, encoder: object, settings: Settings, fill: Callable[[IndexLayout, Store], None], **more: str
-) -> IndexLayout:
-    """Create an index in a new or empty folder, atomically, with what `fill` adds to its store.
-
-    `more`: further settings of the store.
-    """
-    snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
-
-    def write(layout: IndexLayout) -> None:
-        _write_new(layout, snapshot, encoder, settings, **more)
-        with closing(Store(layout.store)) as store:
-            fill(layout, store)
-
-    return IndexLayout.create(folder.resolve(), write)
-
-
-def create_graph_index(
-    folder: Path,
-    source: Graph | Sequence[Dump],
-    encoder: object,
-    names: Sequence[Dump],
-    max_malformed: int | None,
-    embed: Sequence[str] | None,
-    progress: Progress | None,
-) -> IndexLayout:
-    """Create an index of a graph or of files of triples in a new or empty folder, atomically."""
-    model = encoder_of(EMBEDDED if encoder is None else encoder)
-
-    def fill(layout: IndexLayout) -> None:
-        scratch, files = layout.path / "import", [] if isinstance(source, Graph) else source
-        if isinstance(source, Graph):
-            imported = ImportedGraph(source.columns)
-        else:
-            imported = import_graph(files, scratch, names=names, max_malformed=max_malformed, progress=progress)
-        graph = Graph(imported.columns)
-        snapshot = build_from_graph(
-            graph, model, embed=embed, ids=imported.ids, labels=imported.labels, progress=progress
-        )
-        seconds = {**imported.seconds, **snapshot.seconds}
-        about = {
-            "files": [str(file.path.resolve()) for file in files],
-            "relations": len(imported.columns.relations),
-            "malformed": imported.malformed,
-            "examples": imported.examples,
-            "seconds": {part: round(value, 3) for part, value in seconds.items()},
-        }
-        settings = Settings(embed=tuple(snapshot.about["texts"]))
-        _write_new(layout, snapshot, encoder, settings, graph=json.dumps(about))
-        shutil.rmtree(scratch, ignore_errors=True)
-
-    return IndexLayout.create(folder.resolve(), fill)
-
-
-def _write_new(layout: IndexLayout, snapshot: Snapshot, encoder: object, settings: Settings, **more: str) -> None:
-    """Write the store and the first snapshot of a new index; `encoder`: as it was given."""
-    encoder = EMBEDDED if encoder is None else encoder
-    stored = {
-        "encoder": str(getattr(snapshot.encoder, "id", "")),
-        "encoder name": encoder if isinstance(encoder, str) else "",
-        "settings": json.dumps(asdict(settings)),
-        "revision": "0",
-    }
-    Store.create(layout.store, {**stored, **more}).close()
-    layout.publish(0, lambda draft: write_snapshot(draft, snapshot))

@@ -61,21 +61,24 @@ class WordIndex(ChecksummedIndex):
         """Index one text per node, each given as its words (see `words`) with spaces between them."""
         n = max(len(nodes), 1)
         number, owner, starts, ends = tokens(column.data, column.offsets)
-        data = column.data.tobytes()
-        spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        vocabulary = TextColumn.terminated(b"".join(data[start:end] + b"\0" for start, end in spans))
+        # Words are numbered by their first appearance, so what lies between these are strings of a column, too.
+        borders = np.stack((starts, ends), axis=1).ravel() if len(starts) else np.zeros(1, np.int64)
+        vocabulary = TextColumn(column.data, borders).gather(np.arange(0, len(borders) - 1, 2))
         order = vocabulary.order()
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        # One number for each word and row, so that sorting groups the rows of a word, ascending.
-        pairs, tf = np.unique(rank[number] * n + owner, return_counts=True)
-        word, row = np.divmod(pairs, n)
+        every, occurrences = group(len(order), rank[number], owner)  # rows of each word, ascending
+        word = np.repeat(np.arange(len(order)), np.diff(every))
+        is_first = np.ones(len(word), bool)
+        is_first[1:] = (word[1:] != word[:-1]) | (occurrences[1:] != occurrences[:-1])
+        first = np.flatnonzero(is_first)
+        word, row, tf = word[first], occurrences[first], np.diff(np.append(first, len(word)))
         df = np.bincount(word, minlength=len(order))
         length = np.bincount(owner, minlength=n)
         norm = K1 * (1 - B + B * length / max(length.mean(), 1e-9))
         weights = np.log1p((len(nodes) - df + 0.5) / (df + 0.5))[word] * tf / (tf + norm[row])
         indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(df)))
-        return cls(vocabulary.gather(order), indptr, row.astype(np.int32), weights.astype(np.float32), nodes)
+        return cls(vocabulary.gather(order), indptr, row, weights.astype(np.float32), nodes)
 
     def scores(self, text: str) -> Floats:
         """Return the BM25 score of every row for the words of `text`: float32[rows], 0 where none occurs."""

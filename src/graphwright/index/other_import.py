@@ -14,8 +14,8 @@ from typing import TypeVar
 from graphwright.data.document import Chunk, Document
 from graphwright.data.knowledge_graphs import NO_RELATION
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
-from graphwright.index.build import create_index_with
 from graphwright.index.changes import Progress, Settings
+from graphwright.index.creation import create_index_with
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation, located
 from graphwright.index.extractors import extractor_of
 from graphwright.index.layout import IndexLayout

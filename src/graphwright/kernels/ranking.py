@@ -61,7 +61,7 @@ def sort_by(order: Positions, key: Callable[[Positions, int], tuple[Array, NDArr
     depth = 0
     while rows.size:
         keys, more = key(order[rows], depth)
-        by_key = np.lexsort((keys, group))
+        by_key = np.lexsort((keys, group)) if depth else np.argsort(keys, kind="stable")
         order[rows], keys, more = order[rows][by_key], keys[by_key], more[by_key]
         same = (keys[1:] == keys[:-1]) & (group[1:] == group[:-1]) & more[1:]
         tied = np.append(same, False) | np.append(False, same)
