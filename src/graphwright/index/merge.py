@@ -60,9 +60,24 @@ class MergedChunks:
         return both.gather(at)
 
     @cached_property
+    def _numbers(self) -> tuple[Ids32, Ids32, Ids32, Ints]:
+        """The number of each form, alias and topic phrase of each chunk, and the first string of each number.
+
+        They are numbered together, forms first, so that the numbers of forms are those of entities.
+        """
+        some = [
+            self._forms.values,
+            *(self._resolved(self.chunks.strings(f).values) for f in ("aliases", "topic_phrases")),
+        ]
+        number, first = _numbered(TextColumn.joined(some))
+        forms, aliases, topics = np.split(number, np.cumsum([len(column) for column in some])[:-1])
+        return forms, aliases, topics, first
+
+    @cached_property
     def _numbering(self) -> tuple[Ids32, Ints]:
         """The entity of each form of each chunk, and the first form of each entity."""
-        return _numbered(self._forms.values)
+        number, *_, first = self._numbers
+        return number, first[: int(number.max(initial=-1)) + 1]
 
     @cached_property
     def _topic(self) -> Ints:
@@ -73,29 +88,42 @@ class MergedChunks:
         return topic
 
     @cached_property
-    def _shorter(self) -> tuple[TextColumn, Ints, Ints]:
-        """The shorter forms of topics, and pairs (shorter form, entity that it may mean), ascending."""
-        aliases = self.chunks.strings("aliases")
-        values = self._resolved(aliases.values)
-        number, first = _numbered(values)
-        form, entity = _distinct_pairs(number, self._topic[aliases.owner])
-        specific = np.bincount(form, minlength=len(first)) <= _MAX_TOPICS
-        pair = specific[form]
-        return values.gather(first[specific]), (np.cumsum(specific) - 1)[form[pair]], entity[pair]
+    def _shorter(self) -> tuple[Ints, Ints]:
+        """Pairs (number of a topic's shorter form, entity that it may mean), in the order of first appearance."""
+        number, order = _by_first(self._numbers[1])
+        form, entity = _distinct_pairs(number, self._topic[self.chunks.strings("aliases").owner])
+        pair = (np.bincount(form, minlength=len(order)) <= _MAX_TOPICS)[form]
+        return order[form[pair]], entity[pair]
+
+    @cached_property
+    def _further(self) -> Ints:
+        """The numbers of shorter forms that no chunk names, ascending: entities after all others."""
+        shorter = np.unique(self._shorter[0])
+        return shorter[shorter >= len(self._numbering[1])]
+
+    def _entity(self, number: NDArray[np.integer[Any]]) -> Ints:
+        """Return the entity of each number of a string, -1 for a shorter form of too many topics."""
+        named = len(self._numbering[1])
+        entity = np.full(len(self._numbers[3]) + 1, -1)
+        entity[:named] = np.arange(named)
+        entity[self._further] = named + np.arange(len(self._further))
+        entities: Ints = entity[number]
+        return entities
 
     @cached_property
     def forms(self) -> TextColumn:
         """The normal form of each entity."""
-        mentioned = self._forms.values.gather(self._numbering[1])
-        both = TextColumn.joined((mentioned, self._shorter[0]))
-        return both.gather(_numbered(both)[1])
+        forms = self._forms.values
+        aliases = self._resolved(self.chunks.strings("aliases").values)
+        *_, first = self._numbers
+        mentioned = forms.gather(self._numbering[1])
+        return TextColumn.joined((mentioned, aliases.gather(first[self._further] - len(forms))))
 
     @cached_property
     def _aliases(self) -> tuple[Ints, Ints]:
         """Pairs (entity that is a shorter name, entity that it may mean)."""
-        shorter, form, entity = self._shorter
-        both = TextColumn.joined((self.forms, shorter))
-        alias, full = _numbered(both)[0][len(self.forms) :][form].astype(np.int64), entity.astype(np.int64)
+        shorter, full = self._shorter
+        alias = self._entity(shorter)
         differ = alias != full
         return alias[differ], full[differ]
 
@@ -117,11 +145,10 @@ class MergedChunks:
     def _phrase_matches(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
         topics = self.chunks.strings("topic_phrases").values
-        topics = topics.gather(_numbered(topics)[1])
-        both = TextColumn.joined((self.forms, self._resolved(topics)))
-        entity = _numbered(both)[0][len(self.forms) :].astype(np.int64)
+        distinct_topics = _numbered(topics)[1]
+        topics, entity = topics.gather(distinct_topics), self._entity(self._numbers[2][distinct_topics])
         # An alias of too many topics is not searched for.
-        specific = np.isin(entity, np.concatenate((self._topic, self._aliases[0])))
+        specific = (entity >= 0) & np.isin(entity, np.concatenate((self._topic, self._aliases[0])))
         topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
         texts = self.chunks.strings("name_words").values
         chunk, phrase = phrases(texts.data, texts.offsets, topics.data, topics.offsets)
@@ -312,8 +339,10 @@ class MergedChunks:
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity's forms, and a topic's aliases."""
         shorter, full = self._aliases
-        forms = TextColumn.joined((self.forms, TextColumn.of(self.same)))
-        merged_into = _numbered(TextColumn.joined((self.forms, TextColumn.of(self.same.values()))))[0]
+        forms, merged_into = self.forms, np.arange(len(self.forms))
+        if self.same:
+            merged_into = _numbered(TextColumn.joined((forms, TextColumn.of(self.same.values()))))[0].astype(np.int64)
+            forms = TextColumn.joined((forms, TextColumn.of(self.same)))
         order = forms.order()
         rank = np.empty(len(forms), np.int64)
         rank[order] = np.arange(len(forms))
@@ -325,6 +354,15 @@ def _numbered(column: TextColumn) -> tuple[Ids32, Ints]:
     """Number equal strings alike, by first appearance; return the numbers, and the first string of each number."""
     number, first = distinct(column.data, column.offsets)
     return number, np.asarray(first, np.int64)
+
+
+def _by_first(values: Ids32) -> tuple[Ints, Ints]:
+    """Number values by first appearance; return the number of each, and the value of each number."""
+    distinct_values, first, at = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return number[at], distinct_values[order].astype(np.int64)
 
 
 def _distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, Ints]:
