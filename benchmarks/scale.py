@@ -7,10 +7,11 @@ them. A hash of words takes the encoder's place. Each size is measured in a proc
 when it is complete; a second call measures the sizes that are missing (`--again`: all). Writes `scale.json` and
 `scale.md`.
 
-- index: seconds of one `add` of all passages, and the peak of resident memory meanwhile.
+- index: seconds of one `add` of all passages, processor time beside it, and the peak of resident memory meanwhile.
 - add, remove: seconds until one document more or less is searchable, the opening of the new snapshot included: median
   of three; processor time beside it, and the bytes of the files that the change wrote.
-- add 1,000: seconds of 1,000 documents in one `add`, over those of building an index of these alone.
+- add 1,000: seconds of 1,000 documents in one `add`, beside those of building an index of these alone, and the
+  processor time of both.
 - open: seconds from opening the index to its first passage, in the same process.
 - question: median milliseconds of `retrieve`, and the anonymous memory of the process after all questions.
 """
@@ -136,9 +137,11 @@ def build(data: Path, folder: Path, size: int, queue: Any) -> None:
     """Index passages, and put the costs into a queue."""
     shutil.rmtree(folder, ignore_errors=True)
     with Index.create(folder, encoder=WordTable()) as index:
+        worked = time.process_time()
         _, seconds = elapsed(lambda: index.add(islice(documents(data), size)))
+        work = time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    queue.put({"passages": size, "index s": round(seconds, 1), "peak MB": peak // 1000})
+    queue.put({"passages": size, "index s": round(seconds, 1), "index cpu s": round(work, 1), "peak MB": peak // 1000})
 
 
 def measure(data: Path, folder: Path, size: int, queue: Any) -> None:
@@ -150,10 +153,13 @@ def measure(data: Path, folder: Path, size: int, queue: Any) -> None:
     if size > MANY:
         alone = folder.with_name(f"{folder.name}-alone")
         shutil.rmtree(alone, ignore_errors=True)
+        worked = time.process_time()
         with Index.create(alone, encoder=encoder) as index:
             _, base = elapsed(lambda: index.add(more[REPEATS:]))
-        seconds, _, _ = change(folder, encoder, lambda index: index.add(more[REPEATS:]))
-        row |= {"add 1,000 s": round(seconds, 1), "alone s": round(base, 1)}
+        alone_work = time.process_time() - worked
+        seconds, work, _ = change(folder, encoder, lambda index: index.add(more[REPEATS:]))
+        row |= {"add 1,000 s": round(seconds, 1), "add 1,000 cpu s": round(work, 1)}
+        row |= {"alone s": round(base, 1), "alone cpu s": round(alone_work, 1)}
         shutil.rmtree(alone)
     queue.put(row)
 
