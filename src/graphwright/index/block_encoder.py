@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 
+from graphwright.errors import StoreError, explained
 from graphwright.graph.columns import TextColumn
 from graphwright.index.changes import Progress
 from graphwright.index.known_vectors import positions
@@ -17,27 +21,44 @@ from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 __all__ = ["BlockEncoder"]
 
 _BLOCK = 512  # texts that are encoded between two reports of progress
+_HELD = 64 * 2**20  # bytes of new vectors that are held in memory
+_CHECK = "Check that the folder exists and can be written."
 
 
 @dataclass(frozen=True)
 class BlockEncoder:
-    """An encoder that is called for a block of texts at a time, so that progress can be reported."""
+    """An encoder that is called for a block of texts at a time.
+
+    `scratch`: a folder for a temporary file, in which many vectors are held instead of memory.
+    """
 
     encoder: Encoder
     usage: Usage
     progress: Progress | None
+    scratch: Path | None = None
 
     def all(self, name: str, texts: Sequence[str]) -> Floats:
-        """Return a vector for each text; `name` is that of the space, for progress."""
+        """Return a vector for each text; `name` is that of the space, for progress. Raises StoreError."""
         if not len(texts):
             return np.empty((0, getattr(self.encoder, "dimension", 0)), np.float32)
-        size = len(texts) if self.progress is None else _BLOCK
-        blocks = []
-        for start in range(0, len(texts), size):
-            blocks.append(call_metered(self.usage, self.encoder, "encode", texts[start : start + size]))
+        blocks = self._blocks(name, texts)
+        first = next(blocks)
+        if self.scratch is None or len(texts) * 4 * first.shape[1] <= _HELD:
+            return np.concatenate([first, *blocks])
+        try:
+            with TemporaryFile(dir=self.scratch) as file:  # which has no name that a killed process could leave
+                for block in chain((first,), blocks):
+                    file.write(np.ascontiguousarray(block, np.float32).data)
+                file.flush()
+                return np.memmap(file, np.float32, "r", shape=(len(texts), first.shape[1]))
+        except OSError as error:
+            raise StoreError(f"vectors cannot be held in {self.scratch}: {explained(error, _CHECK)}") from error
+
+    def _blocks(self, name: str, texts: Sequence[str]) -> Iterator[Floats]:
+        for start in range(0, len(texts), _BLOCK):
+            yield call_metered(self.usage, self.encoder, "encode", list(texts[start : start + _BLOCK]))
             if self.progress is not None:
-                self.progress(f"encode {name}", min(start + size, len(texts)), len(texts))
-        return np.concatenate(blocks)
+                self.progress(f"encode {name}", min(start + _BLOCK, len(texts)), len(texts))
 
     def new(self, name: str, texts: TextColumn, known: tuple[TextColumn, VectorRows] | None) -> VectorRows:
         """Return a vector for each text; those of known texts are reused, and equal texts share one."""
@@ -46,7 +67,7 @@ class BlockEncoder:
         rows, at = known[1], positions(known[0], texts)
         fresh = texts.gather(np.flatnonzero(at < 0))
         number, first = distinct(fresh.data, fresh.offsets)
-        added = self.all(name, list(fresh.gather(first)))
+        added = self.all(name, fresh.gather(first))
         row = np.empty(len(texts), np.int64)
         row[at < 0] = len(rows.base) + len(rows.new) + number
         row[at >= 0] = rows.row[at[at >= 0]]

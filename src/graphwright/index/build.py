@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,7 @@ def build_from_chunks(
     progress: Progress | None = None,
     imported: Snapshot | None = None,
     copied: bool = True,
+    scratch: Path | None = None,
 ) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
@@ -57,12 +59,13 @@ def build_from_chunks(
     language model derived from the merged graph; those that are used and missing are noted in it. `usage`: the
     encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
     `combined`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
-    needed to ask questions; otherwise the result can only be written, and shares files with `known`.
+    needed to ask questions; otherwise the result can only be written, and shares files with `known`. `scratch`: a
+    folder on whose disk many new vectors are held, instead of in memory.
     """
     if imported is not None and not len(chunks):
         return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
     clock, derived = _Clock(), derived or Derived()
-    encode = BlockEncoder(encoder, usage or Usage(), progress)
+    encode = BlockEncoder(encoder, usage or Usage(), progress, scratch)
     before = {} if known is None else known_vectors(known)
     merged = _merged(chunks, settings, encode, before, derived)
     texts = {"passages": chunks.texts_with_titles}
@@ -83,8 +86,10 @@ def build_from_chunks(
     word_index = WordIndex.of_words(chunks.strings("tokens").values, np.arange(len(chunks)))
     clock.lap("words")
     rows = _rows(graph, len(chunks))
-    shared = None if copied or imported is not None else known
-    spaces = {name: _space(name, matrix, rows[name], encoder, shared) for name, matrix in vectors.items()}
+    if copied or imported is not None:
+        spaces = {name: VectorIndex(np.asarray(matrix), rows[name], encoder) for name, matrix in vectors.items()}
+    else:
+        spaces = {name: _shared(name, matrix, rows[name], encoder, known) for name, matrix in vectors.items()}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
     snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
     if imported is None:
@@ -202,14 +207,12 @@ class _Clock:
         self.seconds[name], self._last = now - self._last, now
 
 
-def _space(
+def _shared(
     name: str, vectors: VectorRows, row_of: NDArray[np.int32], encoder: Encoder, known: Snapshot | None
 ) -> VectorIndex:
-    """Return the index of vectors, copied unless `known` is the snapshot that they are taken from."""
+    """Return the index of vectors, of which those of a known snapshot are not copied."""
     before: VectorIndex | None = None if known is None else getattr(known, name)
-    if before is None or before.pages is None:
-        return VectorIndex(np.asarray(vectors), row_of, encoder)
-    return VectorIndex(vectors, row_of, encoder, pages=before.pages)
+    return VectorIndex(vectors, row_of, encoder, pages=None if before is None else before.pages)
 
 
 def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:

@@ -440,6 +440,7 @@ class Writer:
             progress=self.progress,
             imported=open_snapshot(kept, self.encoder) if kept.is_dir() else None,
             copied=False,
+            scratch=self.layout.path,
         )
         self.changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot
