@@ -37,6 +37,7 @@ DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name
 PAGES = [ROOT / "README.md", *DOCS]
 OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]  # without code that runs
 ADDRESS = "http://localhost:11434/v1"  # stands for the server of the test
+STORAGE = "s3://bucket"  # stands for a folder of the test
 ELSEWHERE = ("pip", "python", "pytest", "ruff", "mypy", "bash", ".")  # commands of a clone; CI runs them
 BLOCK = re.compile(
     r"(?:^<!-- file: (?P<file>\S+) -->\n)?"
@@ -68,7 +69,7 @@ class Runner:
     names: dict[str, Any]
 
     def run(self, block: re.Match[str]) -> None:
-        code = block["code"].replace(ADDRESS, self.address)
+        code = block["code"].replace(ADDRESS, self.address).replace(STORAGE, f"{Path.cwd().as_uri()}/storage")
         if block["file"]:
             Path(block["file"]).parent.mkdir(parents=True, exist_ok=True)
             Path(block["file"]).write_text(code, encoding="utf-8")
@@ -98,6 +99,8 @@ class Runner:
             return
         if words[1] == "train" and not importlib.util.find_spec("torch"):
             pytest.skip("torch is not installed")
+        if words[1] in ("push", "pull") and not importlib.util.find_spec("obstore"):
+            pytest.skip("obstore is not installed")
         done = graphwright(*words[1:])
         # The scripted model follows no schema but its own, and the doctor reports it.
         assert done.returncode == 0 or (words[1] == "doctor" and "schema" in done.stdout), done.stderr
@@ -156,6 +159,7 @@ INPUTS: dict[str, Callable[[], None]] = {
     "data": data_inputs,
     "evaluate": evaluate_inputs,
     "index-lifecycle": lifecycle_inputs,
+    "object-storage": lifecycle_inputs,
     "training": training_inputs,
 }
 

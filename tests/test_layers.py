@@ -21,6 +21,7 @@ ORDER = [
     "models",
     "data",
     "index",
+    "remote",
     "operators",
     "learn",
     "generate",

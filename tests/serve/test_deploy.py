@@ -69,7 +69,7 @@ def shown(value: object) -> str:
 def test_settings_of_the_page_exist_with_their_defaults() -> None:
     table = PAGE[PAGE.index("| setting |") :].partition("\n\n")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (.*?) \| ", table, re.M)
-    assert len(rows) == 11
+    assert len(rows) == 12
     for names, defaults in rows:
         for name, default in zip(re.findall(r"\w+", names), defaults.replace("`", "").split(", "), strict=True):
             value = getattr(ServeSettings(), name)

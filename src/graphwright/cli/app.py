@@ -33,6 +33,7 @@ from graphwright.cli.options import (
     expanded,
     index_folder,
 )
+from graphwright.cli.remote import pull, push
 from graphwright.cli.serve import serve
 from graphwright.cli.terminal import (
     check_output,
@@ -309,6 +310,8 @@ def demo(
 
 
 app.command()(evaluate)
+app.command()(push)
+app.command()(pull)
 app.command()(serve)
 app.command()(mcp)
 app.add_typer(keys, name="keys")

@@ -21,7 +21,9 @@ def mcp(
     folders: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DIR]...", help="Index folders; NAME=DIR gives one another name (default: that of this folder)."
+            metavar="[DIR]...",
+            help="Index folders, or URLs that indexes were pushed to; NAME=DIR gives one another name (default: that "
+            "of this folder).",
         ),
     ] = None,
     settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
@@ -49,7 +51,7 @@ def mcp(
         raise DataError(EXTRA.format(error.name)) from error
     chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
     with ExitStack() as held, suppress(KeyboardInterrupt):
-        catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders)
+        catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
         held.callback(catalog.close)
         models = AnswerModels(chosen.llm, chosen.model_servers, {name: index.path for name, index in catalog.items()})
         workers = Workers(chosen.threads, chosen.llm_threads, chosen.queue, chosen.timeout)
@@ -60,7 +62,7 @@ def mcp(
             held.callback(library.jobs.close)
         note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # to stderr: stdout is the protocol's
 
-        held.enter_context(catalog.refreshing())
+        held.enter_context(catalog.refreshing(chosen.poll_seconds))
 
         async def run() -> None:
             server = create_mcp(library)

@@ -29,7 +29,9 @@ def serve(
     folders: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DIR]...", help="Index folders; NAME=DIR gives one another name (default: that of this folder)."
+            metavar="[DIR]...",
+            help="Index folders, or URLs that indexes were pushed to; NAME=DIR gives one another name (default: that "
+            "of this folder).",
         ),
     ] = None,
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
@@ -60,7 +62,7 @@ def serve(
     chosen = server_settings(settings, llm, base_url, options)
     configure_logging(chosen.log_format)
     _raise_descriptor_limit()
-    catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders)
+    catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
     app = create_app(catalog, chosen)
     listening = _listen(chosen.host, chosen.port)
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"

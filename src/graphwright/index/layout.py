@@ -29,10 +29,11 @@ _STORE = "index.sqlite"
 _TRIALS = 5  # to own a draft
 _PROGRESS = ".progress.json"
 _IMPORTED = "imported"
+_REMOTE = "remote.json"  # where the index was pushed to, or pulled from
 # Left by dead processes.
 _HIDDEN = (".snapshot-*.draft", f".{_IMPORTED}.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")
 _FILES = (f"{_STORE}*", "CURRENT", _IMPORTED, "snapshot-[0-9]*", _DRAFT, _WRITER, "vectors.sqlite*", "replies.sqlite*")
-_OWN = (*_FILES, _PROGRESS, *_HIDDEN)
+_OWN = (*_FILES, _PROGRESS, _REMOTE, *_HIDDEN)
 _CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
 _REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 

@@ -117,7 +117,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server.jobs.start()
     warming = asyncio.create_task(warm())
     try:
-        with server.catalog.refreshing():
+        with server.catalog.refreshing(server.settings.poll_seconds):
             async with app.state.mcp.running():
                 yield
     finally:

@@ -16,6 +16,7 @@ from graphwright.index.store import Store
 from graphwright.index_folder import Index
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.serve.replicas import Replica, following, local_folders
 from graphwright.serve.warm_up import warm_up
 
 __all__ = ["Catalog"]
@@ -36,10 +37,16 @@ class Catalog(Mapping[str, Index]):
     ['towns']
     """
 
-    def __init__(self, indexes: Mapping[str, Index], encoders: Mapping[str, NamedEncoder | None] | None = None) -> None:
-        """Take open indexes by name, and the encoders that they were opened with."""
+    def __init__(
+        self,
+        indexes: Mapping[str, Index],
+        encoders: Mapping[str, NamedEncoder | None] | None = None,
+        replicas: Iterable[Replica] = (),
+    ) -> None:
+        """Take open indexes by name, the encoders that they were opened with, and those that are replicas."""
         self._indexes = dict(indexes)
         self._encoders = dict(encoders or {})
+        self.replicas = {replica.name: replica for replica in replicas}
 
     @classmethod
     def open(
@@ -48,14 +55,20 @@ class Catalog(Mapping[str, Index]):
         *,
         encoder: NamedEncoder | None = None,
         remote_encoders: Iterable[str] = (),
+        data: Path | None = None,
     ) -> Catalog:
         """Open index folders, each given as DIR, named by the folder, or as NAME=DIR.
+
+        An index may also be a URL that it was pushed to: it is pulled into a folder below `data`, and followed.
 
         `encoder`: of all of them, by default the one that each was created with. `remote_encoders`: names of encoders
         on other servers that an index may use. Raises OptionError for two folders of one name, StoreError for a folder
         that is no index or whose encoder is on a server that is not allowed.
         """
         paths: dict[str, Path] = {}
+        replicas: list[Replica] = []
+        if data is not None:
+            folders, replicas = local_folders(folders, data)
         for folder in folders:
             name, path = _named(folder)
             if name in paths:
@@ -66,7 +79,8 @@ class Catalog(Mapping[str, Index]):
         encoders: dict[str, NamedEncoder] = {}
         allowed = frozenset(remote_encoders)
         chosen = {name: encoder or _encoder(path, encoders, allowed) for name, path in paths.items()}
-        return cls({name: Index.open(path, encoder=chosen[name], follow=False) for name, path in paths.items()}, chosen)
+        indexes = {name: Index.open(path, encoder=chosen[name], follow=False) for name, path in paths.items()}
+        return cls(indexes, chosen, replicas)
 
     def __getitem__(self, name: str) -> Index:
         return self._indexes[name]
@@ -105,8 +119,11 @@ class Catalog(Mapping[str, Index]):
         return index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
 
     @contextmanager
-    def refreshing(self) -> Iterator[None]:
-        """Refresh the indexes that other processes change, within a second or so, until the block ends."""
+    def refreshing(self, poll: float = 10.0) -> Iterator[None]:
+        """Refresh the indexes that other processes change, within a second or so, until the block ends.
+
+        Replicas ask every `poll` seconds whether there is something new.
+        """
         ended, failed = threading.Event(), dict[str, str]()
 
         def watch() -> None:
@@ -123,7 +140,8 @@ class Catalog(Mapping[str, Index]):
         thread = threading.Thread(target=watch, name="graphwright-refresh", daemon=True)
         thread.start()
         try:
-            yield
+            with following(self.replicas.values(), poll):
+                yield
         finally:
             ended.set()
             thread.join()

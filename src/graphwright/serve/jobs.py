@@ -107,7 +107,12 @@ class Jobs:
         return job
 
     def check_writable(self, name: str) -> None:
-        """Raise OptionError for an imported graph that is too large for documents beside it."""
+        """Raise OptionError for a replica, and an imported graph that is too large for documents beside it."""
+        if name in self._catalog.replicas:
+            raise OptionError(
+                f"{name} is a replica of an index on object storage and cannot be changed here. Change a pulled copy "
+                f"(graphwright pull), then push it: this server follows within {self._settings.poll_seconds:g} seconds."
+            )
         index = self._catalog[name]
         if not index.takes_documents:
             raise OptionError(

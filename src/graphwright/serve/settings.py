@@ -44,7 +44,8 @@ class ServeSettings(Checked):
 
     `host`, `port`: the address to bind; port 0 is any free one. `root_path`: the path below which a reverse proxy
     shows the server; `public_url`: the address of its page there, for links (default: that of each request). `data`:
-    folder of keys.sqlite and jobs.sqlite. `threads`: questions that are computed at a time; `llm_threads`: questions
+    folder of keys.sqlite, jobs.sqlite and replicas. `poll_seconds`: after which a replica asks object storage again.
+    `threads`: questions that are computed at a time; `llm_threads`: questions
     that wait for a language model at a time; `queue`: requests that wait for a thread, after which more are refused.
     `timeout`: seconds of one request; `deadline`: seconds after which a question goes on without the language model.
     Sizes are in bytes, `max_question` in characters. `allowed_hosts`: names in the Host header besides loopback and
@@ -72,6 +73,7 @@ class ServeSettings(Checked):
     llm_threads: Annotated[int, Between(1, 1024)] = 16
     queue: Annotated[int, Between(0, 100_000)] = 128
     timeout: Annotated[float, Between(0.1, 86_400)] = 120.0
+    poll_seconds: Annotated[float, Between(0.1, 86_400)] = 10.0
     deadline: Annotated[float | None, Between(0.001, 86_400)] = 90.0
     max_body: Annotated[int, AtLeast(1024)] = 4 * _MB
     max_upload: Annotated[int, AtLeast(1024)] = 256 * _MB

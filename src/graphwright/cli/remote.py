@@ -1,0 +1,81 @@
+"""Push an index to object storage, and pull it from there."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphwright.cli.options import AsJson, expanded
+from graphwright.cli.progress import progress
+from graphwright.cli.terminal import counted, note, print_json, say
+
+__all__ = ["pull", "push"]
+
+_URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."
+
+
+@expanded
+def push(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Index folder.")],
+    url: Annotated[str, typer.Argument(help=_URL)],
+    force: Annotated[bool, "Replace what others have pushed since this folder was last pushed or pulled."] = False,
+    full: Annotated[bool, "Send all files again, also those that are there, such as damaged ones."] = False,
+    prune: Annotated[bool, "Delete from there what only earlier pushes need."] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Push an index to object storage.
+
+    Only what is missing there is sent. Of two pushes at the same time, one succeeds. Credentials are read from the
+    environment.
+    """
+    from graphwright.remote.pushing import push as push_folder
+
+    with progress() as show:
+        pushed = push_folder(folder, url, force=force, full=full, prune=prune, progress=show)
+    if as_json:
+        print_json(vars(pushed))
+        return
+    if pushed.pieces:
+        say(f"sent {_megabytes(pushed.sent)} of {_megabytes(pushed.bytes)} to {url}")
+    else:
+        say(f"{url} has all of {folder} already ({_megabytes(pushed.bytes)})")
+    if pushed.pruned:
+        say(f"deleted {counted(pushed.pruned, 'object')} of earlier pushes")
+
+
+@expanded
+def pull(
+    url: Annotated[str, typer.Argument(help=_URL)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder, or one that was pulled or pushed before.")],
+    force: Annotated[bool, "Give up changes of the folder that were not pushed."] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pull an index from object storage.
+
+    Only what the folder lacks is fetched, and every file is verified. Run it again after an interruption. Credentials
+    are read from the environment.
+    """
+    from graphwright.remote.pulling import pull as pull_folder
+
+    with progress() as show:
+        pulled = pull_folder(url, folder, force=force, progress=show)
+    if as_json:
+        print_json(vars(pulled))
+        return
+    if not pulled.changed:
+        say(f"{folder} has all of {url} already ({_megabytes(pulled.bytes)})")
+        return
+    say(f"fetched {_megabytes(pulled.fetched)} of {_megabytes(pulled.bytes)} into {folder}")
+    note(f'Next: graphwright ask "…" --index {shlex.quote(str(folder))}')
+
+
+def _megabytes(size: int) -> str:
+    """Return a size as it is printed.
+
+    >>> _megabytes(1_234_567), _megabytes(120)
+    ('1.2 MB', '0.0 MB')
+    """
+    return f"{size / 1e6:,.1f} MB"

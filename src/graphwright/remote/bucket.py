@@ -1,0 +1,245 @@
+"""A folder of a bucket on object storage: objects are read, written, and replaced on condition."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from sqlite3 import OperationalError
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from graphwright.errors import OptionError, StoreError
+from graphwright.index.locks import hold
+
+__all__ = ["Bucket", "ConflictError", "Listed", "is_url"]
+
+SCHEMES = {
+    "s3": "s3://BUCKET/PATH",
+    "gs": "gs://BUCKET/PATH",
+    "az": "az://CONTAINER/PATH",
+    "file": "file:///FOLDER",
+}
+_EXTRA = 'Object storage needs obstore. Install it: pip install "graphwright[remote]"'
+_CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION or AWS_ENDPOINT_URL",
+    "gs": "GOOGLE_SERVICE_ACCOUNT, the path of a file with the key of a service account",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+_CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
+_RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
+_ALLOW_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "AZURE_STORAGE_USE_EMULATOR", "AZURE_USE_EMULATOR")
+_LOCK_SECONDS = 10.0  # that a writer of a local folder waits for another one
+_SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|SAS|CREDENTIAL|SERVICE_ACCOUNT")
+_DETAIL = re.compile(r"<Code>(.*?)</Code>\s*<Message>(.*?)</Message>", re.DOTALL)
+_DENIED = re.compile(r"status code: 40[13]|169\.254\.169\.254|metadata|[Cc]redential|must be specified|token request")
+_UNREACHED = re.compile(r"error sending request|trying to connect|dns error|timed? ?out|connection", re.IGNORECASE)
+_NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound|InvalidBucketName")
+Result = TypeVar("Result")
+
+
+class ConflictError(StoreError):
+    """Another writer has replaced the object, or the index of a URL, in the meantime."""
+
+
+class Listed(NamedTuple):
+    """An object of a bucket: its path, and when it was written last."""
+
+    path: str
+    modified: datetime
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is a URL rather than a path.
+
+    >>> is_url("s3://bucket/wiki"), is_url("data/wiki")
+    (True, False)
+    """
+    return "://" in text
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The objects below a URL; those of `file://` are files of a folder. Threads may share it.
+
+    Credentials come from the environment, as obstore reads it, and are in no message. A request ends after a minute at
+    most; one that fails is repeated up to three times. Raises StoreError where the server cannot be reached, refuses,
+    or has no such bucket.
+
+    >>> import tempfile; bucket = Bucket.open(f"file://{tempfile.mkdtemp()}")
+    >>> bucket.replace("CURRENT", b"1", None); content, version = bucket.read("CURRENT")
+    >>> bucket.replace("CURRENT", b"2", version); bucket.read("CURRENT")[0]
+    b'2'
+    >>> bucket.replace("CURRENT", b"3", version)
+    Traceback (most recent call last):
+    graphwright.remote.bucket.ConflictError: CURRENT was replaced by another writer.
+    """
+
+    url: str
+    scheme: str
+    _store: Any
+
+    @classmethod
+    def open(cls, url: str, *, create: bool = False) -> Bucket:
+        """Open a URL; nothing is sent yet. `create`: whether a missing folder of `file://` is made.
+
+        Raises OptionError for a URL that cannot be used, StoreError for a missing folder.
+        """
+        url, scheme = _checked(url)
+        try:
+            from obstore.store import LocalStore, from_url
+        except ImportError as error:
+            raise OptionError(_EXTRA) from error
+        if scheme == "file":
+            folder = Path(unquote(urlsplit(url).path))
+            if not create and not folder.is_dir():
+                raise StoreError(f"{url} cannot be read: there is no folder {folder}. Check the address.")
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                return cls(url, scheme, LocalStore(folder))
+            except OSError as error:
+                raise StoreError(f"{url} cannot be written: {error}. Check its permissions.") from error
+        http = any(os.environ.get(name, "").lower() in ("true", "1") for name in _ALLOW_HTTP)
+        options: Any = {"client_options": {**_CLIENT, "allow_http": http}, "retry_config": _RETRIES}
+        opened = _translated(url, lambda: from_url(url, **options))
+        return cls(url, scheme, opened)
+
+    def read(self, path: str) -> tuple[bytes, Mapping[str, str]]:
+        """Return the content of an object and its version. Raises KeyError if there is no such object."""
+        import obstore
+
+        def get() -> tuple[bytes, Mapping[str, str]]:
+            reply = obstore.get(self._store, path)
+            meta: Mapping[str, Any] = reply.meta
+            return bytes(reply.bytes()), {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
+
+        return self._translated(get, path)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write an object, which may exist with the same content."""
+        import obstore
+
+        self._translated(lambda: obstore.put(self._store, path, content, use_multipart=False))
+
+    def replace(self, path: str, content: bytes, version: Mapping[str, str] | None) -> None:
+        """Write an object on condition that it has this version, or that there is none if `version` is None.
+
+        `content` must be one that the object never had, because a version may be no more than a checksum. Raises
+        ConflictError if it has another version: then nothing was written.
+        """
+        import obstore
+
+        conflict = f"{path} was replaced by another writer."
+        mode: Any = "create" if version is None else dict(version)
+        with ExitStack() as stack:
+            if self.scheme == "file" and version is not None:  # obstore knows no condition on the version of a file
+                mode = "overwrite"
+                try:
+                    stack.enter_context(hold(Path(unquote(urlsplit(self.url).path), ".lock"), _LOCK_SECONDS))
+                    if self.read(path)[1] != version:
+                        raise ConflictError(conflict)
+                except (OperationalError, KeyError) as error:
+                    raise ConflictError(conflict) from error
+            try:
+                self._translated(lambda: obstore.put(self._store, path, content, mode=mode, use_multipart=False), path)
+            except KeyError as error:
+                raise ConflictError(conflict) from error
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """Yield the objects whose path begins with whole folders."""
+        import obstore
+
+        parts = iter(obstore.list(self._store, prefix or None))
+        while (part := self._translated(lambda: next(parts, None))) is not None:
+            for item in part:
+                if item["path"] != ".lock":
+                    yield Listed(item["path"], item["last_modified"])
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete objects; missing ones are passed over."""
+        import obstore
+
+        for start in range(0, len(paths), 500):
+            part = list(paths[start : start + 500])
+            try:
+                self._translated(lambda part=part: obstore.delete(self._store, part), "")  # type: ignore[misc]
+            except KeyError:
+                for path in part:
+                    self._delete_present(path)
+
+    def _delete_present(self, path: str) -> None:
+        import obstore
+
+        try:
+            self._translated(lambda: obstore.delete(self._store, path), path)
+        except KeyError:
+            return
+
+    def _translated(self, call: Callable[[], Result], path: str | None = None) -> Result:
+        return _translated(self.url, call, path)
+
+
+def _checked(url: str) -> tuple[str, str]:
+    """Return a URL without its last slash, and its scheme. Raises OptionError, which shows no credentials."""
+    known = ", ".join(SCHEMES.values())
+    try:
+        parts = urlsplit(url)
+        secret = parts.username or parts.password or parts.query or parts.fragment
+    except ValueError as error:
+        raise OptionError(f"the URL of the object storage cannot be read ({error}). Give one of {known}.") from None
+    if secret:
+        raise OptionError(
+            f"the URL {parts.scheme}://… has a user, a query or a fragment. Give it without; credentials are read from "
+            f"the environment."
+        )
+    if parts.scheme not in SCHEMES:
+        raise OptionError(f"{url!r} is not a URL of object storage that can be used. Give one of {known}.")
+    if bool(parts.netloc) == (parts.scheme == "file") or (parts.scheme == "file" and len(parts.path) < 2):
+        raise OptionError(f"{url!r} names no {'folder' if parts.scheme == 'file' else 'bucket'}; give {known}.")
+    return url.rstrip("/"), parts.scheme
+
+
+def _translated(url: str, call: Callable[[], Result], path: str | None = None) -> Result:
+    """Return the result of a call of obstore; its errors become ours.
+
+    Raises KeyError where the object `path` does not exist, ConflictError where a condition does not hold.
+    """
+    from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+    try:
+        return call()
+    except (AlreadyExistsError, PreconditionError) as error:
+        raise ConflictError(f"{path} was replaced by another writer.") from error
+    except (BaseError, OSError) as error:
+        message = str(error)
+        if isinstance(error, FileNotFoundError) and path is not None and not _NO_BUCKET.search(message):
+            raise KeyError(path) from None
+        raise StoreError(f"{url} cannot be used: {_reason(message)}. {_remedy(url, message)}") from None
+
+
+def _reason(message: str) -> str:
+    """Return an error of obstore in one line, without the values of secret variables and queries of addresses."""
+    head = message.partition("\n\nDebug source")[0]
+    if detail := _DETAIL.search(head):
+        head = f"{head[: head.index('<')].rstrip(': ').removesuffix('<?xml')} ({detail[1]}: {detail[2].strip()})"
+    head = re.sub(r"(https?://[^\s?]+)\?\S*", r"\1", head)
+    for name, value in os.environ.items():
+        if len(value) >= 8 and _SECRET.search(name.upper()):
+            head = head.replace(value, "…")
+    return " ".join(head.split())[:400].rstrip(". ")
+
+
+def _remedy(url: str, message: str) -> str:
+    """Return what to do about an error of obstore."""
+    scheme = urlsplit(url).scheme
+    if _NO_BUCKET.search(message):
+        return "Create the bucket, or correct the address."
+    if scheme != "file" and _DENIED.search(message):
+        return f"Check that the environment has the credentials ({_CREDENTIALS[scheme]}) and that they have the rights."
+    if _UNREACHED.search(message):
+        return "Check the network and the address, then run the same command again: it continues."
+    return "Check the address and the rights, then run the same command again: it continues."

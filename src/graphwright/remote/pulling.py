@@ -1,0 +1,277 @@
+"""Pull an index from object storage: what the folder lacks is fetched and verified, then published atomically."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from graphwright.errors import StoreError, explained
+from graphwright.files import flush, flush_folder, link
+from graphwright.index.changes import Progress
+from graphwright.index.layout import IndexLayout, writer_lock
+from graphwright.index.locks import hold
+from graphwright.index.store import Store
+from graphwright.remote.bucket import Bucket
+from graphwright.remote.manifest import PIECE, Entry, Manifest, digest, names_of, piece_at, read_current, sums_of
+from graphwright.remote.record import Record, Unfinished, read_record, write_record
+
+__all__ = ["Pulled", "pull"]
+
+THREADS = 8
+_TRIALS = 3  # of a pull whose state is pruned meanwhile
+_STORE = "index.sqlite"
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """Result of a pull: bytes that were fetched, and bytes of the index; whether the folder changed."""
+
+    push: str
+    fetched: int
+    bytes: int
+    changed: bool
+
+
+def pull(url: str, folder: str | Path, *, force: bool = False, progress: Progress | None = None) -> Pulled:
+    """Make a folder the index that was pushed to a URL last: a new folder, or one that was pulled or pushed before.
+
+    Only what the folder lacks is fetched; every file is verified by SHA-256, those that the folder has too. Then the
+    store is replaced in one transaction and the snapshot published, as by any other change: queries do not wait. An
+    interrupted pull leaves no half index, and continues where it stopped. The index is a complete one: it can be
+    changed, and pushed again. `force`: replace changes of the folder that were not pushed.
+
+    Raises StoreError if nothing was pushed, for another format, a damaged object, a folder with changes of its own,
+    and where the storage cannot be used.
+    """
+    path, bucket = Path(folder).resolve(), Bucket.open(url)
+    for trial in range(_TRIALS):
+        manifest = _current(bucket)
+        try:
+            if IndexLayout(path).store.exists():
+                return _update(bucket, manifest, IndexLayout(path), force, progress)
+            return _create(bucket, manifest, path, progress)
+        except KeyError as error:
+            if trial == _TRIALS - 1 or _current(bucket).push == manifest.push:
+                raise StoreError(
+                    f"{url} lacks {error.args[0]}, which its manifest names. Push the index again from a folder that "
+                    f"has it, with --full --force."
+                ) from error
+    raise AssertionError("unreachable")
+
+
+def _current(bucket: Bucket) -> Manifest:
+    """Return the current manifest of a URL. Raises StoreError if there is none that can be read."""
+    if (current := read_current(bucket)) is None:
+        other = next(bucket.list(), None)
+        finding = "it is empty" if other is None else f"it has other objects, such as {other.path}"
+        raise StoreError(f"{bucket.url} holds no index: {finding}. Push one: graphwright push FOLDER {bucket.url}")
+    current[0].check_readable(bucket.url)
+    return current[0]
+
+
+def _create(bucket: Bucket, manifest: Manifest, path: Path, progress: Progress | None) -> Pulled:
+    """Pull into a new folder."""
+    with _staging(path) as staging:
+        fetched = _fetch(bucket, manifest, staging, {}, progress)
+
+        def fill(layout: IndexLayout) -> None:
+            _copy(staging / _STORE, layout.store)
+            _install_imported(layout, staging, manifest)
+            layout.publish(manifest.revision, lambda target: _link(staging / "snapshot", target, manifest, "snapshot"))
+            write_record(layout.path, Record(bucket.url, manifest.push, manifest.revision))
+
+        IndexLayout.create(path, fill)
+    return Pulled(manifest.push, fetched, manifest.size(), True)
+
+
+def _update(bucket: Bucket, manifest: Manifest, layout: IndexLayout, force: bool, progress: Progress | None) -> Pulled:
+    """Pull into an index that was pulled or pushed before."""
+    with closing(Store(layout.store)) as store:
+        record = _check_unchanged(bucket.url, manifest, layout, store, force)
+        if record.push == manifest.push and store.revision == record.revision:
+            return Pulled(manifest.push, 0, manifest.size(), False)
+    with _staging(layout.path) as staging, writer_lock(layout.path), closing(Store(layout.store)) as store:
+        record = _check_unchanged(bucket.url, manifest, layout, store, force)
+        local = {_STORE: layout.store}
+        for part, place in (("snapshot", layout.path / layout.current()), ("imported", layout.imported)):
+            local |= {f"{part}/{name}": place / name for name in names_of(manifest.files, part)}
+        fetched = _fetch(bucket, manifest, staging, local, progress)
+        begun = Unfinished("pull", manifest.push, manifest.revision)
+        write_record(layout.path, replace(record, unfinished=begun))
+        with ExitStack() as stack:
+            for revision in sorted({manifest.revision, *_withdrawing(staging / _STORE)}):
+                stack.enter_context(layout.changing(revision))  # readers do not take it for an interrupted change
+            _replace_store(staging / _STORE, layout.store)
+            _install_imported(layout, staging, manifest)
+            layout.publish(manifest.revision, lambda target: _link(staging / "snapshot", target, manifest, "snapshot"))
+        write_record(layout.path, Record(bucket.url, manifest.push, manifest.revision))
+        layout.delete_cache(layout.replies)  # they may quote what was removed
+        store.checkpoint()
+    return Pulled(manifest.push, fetched, manifest.size(), True)
+
+
+def _check_unchanged(url: str, manifest: Manifest, layout: IndexLayout, store: Store, force: bool) -> Record:
+    """Return the record of an index that can be replaced. Raises StoreError for one with changes of its own."""
+    record, folder = read_record(layout.path), layout.path
+    if record is None or record.url != url:
+        source = "was not pulled" if record is None else f"was pulled from {record.url}, or pushed to it"
+        raise StoreError(f"{folder} is an index that {source}. Pull {url} into a new folder; nothing was changed.")
+    if (encoder := store.setting("encoder")) != manifest.encoder:
+        raise StoreError(
+            f"{url} holds an index of the encoder {manifest.encoder!r} now, and {folder} one of {encoder!r}. Pull into "
+            f"a new folder; nothing was changed."
+        )
+    unfinished = None if record.unfinished is None else record.unfinished.revision
+    if not force and store.revision not in (record.revision, unfinished):
+        raise StoreError(
+            f"{folder} has changes that were not pushed. Push them (graphwright push {folder} {url}), pull into a new "
+            f"folder, or give them up with --force; nothing was changed."
+        )
+    return record
+
+
+@contextmanager
+def _staging(path: Path) -> Iterator[Path]:
+    """Yield the folder beside an index where fetched files wait; it stays after an error, for the next trial.
+
+    Raises StoreError if another process pulls into the same folder.
+    """
+    staging = path.with_name(f".{path.name}-pull")
+    try:
+        staging.mkdir(parents=True, exist_ok=True)
+        with hold(staging / "pull.lock"):
+            yield staging
+            shutil.rmtree(staging, ignore_errors=True)
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{path} is being pulled by another process ({error}). Wait for it to finish.") from error
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {explained(error, 'Check its permissions.')} The next pull continues."
+        ) from error
+
+
+def _fetch(
+    bucket: Bucket, manifest: Manifest, staging: Path, local: Mapping[str, Path], progress: Progress | None
+) -> int:
+    """Put all files of a manifest into the staging folder, verified; return the number of bytes fetched.
+
+    Pieces come from the staging folder and the `local` files where they have them. Raises KeyError for a missing
+    object, StoreError for a damaged one.
+    """
+    jobs: list[tuple[Path, int, str]] = []
+    for name, entry in manifest.files.items():
+        jobs += _missing(staging / name, entry, local.get(name))
+    fetched = 0
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done, size in enumerate(pool.map(lambda job: _fetch_piece(bucket, *job), jobs), start=1):
+            fetched += size
+            if progress is not None:
+                progress("fetch", done, len(jobs))
+    for part in dict.fromkeys(_part(staging / name) for name in manifest.files):
+        if part.exists():
+            flush(part)
+            os.replace(part, part.with_name(part.name.removesuffix(".part")))
+    for folder in (staging, *(path for path in staging.rglob("*") if path.is_dir())):
+        flush_folder(folder)
+    return fetched
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
+
+
+def _missing(path: Path, entry: Entry, local: Path | None) -> list[tuple[Path, int, str]]:
+    """Return the pieces of a file that are to be fetched, as places in its unfinished form, which has all others.
+
+    A file that is complete, in the staging folder or locally, is used as it is.
+    """
+    for candidate in (path, local):
+        if candidate is not None and candidate.is_file() and sums_of(candidate) == entry.sums:
+            if candidate != path:
+                path.unlink(missing_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _copy(candidate, path)
+            return []
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = _part(path)
+    known = sums_of(part) if part.exists() else []
+    beside = sums_of(local) if local is not None and local.is_file() else []
+    missing = []
+    with part.open("r+b" if part.exists() else "w+b") as file:
+        file.truncate(entry.bytes)
+        for at, (piece, sum) in enumerate(zip(entry.pieces, entry.sums, strict=True)):
+            if known[at : at + 1] == [sum]:
+                continue
+            if local is not None and beside[at : at + 1] == [sum]:
+                file.seek(at * PIECE)
+                file.write(piece_at(local, at))
+            else:
+                missing.append((part, at, piece))
+    return missing
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Link a file that never changes, or copy the store, which does."""
+    if source.name == _STORE:
+        shutil.copyfile(source, target)
+        flush(target)
+    else:
+        link(source, target)
+
+
+def _fetch_piece(bucket: Bucket, part: Path, at: int, piece: str) -> int:
+    """Fetch a piece into its place; a damaged one is fetched once more. Raises StoreError if it stays damaged."""
+    for _ in range(2):
+        content, _version = bucket.read(f"pieces/{piece}")
+        if digest(content) == piece.rpartition("/")[2]:
+            with part.open("r+b") as file:
+                file.seek(at * PIECE)
+                file.write(content)
+            return len(content)
+    raise StoreError(
+        f"{bucket.url}/pieces/{piece} is damaged: its SHA-256 is another one. Nothing was published. Push the index "
+        f"again from a folder that has it, with --full --force."
+    )
+
+
+def _link(source: Path, target: Path, manifest: Manifest, part: str) -> None:
+    """Make a folder of the fetched files of a part of a manifest."""
+    target.mkdir()
+    for name in names_of(manifest.files, part):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        link(source / name, target / name)
+
+
+def _install_imported(layout: IndexLayout, staging: Path, manifest: Manifest) -> None:
+    """Put the kept snapshot of an imported graph into an index that lacks it; it never changes."""
+    if names_of(manifest.files, "imported") and not layout.imported.is_dir():
+        draft = layout.path / ".imported.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        _link(staging / "imported", draft, manifest, "imported")
+        os.replace(draft, layout.imported)
+
+
+def _withdrawing(store: Path) -> set[int]:
+    """Return the revisions in which a fetched store withdrew documents."""
+    with closing(sqlite3.connect(f"{store.resolve().as_uri()}?immutable=1", uri=True)) as db:
+        rows = db.execute(
+            "SELECT DISTINCT j.value FROM settings, json_each(settings.value) j WHERE name = 'withdrawn'"
+        ).fetchall()
+    return {int(row[0]) for row in rows}
+
+
+def _replace_store(fetched: Path, store: Path) -> None:
+    """Replace the content of a store in one transaction, so that open connections go on."""
+    with (
+        closing(sqlite3.connect(f"{fetched.resolve().as_uri()}?immutable=1", uri=True)) as source,
+        closing(sqlite3.connect(store, timeout=10.0)) as target,
+    ):
+        source.backup(target)
+        target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -1,0 +1,248 @@
+"""Push an index to object storage: what it lacks is sent, then the new state is made current on condition."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from graphwright.errors import StoreError
+from graphwright.index.changes import Progress
+from graphwright.index.layout import IndexLayout, Lease, writer_lock
+from graphwright.index.snapshot import damaged_files
+from graphwright.index.store import Store
+from graphwright.remote.bucket import Bucket, ConflictError
+from graphwright.remote.frozen import frozen
+from graphwright.remote.manifest import (
+    CURRENT,
+    Entry,
+    Manifest,
+    Version,
+    digest,
+    piece_at,
+    pointer_to,
+    read_current,
+    sums_of,
+)
+from graphwright.remote.record import Record, Unfinished, read_record, write_record
+
+__all__ = ["Pushed", "push"]
+
+THREADS = 8
+_RESUMED = timedelta(hours=12)  # within which a killed push is continued
+_ABANDONED = timedelta(days=1)  # after which the objects of a push that never became current are deleted
+_LOCKS = "readers.lock"
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """Result of a push: bytes and number of pieces that were sent, and bytes of the index; objects deleted."""
+
+    push: str
+    sent: int
+    pieces: int
+    bytes: int
+    pruned: int = 0
+
+
+@dataclass(frozen=True)
+class _Local:
+    """The state of an index folder that is pushed: its files by name, and the facts of its store."""
+
+    folder: Path
+    files: Mapping[str, Path]
+    revision: int
+    encoder: str
+
+
+def push(
+    folder: str | Path,
+    url: str,
+    *,
+    force: bool = False,
+    full: bool = False,
+    prune: bool = False,
+    progress: Progress | None = None,
+) -> Pushed:
+    """Push an index folder to a URL, such as s3://bucket/wiki; others may change and read the folder meanwhile.
+
+    Only pieces that the URL lacks are sent. Of two pushes at the same time one succeeds. `force`: replace what others
+    have pushed since this folder was last pushed or pulled. `full`: send all files again, also those that the URL has.
+    `prune`: delete the objects of earlier pushes. An interrupted push continues where it stopped.
+
+    Raises ConflictError if others have pushed, StoreError for an index that is being written, interrupted or damaged,
+    and where the storage cannot be used.
+    """
+    path, bucket = Path(folder), Bucket.open(url, create=True)
+    with _held(path) as local:
+        entries = {name: sums_of(file) for name, file in local.files.items()}
+        current = read_current(bucket)
+        record = read_record(path)
+        if record is not None and record.url != bucket.url:
+            record = None
+        before = None if current is None else current[0]
+        if before is None:
+            _check_unused(bucket)
+        elif not full and _is_same(before, record, local, entries):
+            write_record(path, Record(bucket.url, before.push, local.revision))
+            return Pushed(before.push, 0, 0, before.size(), _prune(bucket, before) if prune else 0)
+        elif not force:
+            _check_descends(bucket.url, before, record)
+        name = _name(record, before)
+        write_record(path, _begun(bucket.url, record, Unfinished("push", name, local.revision)))
+        result, manifest = _send(bucket, local, entries, name, before, full, progress)
+        _publish(bucket, manifest, None if current is None else current[1])
+        write_record(path, Record(bucket.url, name, local.revision))
+        return replace(result, pruned=_prune(bucket, manifest) if prune else 0)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[_Local]:
+    """Yield the state of an index folder, whose files stay as they are in the block; the write lock is held briefly."""
+    layout = IndexLayout(folder)
+    with ExitStack() as stack, closing(Store(layout.store)) as store:
+        with writer_lock(folder):
+            current, revision = layout.current(), store.revision
+            if layout.published != revision:
+                raise StoreError(
+                    f"{folder} has changes that its snapshot lacks: they were interrupted. Run the same command of "
+                    f"indexing again, then push."
+                )
+            lease = Lease(folder / current)
+            stack.enter_context(frozen(layout.store))
+        stack.callback(lambda lease: None, lease)
+        if damaged := damaged_files(folder / current):
+            raise StoreError(
+                f"{folder / current / damaged[0]} is missing or damaged; nothing was pushed. Run 'graphwright verify "
+                f"--index {folder} --repair', then push."
+            )
+        files = {"index.sqlite": layout.store}
+        for part, place in (("snapshot", folder / current), ("imported", layout.imported)):
+            found = sorted(p for p in place.rglob("*") if p.is_file() and p.name != _LOCKS)
+            files |= {f"{part}/{p.relative_to(place).as_posix()}": p for p in found}
+        yield _Local(folder, files, revision, store.setting("encoder") or "")
+
+
+def _check_unused(bucket: Bucket) -> None:
+    """Raise StoreError if a URL without an index holds other objects."""
+    for item in bucket.list():
+        if not item.path.startswith(("pieces/", "manifests/")):
+            raise StoreError(
+                f"{bucket.url} holds other objects, such as {item.path}, and no index. Give the index an address of "
+                f"its own, such as {bucket.url}/wiki."
+            )
+
+
+def _is_same(manifest: Manifest, record: Record | None, local: _Local, sums: Mapping[str, list[str]]) -> bool:
+    """Return whether a URL has the state of a folder; that of a pulled one may differ in the store's counters."""
+    if record is not None and (record.push, record.revision) == (manifest.push, local.revision):
+        return True
+    return manifest.revision == local.revision and {n: e.sums for n, e in manifest.files.items()} == dict(sums)
+
+
+def _check_descends(url: str, before: Manifest, record: Record | None) -> None:
+    """Raise ConflictError if a folder was not last pushed to, or pulled from, the current state of a URL."""
+    known = set() if record is None else {record.push}
+    if record is not None and record.unfinished is not None and record.unfinished.action == "push":
+        known.add(record.unfinished.push)  # it had become current when the process was killed
+    if before.push not in known:
+        raise ConflictError(
+            f"{url} was changed by another push ({before.push}) that this folder does not contain. Nothing was "
+            f"changed there. {_REMEDY.format(url)}"
+        )
+
+
+_REMEDY = (
+    "Pull it into a new folder (graphwright pull {} FOLDER), make your changes there and push that; or replace it by "
+    "this folder with --force."
+)
+
+
+def _name(record: Record | None, before: Manifest | None) -> str:
+    """Return the name of this push: that of a killed one if it is recent, so that its pieces are not sent again."""
+    now = datetime.now(UTC)
+    if record is not None and (last := record.unfinished) is not None and last.action == "push":
+        begun = datetime.strptime(last.push[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
+        finished = set() if before is None else {before.push, *before.finished}
+        if last.push not in finished and now - begun < _RESUMED:
+            return last.push
+    return f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(8)}"
+
+
+def _begun(url: str, record: Record | None, unfinished: Unfinished) -> Record:
+    """Return the record of a folder with a push or pull that begins."""
+    before = Record(url, None, unfinished.revision) if record is None else record
+    return replace(before, unfinished=unfinished)
+
+
+def _send(
+    bucket: Bucket,
+    local: _Local,
+    sums: Mapping[str, list[str]],
+    name: str,
+    before: Manifest | None,
+    full: bool,
+    progress: Progress | None,
+) -> tuple[Pushed, Manifest]:
+    """Send the pieces that the bucket lacks, or all of them, then the manifest."""
+    known = {piece.rpartition("/")[2]: piece for piece in (() if before is None or full else before.pieces())}
+    own = {item.path.rpartition("/")[2] for item in bucket.list(f"pieces/{name}")}
+    place = {s: known.get(s, f"{name}/{s}") for part in sums.values() for s in part}
+    missing = {s: (n, at) for n, part in sums.items() for at, s in enumerate(part) if s not in known and s not in own}
+
+    def send(sum: str) -> int:
+        file, at = missing[sum]
+        content = piece_at(local.files[file], at)
+        if digest(content) != sum:
+            raise StoreError(f"{local.files[file]} changed while it was pushed. Nothing was published; push again.")
+        bucket.write(f"pieces/{place[sum]}", content)
+        return len(content)
+
+    sent = 0
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done, size in enumerate(pool.map(send, missing), start=1):
+            sent += size
+            if progress is not None:
+                progress("send", done, len(missing))
+    manifest = Manifest(
+        name,
+        local.revision,
+        local.encoder,
+        Manifest.own_formats(),
+        {n: Entry(local.files[n].stat().st_size, tuple(place[s] for s in part)) for n, part in sums.items()},
+        (name,) if before is None else (*before.finished, name),
+    )
+    bucket.write(f"manifests/{name}.json", manifest.encoded())
+    return Pushed(name, sent, len(missing), manifest.size()), manifest
+
+
+def _publish(bucket: Bucket, manifest: Manifest, version: Version | None) -> None:
+    """Make a manifest current. Raises ConflictError if another push did so since `version` was read."""
+    try:
+        bucket.replace(CURRENT, pointer_to(manifest), version)
+    except ConflictError as error:
+        raise ConflictError(
+            f"{bucket.url} was changed by another push at the same time, which was first. Nothing was changed there by "
+            f"this one. {_REMEDY.format(bucket.url)}"
+        ) from error
+
+
+def _prune(bucket: Bucket, manifest: Manifest) -> int:
+    """Delete the objects that a current manifest does not use; return their number.
+
+    Those of pushes that may still run stay: they are not finished, and younger than a day.
+    """
+    used = {f"pieces/{piece}" for piece in manifest.pieces()} | {f"manifests/{manifest.push}.json"}
+    old, finished = datetime.now(UTC) - _ABANDONED, set(manifest.finished)
+    unused = []
+    for folder in ("pieces", "manifests"):
+        for item in bucket.list(folder):
+            push = item.path.split("/")[1].removesuffix(".json")
+            if item.path not in used and (push in finished or item.modified < old):
+                unused.append(item.path)
+    bucket.delete(unused)
+    return len(unused)

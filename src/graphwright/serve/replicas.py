@@ -1,0 +1,99 @@
+"""Replicas: served indexes that follow what is pushed to object storage."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphwright.errors import GraphwrightError, OptionError
+from graphwright.index.layout import IndexLayout
+from graphwright.remote.bucket import is_url
+from graphwright.remote.pulling import pull
+
+__all__ = ["Replica", "following", "local_folders"]
+
+_log = logging.getLogger("graphwright.serve")
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A folder that follows an index on object storage."""
+
+    name: str
+    url: str
+    folder: Path
+
+    @property
+    def place(self) -> str:
+        """The folder, as the catalog opens it."""
+        return f"{self.name}={self.folder}"
+
+    def follow(self) -> bool:
+        """Pull what was pushed meanwhile; return whether there was anything. Raises GraphwrightError."""
+        return pull(self.url, self.folder).changed
+
+
+def local_folders(places: Iterable[str | Path], data: Path) -> tuple[list[str | Path], list[Replica]]:
+    """Return the folders of a server, URLs replaced by folders below `data` into which they were pulled, and replicas.
+
+    A place is DIR, URL, NAME=DIR or NAME=URL. If a URL cannot be pulled, what was pulled before is served, with a
+    warning. Raises GraphwrightError if nothing was.
+    """
+    folders, replicas = list[str | Path](), list[Replica]()
+    for place in places:
+        if not is_url(str(place)):
+            folders.append(place)
+            continue
+        replica = _replica(str(place), data)
+        try:
+            replica.follow()
+        except GraphwrightError as error:
+            if not IndexLayout(replica.folder).store.exists():
+                raise
+            _log.warning("%s serves what was pulled before: %s", replica.name, error)
+        folders.append(replica.place)
+        replicas.append(replica)
+    return folders, replicas
+
+
+def _replica(place: str, data: Path) -> Replica:
+    """Return the replica of a URL, which may have a name before it."""
+    before, equals, after = place.partition("=")
+    named = bool(equals) and "://" not in before
+    url = (after if named else place).rstrip("/")
+    name = before if named else url.rpartition("/")[2]
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise OptionError(f"{name!r} is not usable as the name of {url}. Give NAME=URL, with letters and digits.")
+    return Replica(name, url, data / "replicas" / name)
+
+
+@contextmanager
+def following(replicas: Iterable[Replica], seconds: float) -> Iterator[None]:
+    """Let each replica follow its URL every so many seconds, in a thread, until the block ends.
+
+    The catalog notices the new snapshot as one of any other process. A failure is logged once, and tried again.
+    """
+    ended = threading.Event()
+
+    def watch(replica: Replica) -> None:
+        failure = ""
+        while not ended.wait(seconds):
+            try:
+                if replica.follow():
+                    _log.info("%s was pulled from %s", replica.name, replica.url)
+                failure = ""
+            except Exception as error:
+                if str(error) != failure:
+                    _log.warning("%s cannot be pulled: %s", replica.name, error)
+                failure = str(error)
+
+    for replica in replicas:
+        threading.Thread(target=watch, args=(replica,), name=f"graphwright-pull-{replica.name}", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()  # a pull that runs is left alone: the next server continues it
