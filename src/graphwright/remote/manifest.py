@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from graphwright.errors import StoreError
-from graphwright.index.chunk_columns import RECORD_VERSION
+from graphwright.index.chunk_record import RECORD_VERSION
 from graphwright.index.snapshot import FORMAT
-from graphwright.index.store import SCHEMA
+from graphwright.index.store_tables import SCHEMA
 from graphwright.remote.bucket import Bucket
 
 __all__ = [
