@@ -4,9 +4,10 @@
                               [--questions 1000] [--minutes 40] [--workers 2] [--quiet] [--page] [--plans]
 
 Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a row for each question
-and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows, `lego.json`;
---page makes `lego.md` and its figures of it. With --quiet rows go to a place of their own, for times measured while
-nothing else runs. Systems with the same extraction share it.
+and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows in
+`lego.json`, where the summary of systems without rows here stays; --page makes `lego.md` and its figures of it. With
+--quiet rows go to a place of their own, for times measured while nothing else runs. Systems with the same extraction
+share it.
 
 --plans ranks relation paths by the encoder, with names masked, and with penalties for length: `lego_plans.json`.
 
@@ -30,14 +31,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness import Record, Rows, arguments, evidence_of, mean, parse, read_results, write_results
-from lego_page import COUNTS, PAIRS, cells, write_page
+from lego_page import COUNTS, PAIRS, TUNED, cells, write_page
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
@@ -53,6 +54,7 @@ from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, Model, cell,
 from graphwright.methods.papers.lego_systems import planned, selected
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.sentence_transformers import SentenceTransformerCrossEncoder, SentenceTransformerEncoder
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
 from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
@@ -62,6 +64,7 @@ from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import BM25, Composed, Steps
+from graphwright.operators.rerank.statistical import LDA, LSA
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
@@ -103,6 +106,20 @@ class Kit:
     def cross_encoder(self) -> MiniLMCrossEncoder:
         """The cross-encoder, C, in the place of the paper's language model."""
         return MiniLMCrossEncoder()
+
+    @cached_property
+    def tuned_encoder(self) -> SentenceTransformerEncoder:
+        """The encoder that --tune fine-tuned on this graph, F."""
+        return SentenceTransformerEncoder(str(self.tuned("encoder")), batch=64)
+
+    @cached_property
+    def tuned_cross_encoder(self) -> SentenceTransformerCrossEncoder:
+        """The cross-encoder that --tune fine-tuned on this graph, G."""
+        return SentenceTransformerCrossEncoder(str(self.tuned("cross-encoder")), batch=64)
+
+    def tuned(self, kind: str) -> Path:
+        """Return the folder of a fine-tuned model."""
+        return self.cache.parent / "tuned" / f"{self.folder.name}-{kind}"
 
     @cached_property
     def names(self) -> VectorIndex:
@@ -167,6 +184,10 @@ MODELS: dict[str, Callable[[Kit], Model]] = {
     "V": lambda kit: Composed(kit.names),
     "T": lambda kit: Composed(triples=kit.triples),
     "P": lambda kit: Patterns(kit.encoder),
+    "LSA": lambda kit: LSA(),
+    "LDA": lambda kit: LDA(),
+    "F": lambda kit: kit.tuned_encoder,
+    "G": lambda kit: kit.tuned_cross_encoder,
 }
 
 
@@ -191,6 +212,9 @@ def systems(kit: Kit) -> dict[str, Build]:
         "dog": lambda: WellFormedChains(Patterns(kit.encoder)),
         "structgpt": lambda: ReadRelations(kit.encoder) >> Instances() % PATHS,
     }
+    for kind, retrievals in TUNED.items():
+        if kit.tuned(kind).exists():
+            builders |= {f"PPR / {pr}": partial(cell_of, kit, "PPR", pr) for pr in retrievals}
     return builders | {f"lego-{n}": lambda n=n: instance(kit, n) for n in INSTANCES}
 
 
@@ -473,6 +497,14 @@ def summarised(work: Path) -> Record:
     return results
 
 
+def merged(before: Record, now: Record) -> Record:
+    """Return the summary of before with what the rows at hand replace: systems, sweeps and pairs, one by one."""
+    parts = {name: {**before.get(name, {})} for name in {**before, **now}}
+    for name, of in now.items():
+        parts[name] |= {part: {**before.get(name, {}).get(part, {}), **values} for part, values in of.items()}
+    return parts
+
+
 def named(rows: Mapping[str, list[Record]], names: Mapping[str, str]) -> dict[str, list[Record]]:
     """Return rows by the name of their system instead of that of their file."""
     of_file = {name.replace(" ", "_").replace("/", "-"): name for name in names}
@@ -594,7 +626,8 @@ def main() -> None:
         with ProcessPoolExecutor(options.workers, get_context("spawn"), max_tasks_per_child=1) as pool:
             for done in as_completed([pool.submit(job, names, sweep, options, until) for names, sweep in todo]):
                 print(done.result(), flush=True)
-        write_results(options.out / "lego.json", summarised(options.work / "lego"))
+        path = options.out / "lego.json"
+        write_results(path, merged(read_results(path), summarised(options.work / "lego")))
     if options.page:
         write_page(json.loads((options.out / "lego.json").read_text("utf-8")), options.out)
 

@@ -75,7 +75,9 @@ Milliseconds by the clock, medians of a few questions that were asked again whil
 
 A name "A / B" is extraction A with retrieval B, as `graphwright.methods.papers.lego.cell` takes them; their expressions
 are at the end. Besides E, C and BM25, S scores the steps of a path one by one (triple-level scoring), D prunes beams by
-the distribution of their scores (dynamic pruning), both by E, and V, T and P read next to nothing (see below). Of
+the distribution of their scores (dynamic pruning), both by E, and V, T and P read next to nothing (see below). LSA and
+LDA are statistical models, fitted to the texts of each question. F is E fine-tuned on training questions of the set by
+`benchmarks/tune.py`, and G a cross-encoder made of the same base; both in float32. Of
 `rog`, `gsr`, `kelp` and `tog` the language model is left out, and E or C is in its place.
 
 ### MetaQA
@@ -181,13 +183,18 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 ENOUGH = 60  # percent of the answers that a subgraph has to hold, section 4.1
 RETRIEVALS = ("SPR", "EPR", "OSAR-BM25", "OSAR-E", "OSAR-C", "ISAR-BM25", "ISAR-E", "ISAR-C")
 OURS = ("OSAR-V", "OSAR-T", "OSAR-P", "ISAR-S", "ISAR-D", "ISAR-V", "ISAR-T", "ISAR-P")
-OTHER_EXTRACTIONS = ("RW", "KSE", "KSE-PPR", "communities", "PPR+NP-E", "PPR+EP-E", "PPR+TP-BM25")
+STATISTICAL = ("OSAR-LSA", "OSAR-LDA", "ISAR-LSA", "ISAR-LDA")
+TUNED = {"encoder": ("OSAR-F", "ISAR-F"), "cross-encoder": ("OSAR-G", "ISAR-G")}
+OTHER_EXTRACTIONS = (
+    *("RW", "KSE", "KSE-PPR", "communities", "PPR+NP-E", "PPR+EP-E"),
+    *("PPR+TP-BM25", "PPR+TP-LSA", "PPR+TP-LDA"),
+)
 
 
 def cells() -> dict[tuple[str, str], str]:
     """Return the name of each cell of the map by its extraction and its retrieval, as `lego.cell` takes them."""
     pairs = [(extraction, retrieval) for extraction in SEARCHED for retrieval in RETRIEVALS]
-    pairs += [("PPR", retrieval) for retrieval in (*OURS, "OSAR/EPR-P")]
+    pairs += [("PPR", retrieval) for retrieval in (*OURS, *STATISTICAL, "OSAR/EPR-P")]
     pairs += [(extraction, "SPR") for extraction in OTHER_EXTRACTIONS]
     return {pair: " / ".join(pair) for pair in pairs}
 
@@ -211,7 +218,9 @@ PAIRS = (
     *((f"{se} / {way}-C", f"{se} / {way}-E") for se in SEARCHED for way in ("OSAR", "ISAR")),
     *((f"lego-{a}", f"lego-{b}") for a, b in ((2, 6), (3, 6), (7, 6), (14, 15), (12, 1), (14, 1))),
     *((f"PPR / {way}", "PPR / ISAR-E") for way in BEAMS),
-    *((f"PPR / {way}-{by}", f"PPR / {way}-E") for way in ("OSAR", "ISAR") for by in "VTP"),
+    *((f"PPR / {way}-{by}", f"PPR / {way}-E") for way in ("OSAR", "ISAR") for by in "VTPF"),
+    *((f"PPR / {way}-G", f"PPR / {way}-{by}") for way in ("OSAR", "ISAR") for by in "CE"),
+    *((f"PPR / {way}-{by}", f"PPR / {way}-BM25") for way in ("OSAR", "ISAR") for by in ("LSA", "LDA")),
 )
 OWN = " Each instance over all questions that it was asked."
 HOLDS, NOT, PARTLY, UNTESTED = "Holds here.", "Does not hold here.", "Holds in part.", "Not testable here."

@@ -40,7 +40,7 @@ from graphwright.methods.registry import default_method, pipeline, retrieval_par
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.deadline import Deadline
 from graphwright.models.protocols import NamedEncoder, Usage
-from graphwright.models.registry import EMBEDDED, cross_encoder_of, encoder_of, llm_of, reader_of
+from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
@@ -52,12 +52,6 @@ __all__ = ["Changes", "Index"]
 Method = str | Operator | Callable[[Snapshot], Operator]
 Questions = Sequence[str | Question]
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
-_MODELS: Mapping[str, Callable[[object], Any]] = {
-    "llm": llm_of,
-    "encoder": encoder_of,
-    "cross_encoder": cross_encoder_of,
-    "reader": reader_of,
-}
 _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
 _MAX_COMPARED = 5_000  # document ids that a wrong one is compared with
 
@@ -657,9 +651,7 @@ class Index:
         options |= {} if top_k is None else {"top_k": top_k}
         method = self.default_method if method is None else method
         if isinstance(method, str):
-            given = {name: options[name] for name in _MODELS if options.get(name) is not None}
-            models = {name: _MODELS[name](model) for name, model in given.items()}
-            return snapshot, pipeline(method, snapshot, **{**options, **models})
+            return snapshot, pipeline(method, snapshot, **options)
         if options:
             raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
         if not callable(method):

@@ -127,6 +127,35 @@ def test_one_command_goes_from_questions_to_a_retriever(place: Path, tmp_path: P
     assert ask(place, HELD[0]["question"], "--method", "reg", "--retriever", into)["answer"]
 
 
+@pytest.mark.filterwarnings("ignore")  # third parties warn of their own affairs
+@pytest.mark.parametrize(("kind", "option", "method"), [
+    ("encoder", "--encoder", "lego-12"), ("cross-encoder", "--cross-encoder", "lego-13"),
+])  # fmt: skip
+def test_a_fine_tuned_model_is_named_where_a_question_is_asked(
+    place: Path, labelled: Path, tmp_path: Path, kind: str, option: str, method: str
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    import transformers
+
+    words = [
+        *"abcdefghijklmnopqrstuvwxyz_0123456789",
+        *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz_0123456789"),
+    ]
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]))
+    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(str(tmp_path / "base"))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 16}
+    config = transformers.BertConfig(vocab_size=5 + len(words), **sizes)
+    transformers.BertModel(config).save_pretrained(str(tmp_path / "base"))
+    done = train(place, kind, labelled, "--base", tmp_path / "base", "--into", tmp_path / "tuned", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["model"] == str(tmp_path / "tuned") and 0 <= result["accuracy_after"] <= 1
+    answer = ask(place, HELD[0]["question"], "--method", method, option, f"sbert:{tmp_path / 'tuned'}")
+    assert any("SentenceTransformer" in step["operator"] for step in answer["trace"])
+    wrong = graphwright("ask", "?", "--index", place / "films", "--method", "vector", option, "minilm")
+    assert wrong.returncode == 2 and "vector has no argument" in wrong.stderr
+
+
 def test_labels_are_combined(place: Path, labelled: Path, tmp_path: Path) -> None:
     weak, both = tmp_path / "weak", tmp_path / "both"
     made = train(place, "labels", place / "questions.jsonl", "--into", weak, "--refine", "shortest", "--json")

@@ -296,6 +296,10 @@ class QueryOptions:
         "dates. Repeatable.",
     ] = None
     retriever: Annotated[Path | None, "Trained retriever for --method reg; see 'graphwright train'."] = None
+    encoder: Annotated[
+        str | None, "Encoder that scores triples and paths in methods that take one, as lego-12: sbert:FOLDER."
+    ] = None
+    cross_encoder: Annotated[str | None, "Cross-encoder of methods that take one: minilm, or sbert:FOLDER."] = None
     as_json: AsJson = False
     explain: Annotated[bool, "Show the result, time and tokens of each step."] = False
 
@@ -303,8 +307,16 @@ class QueryOptions:
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""
         if self.retriever is not None and self.method != "reg":
             raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
-        options = {"top_k": self.top_k, "filter": self._filter(), "retriever": self.retriever}
+        options = {"top_k": self.top_k, "filter": self._filter(), "retriever": self.retriever, "encoder": self.encoder}
+        options[self._second_model()] = self.cross_encoder
         return {name: value for name, value in options.items() if value is not None}
+
+    def _second_model(self) -> str:
+        """Return the argument that a cross-encoder is for: in the methods of LEGO-GraphRAG it is a judge."""
+        from graphwright.methods.registry import METHODS
+
+        method = METHODS.get(self.method or "")
+        return "judge" if method is not None and "judge" in method.options else "cross_encoder"
 
     def _filter(self) -> Filter | None:
         """Return the filter that --document, --folder and --where describe; None if none is given."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 train = typer.Typer(
-    help="Train a retriever for --method reg on questions with answers.",
+    help="Train a retriever for --method reg on questions with answers, or fine-tune models on the paths of a graph.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -196,6 +196,44 @@ def planner(
     with progress() as show:
         about = train_planner(graph, learned, base, into, LoraSchedule(epochs=epochs, rank=rank, seed=seed), show)
     _report(learned, as_json, planner=into, loss=about["loss"][-1])
+
+
+_BASES = {
+    "encoder": "sentence-transformers/all-MiniLM-L6-v2",
+    "cross-encoder": "cross-encoder/ms-marco-MiniLM-L6-v2",
+}
+
+
+def _add_tuning(kind: str) -> None:
+    """Add the command that fine-tunes models of a kind."""
+
+    @expanded
+    def run(
+        *,
+        labels: Annotated[Path, typer.Argument(help="File of labels, which graphwright train labels makes.")],
+        index: IndexFolder,
+        into: Annotated[Path, "Folder of the model, to be named as sbert:FOLDER."],
+        base: Annotated[str, "Model to fine-tune: its name on Hugging Face, or a folder."] = _BASES[kind],
+        epochs: Annotated[int, typer.Option(min=1, help="Number of epochs.")] = 1,
+        negatives: Annotated[int, typer.Option(min=1, help="Other texts for each that explains an answer.")] = 7,
+        seed: Annotated[int, "Random seed."] = 0,
+        as_json: AsJson = False,
+    ) -> None:
+        from graphwright.learn.fine_tuning import TuneSchedule, tune
+        from graphwright.learn.labels import read_labels
+
+        graph = _snapshot(index).graph
+        learned, schedule = read_labels(labels, graph), TuneSchedule(epochs=epochs, negatives=negatives, seed=seed)
+        with progress() as show:
+            about = tune(graph, learned, kind, base, into, schedule, show)
+        before, *_, after = about["accuracy"]
+        _report(learned, as_json, model=into, accuracy_before=before, accuracy_after=after)
+
+    train.command(kind, help=f"Fine-tune a{'n' if kind[0] == 'e' else ''} {kind} on labelled paths (extra sbert).")(run)
+
+
+for _kind in _BASES:
+    _add_tuning(_kind)
 
 
 def _snapshot(index: Path) -> Snapshot:

@@ -33,12 +33,37 @@ from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.papers.proprag import proprag
 from graphwright.methods.papers.raptor import raptor
 from graphwright.methods.papers.reg import reg
+from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Keep, Operator, Then
 
-__all__ = ["METHODS", "Method", "default_method", "method_named", "pipeline", "retrieval_part", "retrieval_steps"]
+__all__ = [
+    "METHODS",
+    "MODELS",
+    "Method",
+    "default_method",
+    "method_named",
+    "pipeline",
+    "retrieval_part",
+    "retrieval_steps",
+]
 
 _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
 """Types of numeric arguments by annotation, and their names in messages."""
+
+
+def _judge_of(value: object) -> object:
+    """Return the judge of a method of LEGO-GraphRAG: a cross-encoder by its name, or any model itself."""
+    return cross_encoder_of(value) if isinstance(value, str) else value
+
+
+MODELS: Mapping[str, Callable[[object], Any]] = {
+    "llm": llm_of,
+    "encoder": encoder_of,
+    "cross_encoder": cross_encoder_of,
+    "judge": _judge_of,
+    "reader": reader_of,
+}
+"""Arguments of methods that are models, which may be given by name, and what makes the model of it."""
 
 
 @dataclass(frozen=True)
@@ -155,14 +180,18 @@ def method_named(name: str) -> Method:
 
 
 def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
-    """Return the pipeline of a method. Raises OptionError for an unknown name or argument, with the known ones."""
+    """Return the pipeline of a method; models among its arguments are given by name, as objects or as functions.
+
+    Raises OptionError for an unknown name or argument, with the known ones.
+    """
     method = method_named(name)
     unknown = sorted(set(options) - set(method.options))
     if unknown:
         hint = meant(unknown[0], method.options)
         arguments = ", ".join(method.options) or "none"
         raise OptionError(f"{name} has no argument {unknown[0]!r}.{hint} Its arguments are: {arguments}.")
-    operator = method(snapshot, **options)
+    models = {key: MODELS[key](options[key]) for key in MODELS if options.get(key) is not None}
+    operator = method(snapshot, **{**options, **models})
     if operator.needs:
         # A named method starts from a question alone, so another need is a fault in its wiring.
         raise NeedsError(f"Method {name!r} needs {', '.join(operator.needs)} from its start state: {operator!r}.")

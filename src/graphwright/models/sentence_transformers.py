@@ -18,8 +18,15 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.protocols import Floats, SparseRows, refuse_text
+from graphwright.models.tuned import check_kind, tuned_record
 
-__all__ = ["SentenceTransformerCrossEncoder", "SentenceTransformerEncoder", "SentenceTransformerSparseEncoder"]
+__all__ = [
+    "SentenceTransformerCrossEncoder",
+    "SentenceTransformerEncoder",
+    "SentenceTransformerSparseEncoder",
+    "loading",
+    "open_encoder",
+]
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,9 @@ class HuggingFaceModel(Checked):
 
     @property
     def id(self) -> str:
-        """Name of the model, and of an encoder's vector space."""
-        return f"sentence-transformers:{self.name}"
+        """Name of the model, and of an encoder's vector space; with the checksum of weights that were fine-tuned."""
+        record = tuned_record(self.name)
+        return f"sentence-transformers:{self.name}" + ("" if record is None else f":{record['checksum'][:12]}")
 
 
 @contextmanager
@@ -141,7 +149,14 @@ class SentenceTransformerSparseEncoder(HuggingFaceModel):
 
 @lru_cache(maxsize=4)
 def _load_encoder(name: str, device: str | None) -> Any:
+    return open_encoder(name, device)
+
+
+def open_encoder(name: str, device: str | None = None) -> Any:
+    """Return a SentenceTransformer. Raises OptionError for another kind of model, ModelError where it is not found."""
     from sentence_transformers import SentenceTransformer
+
+    check_kind(name, "encoder")
 
     with loading(name):
         # Before loading: sentence-transformers would turn it into a dense model with untrained pooling.
@@ -308,5 +323,6 @@ class _CrossEncoder:
 
 @lru_cache(maxsize=4)
 def _load_cross_encoder(name: str, device: str | None) -> _CrossEncoder:
+    check_kind(name, "cross-encoder")
     with loading(name):
         return _CrossEncoder(name, device)

@@ -229,23 +229,25 @@ def instance(number: int) -> Callable[..., Operator]:
         by_step: bool = False,
         slack: float | None = None,
         *,
+        encoder: Encoder | None = None,
         judge: CrossEncoder | LLM | None = None,
         llm: LLM | None = None,
     ) -> Operator:
         second = (judge or llm or MiniLMCrossEncoder()) if _judged(number) else None
-        triples = None if ix.triples is None else EdgeSearch(ix.triples)
+        stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         sizes = {"nodes": nodes, "edges": edges, "paths": paths}
         beams = Beams(by_step, slack)
-        search = lego(number, scorer(ix), second, **sizes, triples=triples, pruning=pruning, beams=beams)
+        search = lego(number, encoder or scorer(ix), second, **sizes, triples=stored, pruning=pruning, beams=beams)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
     build.__doc__ = f"""{_about(*INSTANCES[number])} (LEGO-GraphRAG, instance {number}).
 
-    On a knowledge graph without passages the answer is the names that the paths lead to. E is the index's encoder with
-    the stored vectors of triples, else of names; without either it encodes every triple and path. L is `judge`, else
-    the language model that answers, else the embedded cross-encoder. `nodes`, `edges`, `paths`: N_ppr, N_e and N_p.
-    `pruning`: TP, EP or NP; `by_step`, `slack`: triple-level scoring and dynamic pruning of ISAR (see Beams).
+    On a knowledge graph without passages the answer is the names that the paths lead to. E is `encoder`, which encodes
+    every triple and path, else the index's encoder with the stored vectors of triples, else of names; without either it
+    encodes them all too. L is `judge`, else the language model that answers, else the embedded cross-encoder. `nodes`,
+    `edges`, `paths`: N_ppr, N_e and N_p. `pruning`: TP, EP or NP; `by_step`, `slack`: triple-level scoring and dynamic
+    pruning of ISAR (see Beams).
     """
     return build
 

@@ -1,0 +1,115 @@
+"""What embedding models are fine-tuned on: a question, a text that explains an answer, and texts that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphwright.errors import DataError
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.graph import Graph
+from graphwright.graph.walks import Ways, labelled_edges, walks_along, ways_of
+from graphwright.learn.candidates import ppr_subgraph
+from graphwright.learn.labels import Label, Labels, Progress, positive_edges
+from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.state import start
+
+__all__ = ["PathGroup", "path_groups"]
+
+_MAX_WALKS = 1_000  # by one relation path, one of which is learned
+
+Items = list[tuple[Any, Any]]
+"""Paths and triples, by their nodes and edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathGroup:
+    """A question by id and text, and texts of paths or triples near its entities; the first explains an answer."""
+
+    id: str
+    question: str
+    texts: tuple[str, ...]
+
+
+def path_groups(
+    graph: Graph, labels: Labels, negatives: int = 7, seed: int = 0, progress: Progress | None = None
+) -> list[tuple[PathGroup, ...]]:
+    """Return the groups of each label that has a walk to an answer: one of paths, and one of triples.
+
+    The path that is learned is one walk along a labelled relation path to an answer; the others are shortest paths of
+    the question's PPR subgraph, no longer than candidates of labels, each by other relations, and none of them a
+    labelled one or to an answer. The triple that is learned is one of that walk; the others are triples at its nodes,
+    then any of the subgraph. All are drawn with `seed`. Raises DataError where no label has a walk to an answer.
+    """
+    edges, rng, groups = labelled_edges(graph), np.random.default_rng(seed), []
+    nodes, length = int(labels.about.get("nodes", 1000)), int(labels.about.get("length", 4))
+    for count, label in enumerate(labels.rows, 1):
+        own = tuple(_groups(graph, label, edges, nodes, length, negatives, rng))
+        if own:
+            groups.append(own)
+        if progress is not None:
+            progress("collect texts", count, len(labels.rows))
+    if not groups:
+        raise DataError(
+            f"None of {len(labels.rows):,} labelled questions has a path to an answer, so there is nothing to learn. "
+            "Check that the graph connects the entities of the questions with their answers."
+        )
+    return groups
+
+
+def _groups(
+    graph: Graph, label: Label, edges: Any, nodes: int, length: int, negatives: int, rng: np.random.Generator
+) -> Iterator[PathGroup]:
+    walks = _walks_to_answers(graph, label, edges)
+    if not walks:
+        return
+    walk = walks[rng.integers(len(walks))]
+    subgraph, example = ppr_subgraph(graph, label.example, nodes), label.example
+    for first, others in (
+        (walk, _other_paths(subgraph, label, length, rng)),
+        (_triple(walk, rng), _other_triples(subgraph, positive_edges(graph, label, edges), walk, rng)),
+    ):
+        texts = list(dict.fromkeys(Evidence.of_pieces([first, *others[:negatives]]).texts(graph)))
+        if len(texts) > 1:
+            yield PathGroup(example.id, example.text, tuple(texts))
+
+
+def _walks_to_answers(graph: Graph, label: Label, edges: Any) -> Items:
+    walks: Items = []
+    for path in label.paths:
+        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, edges, returning=True)
+        ids = graph.at(nodes)
+        arrive = np.isin(ids[:, -1], label.example.answers)
+        walks += list(zip(ids[arrive], graph.edges[by[arrive]], strict=True))
+    return walks
+
+
+def _other_paths(subgraph: Graph, label: Label, length: int, rng: np.random.Generator) -> Items:
+    """Return shortest paths by relations that are not labelled and to nodes that are no answers, one of each kind."""
+    state = ShortestPaths()(start(label.example.text, subgraph, evidence=Evidence.of_nodes(label.example.entities)))
+    learned, chosen = {path.candidate.ways for path in label.paths}, dict[Ways, tuple[Any, Any]]()
+    items = state.items
+    for at in rng.permutation(len(items)).tolist():
+        nodes, edges = items.piece(at)
+        ways = ways_of(subgraph, nodes, edges)
+        if 0 < len(edges) <= length and ways not in learned and nodes[-1] not in label.example.answers:
+            chosen.setdefault(ways, (nodes, edges))
+    return list(chosen.values())
+
+
+def _triple(item: tuple[Any, Any], rng: np.random.Generator) -> tuple[Any, Any]:
+    return _NO_NODES, item[1][[rng.integers(len(item[1]))]]
+
+
+def _other_triples(subgraph: Graph, positive: Any, walk: tuple[Any, Any], rng: np.random.Generator) -> Items:
+    """Return triples that are not labelled, those at the nodes of a walk first."""
+    others = rng.permutation(np.setdiff1d(subgraph.edges, positive))
+    heads, tails = subgraph.columns.heads[others], subgraph.columns.tails[others]
+    near = np.isin(heads, walk[0]) | np.isin(tails, walk[0])
+    return [(_NO_NODES, others[[at]]) for at in np.argsort(~near, kind="stable").tolist()]
+
+
+_NO_NODES: Sequence[int] = ()
