@@ -1,7 +1,7 @@
 """Ask every method a few questions of a graph of facts, of relation paths and of documents: does it run, cite, abstain?
 
     python benchmarks/methods.py --data DIR [--sets metaqa pq-2h hotpotqa100] [--methods gcr 'lego-*'] [--questions 30]
-                                 [--seconds 60]
+                                 [--seconds 60] [--speeds]
 
 All is offline, so a language model's steps are done by its twin; `vanilla` and `cot`, which have none, are left out. A
 method is asked up to --questions, at least two, and no more of them once it has used --seconds of processor time. A row
@@ -9,8 +9,8 @@ is kept for each set and method below --work: interrupted, the same call continu
 `methods.json` and `methods.md`.
 
 Questions of MetaQA and PathQuestion are the first of the order that `lego.py` asks in, with the entities given; those
-of HotpotQA are the first of the set. Figures, as means over the questions, the first one, which compiles, left out of
-the time:
+of HotpotQA are the first of the set. MetaQA has no stored vectors, so that encoders read what they score there.
+Figures are means over the questions, the first one, which compiles, left out of the time:
 
 - answered: the share that is answered at all; cited: of these, the share whose citations are verified.
 - Hits@1 of graphs: whether the first name that the evidence leads to is an answer; recall of graphs: the share of the
@@ -18,6 +18,9 @@ the time:
 - ms: processor time, the median, all threads together; tokens: those that encoders and cross-encoders read, each
   relation once a method, as an open index keeps vectors.
 - abstained: of three questions that neither graph nor documents answer, given without entities.
+
+--speeds prints the median processor time of retrieval over the passages of MuSiQue, which `graphwright methods` lists,
+and writes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +34,6 @@ from typing import Any
 
 import numpy as np
 from harness import (
-    SPACES,
     Record,
     Rows,
     arguments,
@@ -62,6 +64,7 @@ from graphwright.operators.state import Question, State
 DOCUMENTS = "hotpotqa100"
 SETS = ("metaqa", "pq-2h", DOCUMENTS)
 OFFLINE = [name for name, method in METHODS.items() if not method.required]
+EMBEDDED = {"metaqa": (), "pq-2h": ("names", "triples")}  # 133,582 triples take minutes
 ITEMS, PASSAGES = 32, 15  # that are judged
 UNANSWERABLE = (
     "Who designed the third lighthouse of Port Quillmere?",
@@ -72,16 +75,14 @@ COLUMNS = ("questions", "answered", "cited", "Hits@1", "recall", "ms", "tokens",
 
 
 def index_of(options: Namespace, name: str) -> Index:
-    """Return the index of a set, with vectors of names and triples; it is made once."""
+    """Return the index of a set; it is made once."""
     if name == DOCUMENTS:
         return Index.open(multihop_index(options, name))
     folder: Path = options.work / "indexes" / f"{name}-graph"
     if folder.exists():
         return Index.open(folder)
     triples = read_dataset(options.data / "kgqa" / name, GRAPHS[name][0]).triples or ()
-    return Index.from_graph(
-        folder, Graph.from_triples(triples), embed=[space for space in SPACES if space != "passages"]
-    )
+    return Index.from_graph(folder, Graph.from_triples(triples), embed=EMBEDDED[name])
 
 
 def questions_of(options: Namespace, name: str) -> Sequence[Any]:
@@ -131,10 +132,24 @@ def _answered(index: Index, method: str, question: str) -> bool:
     return answer is not None and answer.found
 
 
+def print_speeds(options: Namespace, methods: Sequence[str]) -> None:
+    """Print the median processor time of retrieval over the passages of MuSiQue."""
+    folder, questions = multihop_index(options, "musique"), multihop_questions(options, "musique", options.questions)
+    for method in methods:
+        index, used = Index.open(folder), []
+        for question in questions:
+            begun = time.process_time()
+            index.retrieve(question.text, method)
+            used.append(time.process_time() - begun)
+            if len(used) >= 2 and sum(used) > options.seconds:
+                break
+        print(f"{method}: {1e3 * float(np.median(used[1:])):.0f} ms, {len(used)} questions", flush=True)
+
+
 def page(results: Record) -> str:
     """Return the tables of all sets."""
     about = (__doc__ or "").partition("All is offline")[2].partition("A row")[0]
-    figures = (__doc__ or "").partition("Questions of MetaQA")[2]
+    figures = (__doc__ or "").partition("Questions of MetaQA")[2].partition("--speeds prints")[0]
     parts = [
         "# Every method on three sets: runs, cites, abstains",
         "Made by `python benchmarks/methods.py --data DIR`. All is offline" + about.rstrip(),
@@ -153,9 +168,15 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["*"], help="names, or patterns of them")
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=60.0, help="processor time after which no question is begun")
+    parser.add_argument(
+        "--speeds", action="store_true", help="print the times of retrieval that the list of methods has"
+    )
     options = parse(parser)
     rows = Rows(options.work / "methods.jsonl", "set", "method")
     chosen = [name for name in OFFLINE if any(fnmatchcase(name, pattern) for pattern in options.methods)]
+    if options.speeds:
+        print_speeds(options, chosen)
+        return
     for name in options.sets:
         missing = [method for method in chosen if (name, method) not in rows]
         if not missing:
