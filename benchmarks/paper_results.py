@@ -370,11 +370,12 @@ def systems(names: Mapping[str, str], figures: Mapping[str, str], scale: float =
     return measure
 
 
+_MODELS = ("BM25", "LSA", "LDA", "E", "F", "C", "G")
 RETRIEVALS = {
     name: f"PPR / {name}"
-    for name in ("SPR", "EPR", *(f"{kind}-{model}" for kind in ("OSAR", "ISAR") for model in ("BM25", "E", "C")))
+    for name in ("SPR", "EPR", *(f"{kind}-{model}" for kind in ("OSAR", "ISAR") for model in _MODELS))
 }
-"""The retrievals of Figures 11 to 13 in the subgraph of a PPR."""
+"""The retrievals of Figures 11 to 13 in the subgraph of a PPR; F and G are fine-tuned, as E and C are not."""
 NUMBERED = {str(number): f"lego-{number}" for number in INSTANCES}
 
 

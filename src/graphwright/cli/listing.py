@@ -43,9 +43,12 @@ _SPEEDS: Mapping[str, int] = {
     "bubblerag": 32, "pathrag": 33, "pathrag-lt": 32, "reg": 15, "lego-1": 7, "lego-2": 13, "lego-3": 140, "lego-4":
     7100, "lego-5": 5500, "lego-6": 15, "lego-7": 140, "lego-8": 4500, "lego-9": 5600, "lego-10": 14, "lego-11":
     4500, "lego-12": 14, "lego-13": 24000, "lego-14": 16, "lego-15": 11000, "rog": 480, "gsr": 52, "kelp": 8, "tog":
-    140, "grag-m": 17,
+    140, "grag-m": 17, "gcr": 12, "dog": 22, "structgpt": 72,
 }  # fmt: skip
-"""Median milliseconds of processor time a question, offline, over the 1,890 passages of MuSiQue."""
+"""Median milliseconds of processor time a question, offline, over the 1,890 passages of MuSiQue.
+
+`benchmarks/methods.py --speeds` prints them.
+"""
 _MAX_LISTED = 20
 
 
