@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import gzip
 import lzma
-import os
 import stat
 import tarfile
 import zipfile
@@ -13,17 +12,17 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import SEEK_END, RawIOBase
+from io import SEEK_END
 from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple
 
+from graphwright.data.formats.archives import BoundedFile
 from graphwright.serve.problems import ServeError, TooLargeError
 
 __all__ = ["ArchiveError", "Entry", "Limits", "is_archive", "unpacked"]
 
 _MB = 2**20
 _BLOCK = 1 << 16
-_MAX_READ = _MB  # a header of a tar archive that is longer is an attack
 _END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"  # of the directory of a zip archive, and of one in the format zip64
 _END_SIZE, _LOCATOR_SIZE, _MAX_COMMENT = 22, 20, 65_535
 _MAX_ENTRY = 1_000  # bytes of one entry in the directory of a zip archive, on average
@@ -187,36 +186,21 @@ def _maybe_gzip(file: IO[bytes]) -> IO[bytes]:
     return gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[return-value]
 
 
-class _Bounded(RawIOBase):
-    """A file of an archive that refuses long reads, and to be read further than the limits allow."""
+class _Bounded(BoundedFile):
+    """A file of an archive that may not grow too much, besides the limits of its reads."""
 
     def __init__(self, source: IO[bytes], limits: Limits, packed: int) -> None:
-        self._source, self._limits, self._packed = source, limits, packed
-        self._end = limits.bytes + (limits.files + 1) * 10 * tarfile.BLOCKSIZE  # with the headers
+        super().__init__(source, limits.bytes + (limits.files + 1) * 10 * tarfile.BLOCKSIZE)  # with the headers
+        self._limits, self._packed = limits, packed
 
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _MAX_READ:
-            raise ArchiveError("The archive has a header of more than a megabyte. Make it again, with shorter names.")
-        self._check(self._source.tell() + size)
-        return self._source.read(size)
+    def check(self, position: int) -> None:
+        super().check(position)
+        self._limits.check_ratio(self.tell(), self._packed)
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._check(offset)
-        return self._source.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._source.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def _check(self, position: int) -> None:
-        if position > self._end:
-            raise TooLargeError("The upload is larger, unpacked, than this server takes. Send it in parts.")
-        self._limits.check_ratio(self._source.tell(), self._packed)
+    def refused(self, *, header: bool) -> Exception:
+        if header:
+            return ArchiveError("The archive has a header of more than a megabyte. Make it again, with shorter names.")
+        return TooLargeError("The upload is larger, unpacked, than this server takes. Send it in parts.")
 
 
 def _writer(source: IO[bytes], limits: Limits, packed: int) -> Callable[[IO[bytes]], None]:

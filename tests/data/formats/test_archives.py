@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import io
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.formats import archives
+from graphwright.errors import DataError
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
@@ -95,6 +97,24 @@ def test_bombs_are_named_and_not_unpacked(tmp_path: Path, monkeypatch: pytest.Mo
     )
     assert [document.id for document in documents] == ["d.txt"]
     assert ["more than" in item.reason for item in skipped] == [True] * 3
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.REGTYPE])
+def test_a_tar_archive_is_not_read_into_memory_by_what_its_headers_claim(tmp_path: Path, kind: bytes) -> None:
+    """A few kilobytes of bzip2 may unpack to any number of gigabytes, which tarfile reads at once for a long header."""
+    header = tarfile.TarInfo("long")
+    header.type, header.size = kind, 8 << 30
+    block = header.tobuf(tarfile.GNU_FORMAT)
+    packed = bz2.compress(block + bytes(1 << 20)) + bz2.compress(bytes(4 << 20)) * 10
+    (tmp_path / "a.tbz2").write_bytes(packed)
+    tracemalloc.start()
+    with pytest.raises(
+        DataError, match="more than 1,024 MB|more than .* files" if kind == tarfile.REGTYPE else "header of"
+    ):
+        list(read_documents([tmp_path], print))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 << 20
 
 
 def test_encrypted_damaged_and_repeated_files_are_named(tmp_path: Path) -> None:

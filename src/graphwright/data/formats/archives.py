@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+import os
 import posixpath
 import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import RawIOBase
+from typing import IO, Any
 
 from graphwright.data.decoding import clean
 from graphwright.data.formats.format import MAX_BYTES, File, Part, Unread, UnreadableError
 
-__all__ = ["MAX_MEMBERS", "MAX_UNPACKED", "checked_zip", "read_tar", "read_zip"]
+__all__ = ["MAX_MEMBERS", "MAX_UNPACKED", "BoundedFile", "checked_zip", "read_tar", "read_zip"]
 
 MAX_MEMBERS = 100_000
 MAX_UNPACKED = 1 << 30
 """Maximum bytes of all files of an archive, unpacked."""
+_MAX_HEADER = 2**20  # bytes; tarfile reads a header at once, whatever length it claims
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB unpacked"
+_PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7z": lzma.open, b"]\x00\x00": lzma.open}
 
 
 @contextmanager
@@ -66,7 +74,7 @@ def read_tar(file: File) -> Iterator[Part]:
     """Yield the files of a tar archive, packed or not, in its order; links and devices are left out."""
     unpacked = count = 0
     try:
-        with file.open() as source, tarfile.open(fileobj=source, mode="r:*") as archive:
+        with _unpacked(file) as source, tarfile.open(fileobj=source, mode="r:") as archive:
             while (member := archive.next()) is not None:
                 unpacked, count = unpacked + member.size, count + 1
                 if unpacked > MAX_UNPACKED or count > MAX_MEMBERS:
@@ -75,9 +83,64 @@ def read_tar(file: File) -> Iterator[Part]:
                 if not member.isfile() or not name:
                     continue
                 content = None if member.size > MAX_BYTES else archive.extractfile(member)
-                yield Unread(f"/{name}", _TOO_LARGE) if content is None else File(f"/{name}", content=content.read())
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+                yield Unread(f"/{name}", _TOO_LARGE) if content is None else File(f"/{name}", content=_whole(content))
+    except (tarfile.TarError, lzma.LZMAError, EOFError, OSError, ValueError) as error:
         raise UnreadableError(f"a damaged tar archive ({error}); fetch or pack it again") from error
+
+
+@contextmanager
+def _unpacked(file: File) -> Iterator[BoundedFile]:
+    head = file.head(3)
+    opener = next((opener for magic, opener in _PACKED.items() if head.startswith(magic)), None)
+    with file.open() as packed, packed if opener is None else opener(packed) as source:
+        yield BoundedFile(source, MAX_UNPACKED + MAX_MEMBERS * 4 * tarfile.BLOCKSIZE)
+
+
+def _whole(content: IO[bytes]) -> bytes:
+    return b"".join(iter(lambda: content.read(_MAX_HEADER), b""))
+
+
+class BoundedFile(RawIOBase):
+    """An unpacked archive that refuses to read a megabyte at once, or further than `end`, by an UnreadableError."""
+
+    def __init__(self, source: Any, end: int) -> None:
+        """Read from an open file."""
+        self._source, self._end = source, end
+
+    def read(self, size: int = -1) -> bytes:
+        """Read `size` bytes."""
+        if not 0 <= size <= _MAX_HEADER:
+            raise self.refused(header=True)
+        self.check(self._source.tell() + size)
+        content: bytes = self._source.read(size)
+        return content
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to an offset from the beginning."""
+        self.check(offset)
+        return int(self._source.seek(offset, whence))
+
+    def tell(self) -> int:
+        """Return the place where the next read begins."""
+        return int(self._source.tell())
+
+    def seekable(self) -> bool:
+        """Return that it can be searched."""
+        return True
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def check(self, position: int) -> None:
+        """Raise what `refused` returns where a position is beyond the end."""
+        if position > self._end:
+            raise self.refused(header=False)
+
+    def refused(self, *, header: bool) -> Exception:
+        """Return the error of an archive whose header, or which as a whole, is too long."""
+        what = "a header of more than a megabyte" if header else f"more than {MAX_UNPACKED >> 20:,} MB unpacked"
+        return UnreadableError(f"a tar archive with {what}; unpack what is needed of it")
 
 
 def _name(name: str) -> str:
