@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 import numpy as np
 from crash_states import Tree, digest, recording, write_tree
-from harness import Record, scratch_folder
+from harness import Record, Rows, scratch_folder
 
 from graphwright import Index
 from graphwright.evaluate.experiment import Experiment
@@ -340,19 +340,23 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Record:
-    """Explore the crashes of every operation."""
-    rng, explored = random.Random(options.seed), dict[str, Exploration]()
-    for name in options.operations:
-        with scratch_folder() as scratch:
-            result = explored[name] = explore(name, scratch, rng, options.draws)
-            print(
-                f"{name:32} {result.moments:4} calls {result.states:5} states {len(result.failures):3} failures "
-                f"{result.seconds:6.1f} s",
-                flush=True,
-            )
-    counts = {name: {"calls": e.moments, "states": e.states, "seconds": e.seconds} for name, e in explored.items()}
+    """Explore the crashes of every operation; an interrupted run continues with the operations that are missing."""
+    rows = Rows(options.work / "crash.jsonl", "seed", "draws", "operation")
+    asked = [(options.seed, options.draws, name) for name in options.operations]
+    for identity in asked:
+        if identity not in rows:
+            with scratch_folder() as scratch:
+                result = explore(identity[-1], scratch, random.Random(f"{options.seed} {identity[-1]}"), options.draws)
+            rows.add({"seed": options.seed, "draws": options.draws, "operation": identity[-1], **vars(result)})
+        row = rows[identity]
+        counts = f"{row['moments']:4} calls {row['states']:5} states {len(row['failures']):3} failures"
+        print(f"{row['operation']:32} {counts} {row['seconds']:6.1f} s", flush=True)
+    done = [rows[identity] for identity in asked]
     return {
         "draws": options.draws,
-        "operations": counts,
-        "failures": [f for e in explored.values() for f in e.failures],
+        "operations": {
+            row["operation"]: {"calls": row["moments"], "states": row["states"], "seconds": row["seconds"]}
+            for row in done
+        },
+        "failures": [failure for row in done for failure in row["failures"]],
     }

@@ -17,8 +17,10 @@ from pathlib import Path
 from unittest import mock
 
 import fuzz_data
+import fuzz_formats
 import fuzz_graphs
 import fuzz_server
+from fuzz_formats import documents
 from fuzz_seeds import (
     ASKED,
     CELLS,
@@ -50,7 +52,6 @@ from pydantic import BaseModel
 from graphwright.cli.app import main
 from graphwright.cli.terminal import clean
 from graphwright.data.document import Skipped
-from graphwright.data.documents import read_documents
 from graphwright.data.graph_questions import read_graph_questions, read_triples
 from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.questions import read_questions
@@ -74,16 +75,6 @@ DOCUMENTS = [
 ]
 TRIPLES = [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")]
 NOT_FUZZED = {"serve", "mcp", "keys", "demo", "doctor", "train", "evaluate"}  # they wait, or take long
-
-
-def documents(name: str, pack: Callable[[bytes], bytes], data: bytes) -> str:
-    """Read a file of documents."""
-    skipped: list[Skipped] = []
-    read = list(read_documents([write(name, pack(data))], skipped.append))
-    for document in read:
-        document.text.encode()
-        assert (document.id and document.text.strip()) or document.title
-    return f"{min(len(read), 3)} {sorted({kind(item.reason) for item in skipped})[:3]}"
 
 
 def imported(name: str, data: bytes) -> str:
@@ -272,6 +263,12 @@ def _targets() -> Iterable[Target]:
 
 TARGETS = {
     target.name: target
-    for target in (*_targets(), *fuzz_data.targets(), *fuzz_graphs.targets(), *fuzz_server.targets())
+    for target in (
+        *_targets(),
+        *fuzz_data.targets(),
+        *fuzz_formats.targets(),
+        *fuzz_graphs.targets(),
+        *fuzz_server.targets(),
+    )
 }
 """The targets by name."""
