@@ -29,4 +29,6 @@ def test_a_hostile_server_gets_a_named_error_in_time(
     assert {*ATTACKS} == {*fault_llm.ATTACKS}
     rng, context = random.Random(5), fault_llm.certificate(tmp_path) if name == "certificates" else None
     failures = [problem for _ in range(ATTACKS[name]) for problem in fault_llm.attack(name, rng, context)[1]]
+    if name in fault_llm.attacks_on("function"):
+        failures += [problem for _ in range(2) for problem in fault_llm.attack(name, rng, context, "function")[1]]
     assert not failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -156,6 +157,14 @@ def test_a_job_reports_progress_to_listeners(folder: Path) -> None:
         units = {state.progress.unit for state in seen if state.progress}
         assert {"documents", "passages"} <= units
         assert not served.jobs._listeners
+
+
+def test_an_upload_in_progress_outlives_the_end_of_another_job_and_a_jump_of_the_clock(folder: Path) -> None:
+    with serving(folder) as served:
+        upload = served.jobs.uploads.store_documents("a1", [{"id": "x", "title": "", "text": "Graz lies on the Mur."}])
+        os.utime(upload.folder, (0, 0))  # as after a jump of days
+        served.ended(served.add("Another text."))
+        assert served.ended(served.jobs.submit("cities", "add", {}, "a1")).state == "done"
 
 
 def test_a_failed_job_says_why_and_can_be_tried_again(folder: Path) -> None:

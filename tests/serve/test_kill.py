@@ -95,7 +95,7 @@ def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
     with process(folder, 0.0) as (_, client):
         wait_until(lambda: set(states(client).values()) == {"done"}, 60)
         assert set(states(client)) == set(ids)
-        wait_until(lambda: not list((tmp_path / "data" / "uploads").iterdir()))
+        wait_until(lambda: not list((tmp_path / "data" / "uploads").glob("*/*")))
         attempts = client.get(f"/v1/jobs/{ids[0]}").json()["attempts"]
         listed = client.get(DOCUMENTS).json()["documents"]
     assert attempts == 2 and [document["id"] for document in listed] == ["graz", "linz.md"]

@@ -118,7 +118,7 @@ def test_a_packed_file_within_a_packed_file_is_not_unpacked_again(tmp_path: Path
 def test_an_upload_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError):
         UploadFolder(tmp_path).store_files("job", [sent("a.txt", b"A."), sent("b.zip", b"no archive")], Limits())
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.glob("*/*"))
     assert UploadFolder(tmp_path).open("job") is None
 
 
@@ -134,13 +134,15 @@ def test_texts_are_kept_exactly(tmp_path: Path) -> None:
     assert documents[1].id == documents[2].id and documents[1].id.startswith("text-")
 
 
-def test_abandoned_uploads_are_deleted(tmp_path: Path) -> None:
+def test_uploads_of_dead_servers_are_deleted_whatever_the_clock_says(tmp_path: Path) -> None:
     import os
 
-    folder = UploadFolder(tmp_path)
-    for id in ("old", "kept", "new"):
-        folder.store_documents(id, [{"id": id, "title": "", "text": "Text."}])
-    for id in ("old", "kept"):
-        os.utime(tmp_path / id, (0, 0))
-    folder.delete_others({"kept"})
-    assert {path.name for path in tmp_path.iterdir()} == {"kept", "new"}
+    for runner, id in (("dead", "old"), ("dead", "kept"), ("alive", "new"), ("alive", "stored long ago")):
+        upload = UploadFolder(tmp_path, runner).store_documents(id, [{"id": id, "title": "", "text": "Text."}])
+        os.utime(upload.folder, (0, 0) if id == "stored long ago" else (4e9, 4e9))
+    folder = UploadFolder(tmp_path, "alive")
+    folder.delete_others({"kept"}, lambda runner: runner == "alive")
+    assert {path.name for path in tmp_path.glob("*/*")} == {"kept", "new", "stored long ago"}
+    assert folder.open("kept") is not None and folder.open("old") is None
+    folder.delete_others(set(), lambda runner: runner == "alive")
+    assert {path.name for path in tmp_path.iterdir()} == {"alive"}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 from graphwright.errors import GraphwrightError, OptionError, StoreError
@@ -62,10 +63,10 @@ class Jobs:
 
         Nothing is written before the first job or `start`.
         """
-        self.uploads = UploadFolder(settings.data / "uploads")
         self._catalog, self._settings = catalog, settings
         self._models = models or AnswerModels(None)
         self._runner = new_id()
+        self.uploads = UploadFolder(settings.data / "uploads", self._runner)
         self._held = ExitStack()  # the lock that shows that this process lives
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index
@@ -73,13 +74,17 @@ class Jobs:
         self._listeners: dict[str, list[Callable[[], None]]] = {}  # by id of the job
         self._closing = False
 
+    @property
+    def _runners(self) -> Path:
+        return self._settings.data / "runners"
+
     @cached_property
     def _table(self) -> JobTable:
         return JobTable(self._settings.data / "jobs.sqlite")
 
     def start(self) -> None:
         """Queue the jobs of servers that have ended, and begin all that wait."""
-        folder = self._settings.data / "runners" / self._runner
+        folder = self._runners / self._runner
         table = self._table
         folder.mkdir(parents=True)
         self._held.enter_context(writer_lock(folder))
@@ -298,7 +303,7 @@ class Jobs:
     def _forget_old(self) -> None:
         before = datetime.now(UTC) - _KEPT
         self._table.delete_old(before.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
-        self.uploads.delete_others(self._table.ids())
+        self.uploads.delete_others(self._table.ids(), lambda runner: is_written(self._runners / runner))
 
 
 def _least(*limits: Any) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -33,7 +32,6 @@ _MAX_PART = 150  # of one folder or file
 _KEPT = re.compile(r"\.[a-z0-9]{1,8}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories, with marks that reverse the direction
-_ABANDONED = 86_400.0  # seconds after which an upload without a job counts as left behind by a crash
 
 
 class Sent(NamedTuple):
@@ -125,40 +123,51 @@ class Upload:
 
 @dataclass(frozen=True)
 class UploadFolder:
-    """The folder of all uploads, each in a folder that is named by its job."""
+    """The folder of all uploads: each in a folder that is named by its job, within one of the server that stored it.
+
+    `runner`: the name of this server.
+    """
 
     path: Path
+    runner: str = "runner"
 
     def store_files(self, id: str, files: Iterable[Sent], limits: Limits) -> Upload:
         """Store files, the contents of archives one by one.
 
         Raises TooLargeError and ArchiveError where they exceed a limit or cannot be unpacked; nothing is stored then.
         """
-        with _Draft(self.path / id) as draft:
+        with _Draft(self.path / self.runner / id) as draft:
             for file in files:
                 draft.add(file, limits)
             return draft.finish()
 
     def store_documents(self, id: str, documents: Iterable[Mapping[str, Any]]) -> Upload:
         """Store documents that are given as texts: mappings with id, text, title and metadata."""
-        with _Draft(self.path / id) as draft:
+        with _Draft(self.path / self.runner / id) as draft:
             draft.add_documents(documents)
             return draft.finish()
 
     def open(self, id: str) -> Upload | None:
         """Return the upload of a job, None where it is not there (any more)."""
-        return Upload.open(self.path / id)
+        return next((upload for folder in self.path.glob(f"*/{id}") if (upload := Upload.open(folder))), None)
 
     def delete(self, id: str) -> None:
         """Delete the upload of a job."""
-        shutil.rmtree(self.path / id, ignore_errors=True)
+        for folder in self.path.glob(f"*/{id}"):
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def delete_others(self, ids: set[str]) -> None:
-        """Delete the uploads of other jobs than these that are old enough that no request is storing them."""
-        for folder in self.path.iterdir() if self.path.is_dir() else ():
-            with suppress(OSError):
-                if folder.name not in ids and folder.stat().st_mtime < time.time() - _ABANDONED:
-                    self.delete(folder.name)
+    def delete_others(self, ids: set[str], lives: Callable[[str], bool]) -> None:
+        """Delete the uploads of servers that have ended, except those of these jobs, whatever the time of day is.
+
+        `lives`: whether a server runs, which may be storing an upload whose job is to come.
+        """
+        for runner in self.path.iterdir() if self.path.is_dir() else ():
+            if not lives(runner.name):
+                for folder in runner.iterdir() if runner.is_dir() else ():
+                    if folder.name not in ids:
+                        shutil.rmtree(folder, ignore_errors=True)
+                with suppress(OSError):
+                    runner.rmdir()  # unless uploads are left
 
 
 class _Draft:

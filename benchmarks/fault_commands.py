@@ -1,0 +1,406 @@
+"""Run every command under attack: signals, few open files, small files, a full disk, closed streams, links, read-only.
+
+Each attack runs a command in a child with a fresh copy of a folder. The child ends by an exit code of the command line,
+or by the signal that it was sent, with one message and no traceback; it does not claim damage where there is none. The
+same command, run again without the attack, then succeeds, with the result of a run that was never disturbed, and leaves
+no other file behind. No file outside the folder changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from harness import Record
+
+from graphwright.cli.app import main
+from graphwright.index_folder import Index
+
+__all__ = ["ATTACKS", "COMMANDS", "Bench", "attack"]
+
+MAX_SECONDS = 180.0
+NOBODY = 65534
+DOCUMENTS = {
+    "a.txt": "Graz lies on the Mur in Styria. It was founded in 1128.",
+    "b.txt": "The Mur flows into the Drava at Legrad.",
+    "c.txt": "The Drava rises in South Tyrol.",
+}
+ASKED = [
+    {"id": "q", "question": "Where does the Mur flow?", "answers": ["Drava"], "gold_ids": ["b"], "entities": ["Mur"]},
+]
+WAITING = ("serve", "mcp")
+FALSE = re.compile(r"damage|malformed|cut short|restore it|pip install", re.IGNORECASE)
+"""What a message may not say where nothing is damaged or missing."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Arguments of a command, run in a folder; the index that it changes and the file that it writes, or ""."""
+
+    arguments: tuple[str, ...]
+    index: str = "index"
+    file: str = ""
+
+
+def _command(text: str, index: str = "index", file: str = "") -> Command:
+    return Command(tuple(text.split()), index, file)
+
+
+COMMANDS = {
+    "index": _command("index more.txt --into index"),
+    "create": _command("index docs --into new", "new"),
+    "sync": _command("sync docs --into index"),
+    "remove": _command("remove a.txt --index index"),
+    "reextract": _command("reextract --index index --offline"),
+    "import": _command("import kb.tsv --into new", "new"),
+    "ask": _command("ask Graz? --index index --json"),
+    "verify": _command("verify --index index"),
+    "repair": _command("verify --index index --repair"),
+    "export": _command("export --index index --to graph.json", file="graph.json"),
+    "evaluate": _command("evaluate --data set --methods bm25 --out run", file="run/results.jsonl"),
+    "train": _command("train labels questions.jsonl --index graph --into labels.jsonl", file="labels.jsonl"),
+    "serve": _command("serve index --port 0 --data data"),
+    "mcp": _command("mcp index --data data"),
+}
+
+
+class Ended(NamedTuple):
+    """The end of a command: its exit code, negative for a signal, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Attack(NamedTuple):
+    """What to do to a folder before a command, in its child, and to its process; whether files become links."""
+
+    before: Callable[[Path], None] = lambda folder: None
+    prepare: Callable[[], None] = lambda: None
+    send: tuple[int, float] | None = None
+    fresh: bool = False
+    linked: bool = False
+    after: Callable[[Path], None] = lambda folder: None
+
+
+NOTHING = Attack()
+
+
+class Bench:
+    """A folder to attack, what each command makes of it undisturbed, and the seconds that it takes."""
+
+    def __init__(self, place: Path, outputs: Path) -> None:
+        """Make the folder at a place; what commands print is kept in `outputs`."""
+        self.place, self.template, self.folder = place, place / "template", place / "folder"
+        self.streams = outputs / "out", outputs / "err"
+        _make(self.folder)
+        self.folder.rename(self.template)
+        self.expected: dict[str, Any] = {}
+        self.seconds: dict[str, float] = {}
+
+    def learn(self, name: str) -> None:
+        """Run a command undisturbed, to know its result."""
+        if name not in self.expected:
+            self.fresh()
+            begun = time.monotonic()
+            ended = self.run(name)
+            self.seconds[name] = time.monotonic() - begun
+            assert ended.code in (0, -signal.SIGTERM), ended
+            self.expected[name] = result(self.folder, COMMANDS[name])
+
+    def fresh(self) -> Path:
+        """Return a fresh copy of the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.template, self.folder, symlinks=True)
+        return self.folder
+
+    def run(self, name: str, made: Attack = NOTHING) -> Ended:
+        """Run a command in the folder, in a child of this process.
+
+        A command that waits is ended by SIGTERM once it serves.
+        """
+        for path in self.streams:
+            path.write_bytes(b"")
+            path.chmod(0o666)
+        child = os.fork()
+        if not child:
+            _become(self.folder, COMMANDS[name], made, self.streams)
+        begun, sent, status = time.monotonic(), False, (0, 0)
+        while status[0] == 0:
+            status, seconds = os.waitpid(child, os.WNOHANG), time.monotonic() - begun
+            if seconds > MAX_SECONDS:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            due = made.send if made.send is not None else (signal.SIGTERM, 0.0) if name == "serve" else None
+            serves = name not in WAITING or b"Serving" in self.streams[1].read_bytes()
+            if due is not None and not sent and serves and seconds >= due[1]:
+                with suppress(ProcessLookupError):
+                    os.kill(child, due[0])
+                sent = True
+            elif name in WAITING and not serves and seconds > 90 and not sent:
+                os.kill(child, signal.SIGTERM)
+                sent = True
+            time.sleep(0.005)
+        texts = (path.read_bytes().decode("utf-8", "replace") for path in self.streams)
+        return Ended(os.waitstatus_to_exitcode(status[1]), *texts)
+
+
+def _make(folder: Path) -> None:
+    """Make documents, an index that is older than they are, a graph, questions and a data set."""
+    (folder / "docs").mkdir(parents=True)
+    (folder / "set").mkdir()
+    for name, text in DOCUMENTS.items():
+        (folder / "docs" / name).write_text(text)
+    with Index.create(folder / "index", encoder="minilm") as index:
+        index.sync(folder / "docs")
+    (folder / "docs/b.txt").write_text("Nobody knows where the Mur ends.")
+    (folder / "docs/c.txt").unlink()
+    (folder / "more.txt").write_text("The Enns rises near Radstadt.")
+    (folder / "kb.tsv").write_text("Graz\tlies on\tMur\nMur\tflows into\tDrava\n" * 2)
+    Index.from_graph(folder / "graph", folder / "kb.tsv", encoder="minilm").close()
+    rows = [{"id": Path(name).stem, "text": text} for name, text in DOCUMENTS.items()]
+    for name, values in (("set/corpus", rows), ("set/questions", ASKED), ("questions", ASKED)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(value) + "\n" for value in values))
+
+
+def result(folder: Path, command: Command) -> Any:
+    """Return what a command has made: the contents of its index, checked, its file, and the names of files."""
+    values: list[Any] = []
+    if (folder / command.index / "index.sqlite").exists():
+        with Index.open(folder / command.index, encoder="minilm") as index:
+            problems = [problem.problem for problem in index.verify()]
+            snapshot, current = index.snapshot, (folder / command.index / "CURRENT").read_text()
+            values += [problems, snapshot.graph.checksum, snapshot.words.checksum, index.documents]
+        known = {"writer.lock", current, "vectors.sqlite"}
+        values.append(sorted({path.name for path in (folder / command.index).iterdir()} - known))
+    if command.file:
+        text = (folder / command.file).read_text()
+        values.append(re.sub(r'"(seconds|model_seconds|time)": [-.e\d]+', "", text))
+    return [*values, sorted(path.name for path in folder.iterdir() if path.name != "data")]
+
+
+def _become(folder: Path, command: Command, made: Attack, streams: Sequence[Path]) -> None:
+    """Run a command in this process, which is a child, and end."""
+    code = 70
+    try:
+        os.chdir(folder)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number, path in enumerate(streams, start=1):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
+        made.prepare()
+        if made.fresh:
+            os.execv(sys.executable, [sys.executable, "-m", "graphwright", *command.arguments])
+        _open_streams()
+        main(list(command.arguments))
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as error:
+        with suppress(OSError, ValueError, AttributeError):
+            os.write(2, f"Traceback: {type(error).__name__}: {error}".encode())
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(BaseException):
+                stream.flush()
+        os._exit(code)
+
+
+def _open_streams() -> None:
+    """Open the streams of this process as Python does at its start: None where one is closed."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+            stream = open(number, mode, encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+            setattr(sys, name, stream)
+        except OSError:
+            setattr(sys, name, None)
+
+
+def signals(bench: Bench, name: str, rng: random.Random) -> Attack:
+    """Send a signal at a random moment."""
+    number = rng.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    seconds = rng.random() * (0.5 if name in WAITING else bench.seconds[name])
+
+    def default() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    return Attack(prepare=default, send=(number, seconds))
+
+
+def few_files(bench: Bench, name: str, rng: random.Random) -> Attack:
+    """Let the process open a few files only."""
+    count, fresh = rng.choice((1, 3, 5, 8, 12, 20, 40)), rng.random() < 0.1
+
+    def limit() -> None:
+        highest = 2 if fresh else max(int(number) for number in os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + count,) * 2)
+
+    return Attack(prepare=limit, fresh=fresh and count > 3)
+
+
+def small_files(bench: Bench, name: str, rng: random.Random) -> Attack:
+    """Let no file grow beyond a size."""
+    size = rng.choice((0, 1_000, 20_000, 40_000, 100_000, 200_000, 500_000))
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as Python does at its start
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return Attack(prepare=limit)
+
+
+def full_disk(bench: Bench, name: str, rng: random.Random) -> Attack:
+    """Leave a few bytes on the disk; it must be one of its own (see `run`)."""
+    left = rng.choice((0, 5_000, 30_000, 100_000, 300_000, 600_000))
+    filler = bench.place / "filler"
+
+    def fill(folder: Path) -> None:
+        space = os.statvfs(bench.place)
+        filler.write_bytes(bytes(max(space.f_bavail * space.f_frsize - left, 0)))
+
+    return Attack(before=fill, after=lambda folder: filler.unlink())
+
+
+def streams(bench: Bench, name: str, rng: random.Random) -> Attack:
+    """Close streams, or let them lead to a full disk."""
+    closed = [number for number in range(3) if rng.random() < 0.4]
+    full = [number for number in (1, 2) if number not in closed and rng.random() < 0.5]
+
+    def change() -> None:
+        for number in full:
+            os.dup2(os.open("/dev/full", os.O_WRONLY), number)
+        for number in closed:
+            os.close(number)
+
+    return Attack(prepare=change)
+
+
+def read_only(bench: Bench, name: str, rng: random.Random) -> Attack:
+    """Take the right to write; the child gives up being root."""
+    part = rng.choice(("", "", "index", "index/index.sqlite", "index/CURRENT", "docs"))
+    modes: dict[Path, int] = {}
+    is_root = os.getuid() == 0
+
+    def close(folder: Path) -> None:
+        for path in [folder.parent, folder, *folder.rglob("*")]:
+            if is_root:
+                os.chown(path, NOBODY, NOBODY)
+        for path in [folder / part, *(folder / part).rglob("*")]:
+            modes[path] = path.stat().st_mode
+            path.chmod(0o555 if path.is_dir() else 0o444)
+
+    def open_again(folder: Path) -> None:
+        for path, mode in modes.items():
+            if path.exists():
+                path.chmod(mode)
+
+    return Attack(close, lambda: os.setuid(NOBODY) if is_root else None, after=open_again)
+
+
+def links(bench: Bench, name: str, rng: random.Random) -> Attack:
+    """Put links in the place of files of an index and of documents: to themselves, to nothing, and to outside."""
+
+    def link(folder: Path) -> None:
+        inside = [path for path in (folder / "index").rglob("*") if path.is_file()]
+        for path in rng.sample(inside, rng.choice((0, 1, 3))):
+            target = rng.choice((path, Path("/etc/passwd"), Path("nowhere"), Path("/dev/null"), folder))
+            path.unlink()
+            path.symlink_to(target)
+        docs = folder / "docs"
+        for at, target in enumerate((docs, Path("/etc/passwd"), Path("/proc/self"), Path("x4"), folder, Path("/dev"))):
+            if rng.random() < 0.5:
+                (docs / f"x{at}").symlink_to(target)
+
+    return Attack(link, linked=True)
+
+
+ATTACKS: dict[str, Callable[[Bench, str, random.Random], Attack]] = {
+    "signals": signals,
+    "few files": few_files,
+    "small files": small_files,
+    "full disk": full_disk,
+    "streams": streams,
+    "read-only": read_only,
+    "links": links,
+}
+
+
+def attack(kind: str, name: str, bench: Bench, rng: random.Random) -> tuple[str, list[str]]:
+    """Attack a command once; return the outcome and the broken promises."""
+    bench.learn(name)
+    command, folder, made = COMMANDS[name], bench.fresh(), ATTACKS[kind](bench, name, rng)
+    made.before(folder)
+    try:
+        ended = bench.run(name, made)
+    finally:
+        made.after(folder)
+    problems = _problems_of(ended, kind, made)
+    if not made.linked:
+        if ended.code == 0 and name == "import":  # which is done once
+            shutil.rmtree(folder / command.index)
+        if name == "export":  # which replaces no file
+            (folder / command.file).unlink(missing_ok=True)
+        again = bench.run(name)
+        if again.code not in (0, -signal.SIGTERM):
+            problems.append(f"repeated, it ends with {again.code}: {again.err[-300:]}")
+        elif (now := result(folder, command)) != bench.expected[name]:
+            problems.append(f"repeated, it gives {now}, not {bench.expected[name]}")
+    told = f" [{ended.code}: {ended.err[-200:]}]"
+    return f"{kind}: {ended.code}", [f"{kind}, {name}: {problem}{told}" for problem in problems]
+
+
+def _problems_of(ended: Ended, kind: str, made: Attack) -> list[str]:
+    problems: list[str] = []
+    text = ended.out + ended.err
+    expected = {0, 1, 2, 130} | ({-made.send[0]} if made.send else set())
+    problems += [f"it ended with {ended.code}"] * (ended.code not in expected)
+    problems += ["a traceback"] * ("Traceback" in text or "Exception ignored" in text)
+    problems += ["a bug"] * ("This is a bug" in text)
+    if not made.linked:
+        problems += ["a false reason"] * bool(ended.code and FALSE.search(ended.err))
+    if ended.code in (1, 2) and kind not in ("streams", "small files"):  # of which stderr may be one
+        problems += ["no message"] * (not ended.err.strip())
+    return problems
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the options of this part."""
+    parser.add_argument("--attacks", nargs="+", choices=list(ATTACKS), default=list(ATTACKS), metavar="ATTACK")
+
+
+def run(options: Namespace) -> Record:
+    """Attack every command in every way in turn, for the time given, on a disk of 24 MB where one can be mounted."""
+    rng, outcomes, failures = random.Random(options.seed), Counter[str](), list[str]()
+    end = time.monotonic() + 60 * options.minutes
+    with TemporaryDirectory() as folder, TemporaryDirectory() as outputs:
+        place = Path(folder)
+        command = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+        kinds = [kind for kind in options.attacks if mounted or kind != "full disk"]
+        try:
+            bench = Bench(place / "bench", Path(outputs))
+            while time.monotonic() < end and len(failures) < 50:
+                for name in COMMANDS:
+                    kind = rng.choice(kinds)
+                    outcome, problems = attack(kind, name, bench, rng)
+                    outcomes[outcome] += 1
+                    failures += problems
+        finally:
+            if mounted:
+                subprocess.run(["umount", str(place)], check=False)
+    return {"disk of its own": mounted, "outcomes": dict(sorted(outcomes.items())), "failures": failures}
