@@ -383,9 +383,12 @@ def attack(
         except BaseException as error:
             problems.append(f"{type(error).__name__}: {str(error)[:200]}")
         problems += _problems_of(call, time.monotonic() - begun)
-    if client != "function":  # whose text and requests are its own
+    if client != "function":  # whose text is its own
         problems += ["the key is in the text"] * (KEY in "".join(call.texts))
+    if client == "openai":  # the others follow redirects
         problems += ["it went to another server"] * any(elsewhere.requests)
+    elif client == "litellm":
+        problems += ["the key went to another server"] * any(KEY.encode() in request for request in elsewhere.requests)
     if url.startswith("https"):
         problems += ["the request was sent without a valid certificate"] * any(server.requests)
         problems += ["it was answered without a valid certificate"] * (outcome == "a reply")

@@ -1,6 +1,20 @@
-"""Run the command line: `python -m graphwright`."""
+"""Run the command line: `graphwright`, or `python -m graphwright`."""
 
-from graphwright.cli.app import main
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it with a message also while it is loaded."""
+    try:
+        from graphwright.cli.app import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("graphwright: interrupted. Run the same command again to resume.", file=sys.stderr)
+        raise SystemExit(130) from None
+
 
 if __name__ == "__main__":
     main()

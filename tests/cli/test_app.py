@@ -503,3 +503,18 @@ def test_what_the_system_refuses_anywhere_is_explained(
     done = graphwright("methods", "--json")
     assert done.returncode == 1 and re.search(message, done.stderr)
     assert re.search(message, json.loads(done.stdout)["message"])
+
+
+def test_ctrl_c_outside_of_a_command_ends_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from graphwright import __main__
+    from graphwright.cli import app
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "main", interrupted)
+    with pytest.raises(SystemExit) as end:
+        __main__.main()
+    assert end.value.code == 130 and capsys.readouterr().err.startswith("graphwright: interrupted. ")

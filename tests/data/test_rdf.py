@@ -1,5 +1,8 @@
 """RDF in and out: Turtle, TriG, N-Quads, RDF/XML and JSON-LD."""
 
+import time
+from io import BytesIO
+
 import pytest
 from hypothesis import given, settings
 from tests.adapters.graphs import RIVERS, TRIPLES
@@ -7,6 +10,7 @@ from tests.cli.command import graphwright
 
 from graphwright import Graph, Index
 from graphwright.data.knowledge_graphs import dump_of
+from graphwright.data.nesting import ShallowXML
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export
 from graphwright.index.graph_import import import_graph
@@ -141,6 +145,34 @@ def test_the_command_reads_and_writes_it(tmp_path):
         assert graphwright("export", "--index", index, "--to", to).returncode == 0
         again = graphwright("import", to, "--into", tmp_path / form, "--embed", "none")
         assert again.returncode == 0 and "2 triples, 3 nodes" in again.stdout, again.stderr
+
+
+@pytest.mark.parametrize("hidden", [b"", b"<!-- </a> -->", b"<![CDATA[</a>]]>", b'<a b="/>">', b"<?x </a>?>"])
+def test_rdf_xml_that_is_nested_too_deeply_is_refused_before_it_takes_quadratic_time(tmp_path, hidden):
+    path = tmp_path / "deep.rdf"
+    path.write_bytes(b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">' + (b"<a>" + hidden) * 200_000)
+    begun = time.process_time()
+    with pytest.raises(DataError, match="nested more than 500 levels deep"):
+        dump_of(path).to_ntriples(tmp_path)
+    assert time.process_time() - begun < 2
+
+
+def test_tags_are_counted_in_linear_time():
+    for part in (b"<", b'<a="', b"<!--", b"<![CDATA[", b"<a '\"", b"x"):
+        begun = time.process_time()
+        try:
+            source = ShallowXML(BytesIO(part * 500_000))
+            while source.read(65_536):
+                pass
+        except DataError:
+            pass
+        assert time.process_time() - begun < 2
+
+
+def test_elements_side_by_side_are_not_nested():
+    text = b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>" + b"<b c='>'><d/><e></e>text</b>" * 2_000 + b"</a>"
+    source = ShallowXML(BytesIO(text))
+    assert b"".join(iter(lambda: source.read(7), b"")) == text
 
 
 def test_json_ld_that_is_nested_too_deeply_is_refused_before_it_takes_quadratic_time(tmp_path):

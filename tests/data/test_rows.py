@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from graphwright.data import records
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.reading import ReadOptions
@@ -206,3 +207,15 @@ def test_links_between_numbered_rows_stay_in_their_file(tmp_path: Path) -> None:
     assert isinstance(second, Document) and second.id == "r.jsonl#2"
     [row] = of(tmp_path, "corpus.jsonl", '{"id": 1, "text": "a"}')
     assert isinstance(row, Document) and row.id == "1"  # a corpus, whose ids are those of the judgements
+
+
+def test_a_quotation_mark_that_is_not_closed_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_MAX_CELL", 1_000)
+    (tmp_path / "a.csv").write_text('id,text\na,First.\nb,"' + "Graz lies on the Mur.\n" * 100)
+    (tmp_path / "b.csv").write_text("id,text\nc,Third.\n")
+    skipped: list[Skipped] = []
+    documents = list(read_documents([tmp_path], skipped.append))
+    assert "c" in {document.id for document in documents}
+    assert "line 3: field larger than field limit" in skipped[0].reason and "not closed?" in skipped[0].reason
+    with pytest.raises(DataError, match=r"a\.csv, line 3"):
+        list(records.read_records(tmp_path / "a.csv"))

@@ -140,6 +140,23 @@ def test_a_cancellation_does_not_wait_for_the_reply():
         leave.set()
 
 
+@pytest.mark.parametrize("on_text", [None, print])
+def test_a_reply_that_comes_byte_by_byte_ends_within_the_timeout(on_text):
+    leave = threading.Event()
+
+    def drip(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        while not leave.wait(0.05):
+            handler.wfile.write(b": \n")
+            handler.wfile.flush()
+
+    with LLMServer(drip) as server, pytest.raises(ModelError, match=r"nothing within 0\.5 seconds"):
+        try:
+            model(server, timeout=0.5).complete("", "Where?", on_text=on_text)
+        finally:
+            leave.set()
+
+
 def test_ollama_answers_and_encodes():
     def answer(asked):
         if "input" in asked:

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
 from graphwright.data.duckdb_session import duckdb_session
-from graphwright.data.json_nesting import ShallowJSON
+from graphwright.data.nesting import ShallowJSON, ShallowXML
 from graphwright.data.records import split_row, table_rows, without_wildcards
 from graphwright.errors import DataError, OptionError
 
@@ -201,7 +201,7 @@ class Quoted(Delimited):
     def row_text(self, row: int) -> str:
         """Return the number of the record, and the record."""
         row += self.skipped
-        cells = next(islice(table_rows(lines(self.path), self.delimiter), row, row + 1), (0, []))[1]
+        cells = next(islice(table_rows(lines(self.path), self.delimiter, f"{self.path}, "), row, row + 1), (0, []))[1]
         return f"record {row + 1}: {self.delimiter.join(cells)!r}"
 
 
@@ -328,8 +328,12 @@ class RDF(Dump):
         to, graphs = NTriples(folder / "statements.nt"), dict[str, int]()
         try:
             with open_bytes(self.path) as source, to.path.open("w", encoding="utf-8") as file:
-                json_or_text: Any = ShallowJSON(source) if form == pyoxigraph.RdfFormat.JSON_LD else source
-                for quad in pyoxigraph.parse(json_or_text, form, base_iri=f"file:///{quote(self.path.name)}"):
+                limits: dict[Any, Any] = {
+                    pyoxigraph.RdfFormat.JSON_LD: ShallowJSON,
+                    pyoxigraph.RdfFormat.RDF_XML: ShallowXML,
+                }
+                limited = limits[form](source) if form in limits else source
+                for quad in pyoxigraph.parse(limited, form, base_iri=f"file:///{quote(self.path.name)}"):
                     graph = quad.graph_name
                     if wanted is None or graph == wanted or getattr(graph, "value", None) == wanted:
                         file.write(f"{quad.triple} .\n")
@@ -420,7 +424,7 @@ def _table(
         raise OptionError(f"the delimiter of {path} is {mark!r}; give a text that is not empty, one character in CSV.")
     try:
         parts = first.split(mark) if kind is Delimited else split_row(first, mark)
-    except (csv.Error, ValueError) as error:  # ValueError: a delimiter that cannot be one
+    except (DataError, ValueError) as error:  # ValueError: a delimiter that cannot be one
         raise DataError(f"{path}: its first line cannot be split into columns: {error}.") from error
     names = [part.strip().strip('"').lower() for part in parts]
     places, is_header = _places(path, names, columns)

@@ -7,7 +7,6 @@ text is "name (types): description", as far as it has any. An edge's relation is
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -205,10 +204,7 @@ def _add_row(graph: PropertyGraph, place: str, row: Any) -> None:
 
 
 def _csv(path: Path) -> Iterator[list[str]]:
-    try:
-        yield from (row for _, row in table_rows(lines(path), ","))
-    except csv.Error as error:
-        raise DataError(f"{path} is not CSV that can be read to its end: {error}.") from error
+    yield from (row for _, row in table_rows(lines(path), ",", f"{path}, "))
 
 
 def _read_csv(path: Path, graph: PropertyGraph) -> None:

@@ -171,7 +171,7 @@ TEXT_FIELDS = (
 )  # fmt: skip
 """Names of the fields that hold a text."""
 _MAX_NAME = 1_000  # characters of the name of a column, which each row repeats in its text
-_MAX_CELL = 2**31 - 1  # characters; the csv module's own limit is 131,072
+_MAX_CELL = 128 * 2**20  # characters, as of a document; the csv module's own limit is 131,072
 _cell_limit = threading.Lock()
 
 
@@ -181,7 +181,7 @@ def _table(path: Path, delimiter: str) -> Records:
     header = next(source, "")
     delimiter = delimiter or max(",;\t|", key=lambda mark: _columns(header, mark))
     columns: list[str] = []
-    for number, row in table_rows(chain((header,), source), delimiter):
+    for number, row in table_rows(chain((header,), source), delimiter, f"{path}, "):
         if not columns:
             columns = [cell.strip().lstrip("\ufeff")[:_MAX_NAME] for cell in row]
         elif len(row) > len(columns):
@@ -190,8 +190,12 @@ def _table(path: Path, delimiter: str) -> Records:
             yield number, dict(zip(columns, row, strict=False))
 
 
-def table_rows(source: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table in CSV with the numbers of their first lines; cells may have any length."""
+def table_rows(source: Iterable[str], delimiter: str, place: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table in CSV with the numbers of their first lines.
+
+    Raises DataError, which begins with `place`, for a cell of more than 128 million characters: a quotation mark that
+    is not closed makes one cell of the rest of a file.
+    """
     reader = csv.reader((f"{line}\n" for line in source), delimiter=delimiter)
     while True:
         number = reader.line_num + 1
@@ -199,6 +203,8 @@ def table_rows(source: Iterable[str], delimiter: str) -> Iterator[tuple[int, lis
             limit = csv.field_size_limit(_MAX_CELL)
             try:
                 row = next(reader, None)
+            except csv.Error as error:
+                raise DataError(f"{place}line {number:,}: {error}. Is a quotation mark not closed?") from error
             finally:
                 csv.field_size_limit(limit)
         if row is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from importlib.util import find_spec
@@ -35,6 +36,7 @@ __all__ = ["LiteLLM", "LiteLLMEncoder"]
 
 _RETRIED = {408, 409, 429}  # and every 5xx
 _MAX_BACKOFF = 60.0  # seconds
+_GRACE = 1.0  # seconds by which LiteLLM's own timeout, which each byte puts off, may come later
 _MAX_SHOWN = 500  # characters of an error
 _MAX_FINISH = 40  # characters of the reason why a reply ended
 _PER_TOKEN, _SLACK = 100, 10_000  # characters and parts of a stream, for each token and in all
@@ -111,14 +113,19 @@ class LiteLLMModel(Checked):
         raise AssertionError  # the loop ends by a return or an error
 
     def _send(self, function: str, cancel: Cancellation, receive: Callable[[Any], None], body: dict[str, Any]) -> Any:
-        """Send one request in a thread of its own, so that a cancellation need not wait; return its result or error."""
+        """Send one request in a thread of its own, so that no cancellation need wait; return its result or error.
+
+        A thread whose request is given up ends with the connection, which LiteLLM has no means to close.
+        """
         parts: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         options = {"api_base": self.base_url, "api_key": self.api_key, "timeout": self.timeout, "num_retries": 0}
         arguments = {"model": self.model, **{k: v for k, v in options.items() if v is not None}, **body}
 
+        call = getattr(_litellm(), function)  # importing it may take longer than an answer
+
         def work() -> None:
             try:
-                response = getattr(_litellm(), function)(**arguments)
+                response = call(**arguments)
                 if body.get("stream"):
                     for part in response:
                         parts.put(("part", part))
@@ -130,16 +137,20 @@ class LiteLLMModel(Checked):
 
         stopped = threading.Event()
         threading.Thread(target=work, name="graphwright-litellm", daemon=True).start()
+        end = time.monotonic() + self.timeout + _GRACE
         try:
             while True:
                 cancel.check()
                 try:
                     kind, value = parts.get(timeout=cancel.poll())
                 except Empty:
+                    if time.monotonic() > end:
+                        return TimeoutError(f"nothing within {self.timeout:g} seconds")
                     continue
                 if kind == "end":
                     return value
                 receive(value)
+                end = time.monotonic() + self.timeout + _GRACE
         finally:
             stopped.set()
 

@@ -134,7 +134,8 @@ class Catalog(Mapping[str, Index]):
                         failed.pop(name, None)
                     except Exception as error:
                         if failed.get(name) != str(error):
-                            _log.warning("the new snapshot of %s cannot be opened", name, exc_info=error)
+                            fault = None if isinstance(error, GraphwrightError) else error
+                            _log.warning("the new snapshot of %s cannot be opened: %s", name, error, exc_info=fault)
                         failed[name] = str(error)
 
         thread = threading.Thread(target=watch, name="graphwright-refresh", daemon=True)
