@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,17 @@ def test_an_upload_in_progress_outlives_the_end_of_another_job_and_a_jump_of_the
         os.utime(upload.folder, (0, 0))  # as after a jump of days
         served.ended(served.add("Another text."))
         assert served.ended(served.jobs.submit("cities", "add", {}, "a1")).state == "done"
+
+
+def test_an_ended_job_is_forgotten_after_a_week(folder: Path) -> None:
+    with serving(folder) as served:
+        old, new = served.ended(served.add("A text.")), served.ended(served.add("Another text."))
+        for job, days in ((old, 8), (new, 6)):
+            at = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S.000Z}"
+            served.jobs._table._execute("UPDATE jobs SET finished = ? WHERE id = ?", (at, job.id))
+        served.ended(served.add("A third text."))
+        wait_until(lambda: served.jobs._table.get(old.id) is None)
+        assert served.jobs.get(new.id).state == "done"
 
 
 def test_a_failed_job_says_why_and_can_be_tried_again(folder: Path) -> None:

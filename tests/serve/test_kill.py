@@ -104,16 +104,20 @@ def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_stopped_puts_its_job_back(tmp_path: Path) -> None:
+def test_a_server_that_is_stopped_puts_its_job_back_and_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "cities"
     Index.create(folder, encoder=HashEncoder()).close()
-    with process(folder, 3.0) as (running, client):
+    with process(folder, 3.0) as (running, client), ThreadPoolExecutor(1) as pool:
         reply = client.post(DOCUMENTS, content=json.dumps({"documents": [{"id": "graz", "text": "Graz. On the Mur."}]}),
                             headers={"Content-Type": "application/json"})  # fmt: skip
         id = reply.json()["job"]["id"]
         wait_until(lambda: states(client)[id] == "running")
+        events = pool.submit(client.get, f"/v1/jobs/{id}/events", timeout=60)
+        time.sleep(1)
         running.send_signal(signal.SIGTERM)
         running.wait(30)
+    last = events.result().text.split("\n\n")[-2]
+    assert last.startswith("event: error") and "shutting-down" in last
     with process(folder, 0.0) as (_, client):
         wait_until(lambda: states(client)[id] == "done", 60)
         assert client.get(DOCUMENTS).json()["total"] == 1

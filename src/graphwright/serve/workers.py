@@ -81,6 +81,7 @@ class Workers:
         self._llm = _Lane("llm", llm_threads, queue)
         self._waiting: set[asyncio.Future[None]] = set()  # one for each result that is waited for
         self._streams: WeakSet[Stream[Any]] = WeakSet()
+        self._ending = False
 
     @property
     def pending(self) -> int:
@@ -131,8 +132,22 @@ class Workers:
         await stream.wait_for_first(patience)
         return stream
 
+    async def wait_for(self, change: asyncio.Event, seconds: float) -> None:
+        """Wait for an event, at most some seconds. Raises ShuttingDownError as soon as the server ends."""
+        changed, ended = asyncio.ensure_future(change.wait()), asyncio.get_running_loop().create_future()
+        self._waiting.add(ended)
+        try:
+            if not self._ending:
+                await asyncio.wait({changed, ended}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._waiting.discard(ended)
+            changed.cancel()
+        if self._ending:
+            raise ShuttingDownError
+
     def end(self) -> None:
         """Let all that waits for a result raise ShuttingDownError; in the thread of the event loop."""
+        self._ending = True
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_result(None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
@@ -16,7 +15,7 @@ from graphwright.serve.grants import Grant
 from graphwright.serve.job_schemas import JobReply, JobsReply, State
 from graphwright.serve.job_table import Job
 from graphwright.serve.jobs import JobFailedError, unknown_job
-from graphwright.serve.problems import problem_of
+from graphwright.serve.problems import ShuttingDownError, problem_of
 from graphwright.serve.server import Server, ServerOf
 
 __all__ = ["router"]
@@ -101,8 +100,11 @@ async def _followed(id: str, server: Server) -> AsyncIterator[bytes]:
                 yield event("progress", _shown(job, server))
                 last = job
                 await asyncio.sleep(_PAUSE)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), _PATIENCE)
+            try:
+                await server.workers.wait_for(changed, _PATIENCE)
+            except ShuttingDownError as error:
+                yield event("error", problem_of(error))  # of this stream: the job goes on with the next server
+                return
     if job.state == "failed":
         yield event("error", {**problem_of(JobFailedError(job.message)), "job": _shown(job, server)})
     else:
