@@ -4,8 +4,8 @@
 
 Each part is a module `fault_PART.py` beside this one, with a function `run(options)` that returns a record, and perhaps
 a function `add_arguments(parser)`. `failures` of the record is empty where all promises held. Writes the record of each
-part as `PART.json`; the exit code is 1 if any part has failures. `--minutes` limits each part that draws its attacks at
-random. Short forms of the parts run as tests, in `tests/faults`.
+part as `faults-PART.json`; the exit code is 1 if any part has failures. `--minutes` limits each part that draws its
+attacks at random. Short forms of the parts run as tests, in `tests/faults`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> int:
     for part in options.only:
         begun = time.perf_counter()
         record = modules[part].run(options)
-        write_results(options.out / f"{part}.json", record)
+        write_results(options.out / f"faults-{part}.json", record)
         failures = record["failures"]
         print(f"{part}: {len(failures)} failures in {time.perf_counter() - begun:,.0f} s", *failures, sep="\n  ")
         broken += [part] * bool(failures)

@@ -41,7 +41,7 @@ def files(
     include, exclude = _patterns("include", options.include), _patterns("exclude", options.exclude)
     for path in roots:
         if path.is_dir():
-            yield from _Folder(path, skip, excluded, include, exclude, options.ignore).files()
+            yield from _Folder(path, skip, excluded, include, exclude, options.ignore, options.outside).files()
         else:
             yield path, path.name
 
@@ -82,6 +82,7 @@ class _Folder:
     include: GitIgnoreSpec | None
     exclude: GitIgnoreSpec | None
     ignore: bool
+    outside: bool
 
     def files(self) -> Iterator[tuple[Path, str]]:
         """Yield each file with its path in the folder."""
@@ -133,6 +134,8 @@ class _Folder:
             reason = "a script of the pages beside it"
         elif not reason and (target := _linked_file(path, self.root, self.excluded)):
             reason = f"a link to {target}, which is read itself"
+        elif not reason and not self.outside and not path.resolve().is_relative_to(self.root.resolve()):
+            reason = "a link to a file outside of the folder, which is not followed here"
         if reason:
             self.skip(Skipped(str(path), reason))
         return not reason

@@ -16,10 +16,11 @@ class ReadOptions:
     `include`, `exclude`: patterns, as in a `.gitignore`, of the files of a folder that alone are read, and of files and
     folders that are not. `ignore`: leave out what a `.gitignore` names, build folders, style sheets, and the scripts of
     pages. `text_columns`: columns of rows whose values are the text; one column gives its value, several give "column:
-    value". `id_column`: the column of ids, which are taken as they are.
+    value". `id_column`: the column of ids, which are taken as they are. `outside`: follow links of a folder to files
+    outside of it; a server does not, as others may write to its folders.
 
     >>> ReadOptions(include=("*.md",), exclude=("drafts/",))
-    ReadOptions(include=('*.md',), exclude=('drafts/',), ignore=True, text_columns=(), id_column='')
+    ReadOptions(include=('*.md',), exclude=('drafts/',), ignore=True, text_columns=(), id_column='', outside=True)
     """
 
     include: tuple[str, ...] = ()
@@ -27,6 +28,7 @@ class ReadOptions:
     ignore: bool = True
     text_columns: tuple[str, ...] = ()
     id_column: str = ""
+    outside: bool = True
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.document import Skipped
+from graphwright.data.reading import ReadOptions
 from graphwright.errors import DataError, GraphwrightError, StoreError
 from graphwright.index.changes import Changes
 from graphwright.index_folder import Index
@@ -131,7 +132,7 @@ def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any]:
 def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skipped]) -> Changes:
     task, report, usage = run.job.task, run.report, run.usage
     if run.job.kind == "sync":
-        return index.sync(Path(task["folder"]), report, usage=usage)
+        return index.sync(Path(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
     if run.job.kind == "add":
         documents = () if upload is None else upload.documents(skipped.append, run.check)
         return index.add(documents, report, usage=usage)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 
 import pytest
 from tests.data.formats.test_archives import zipped
 
 from graphwright.data.formats.format import Extracted, File, UnreadableError
 from graphwright.data.formats.registry import format_of
-from graphwright.data.formats.xml import parsed_xml
+from graphwright.data.formats.xml import parsed_xml, refuse_entities_in
 
 CONTAINER = b'<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>'
 PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Rivers</dc:title>
@@ -66,6 +68,15 @@ def test_an_open_document_text_keeps_headings_lists_tables_and_notes() -> None:
         "The Mur\n\nIt is very long.\n\nNote: 464 km.\n\n- Graz\n- Leoben\n\nRiver: Mur; km: 464.\n\nSource"
     )
     assert [(h.level, h.title) for h in odt.headings] == [(1, "The Mur"), (2, "Source")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("before", ["", f"<!-- <a> {'x' * 70_000} -->", f"<?x <a> {'x' * 70_000}?>"])
+def test_entities_are_found_behind_comments_and_in_other_encodings(before: str, encoding: str) -> None:
+    text = f"{before}<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>"
+    file = io.BytesIO(zipped({"a.xml": text.encode(encoding)}))
+    with zipfile.ZipFile(file) as archive, pytest.raises(UnreadableError, match="declares entities"):
+        refuse_entities_in(archive)
 
 
 def test_xml_with_entities_is_refused() -> None:

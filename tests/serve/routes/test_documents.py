@@ -134,6 +134,18 @@ def test_a_folder_of_the_settings_is_synced(empty: Running, tmp_path: Path) -> N
     assert (job["changes"]["added"], job["changes"]["removed"], ids(empty)) == (1, 1, ["b.txt"])
 
 
+def test_links_out_of_a_folder_are_not_followed(empty: Running, tmp_path: Path) -> None:
+    """Whoever may write into the folder would read what the server may read."""
+    (tmp_path / "secret.txt").write_text("The password is 7.")
+    (tmp_path / "reports" / "a.txt").write_text("Graz lies on the Mur.")
+    (tmp_path / "reports" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "reports" / "twin.txt").symlink_to("loop.txt")
+    (tmp_path / "reports" / "loop.txt").symlink_to("twin.txt")
+    (tmp_path / "reports" / "root").symlink_to("/")
+    job = ended(empty, empty.client.post(f"{DOCUMENTS}/sync", json={"folder": "reports"}))
+    assert job["state"] == "done" and ids(empty) == ["a.txt"]
+
+
 @pytest.mark.parametrize("name", ["", "..", "/etc", "report", "reports/.."])
 def test_no_other_folder_is_synced(empty: Running, name: str) -> None:
     assert empty.client.post(f"{DOCUMENTS}/sync", json={"folder": name}).status_code == 404

@@ -9,7 +9,7 @@ import os
 import posixpath
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
 from typing import IO, Any
@@ -24,7 +24,12 @@ MAX_UNPACKED = 1 << 30
 """Maximum bytes of all files of an archive, unpacked."""
 _MAX_HEADER = 2**20  # bytes; tarfile reads a header at once, whatever length it claims
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB unpacked"
-_PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7z": lzma.open, b"]\x00\x00": lzma.open}
+_PACKED: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7z": lzma.open,
+    b"]\x00\x00": lzma.open,
+}
 
 
 @contextmanager

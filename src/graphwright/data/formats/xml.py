@@ -15,6 +15,8 @@ __all__ = ["Element", "local", "outermost", "parsed_xml", "refuse_entities_in"]
 Element: TypeAlias = ElementTree.Element
 _BEGINNING = 1 << 16  # bytes
 _DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+_ELEMENT = re.compile(rb"<[^!?]")
+_PASSED_OVER = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
 
 
 def parsed_xml(data: bytes) -> Element:
@@ -35,8 +37,9 @@ def refuse_entities_in(archive: zipfile.ZipFile) -> None:
 
 
 def _refuse_entities(data: bytes) -> None:
-    if _DECLARES_ENTITY.search(data):
-        raise UnreadableError("its XML declares entities, which may be an attack; save it again")
+    text = _PASSED_OVER.sub(b"", data.replace(b"\0", b""))  # which UTF-16 has between letters
+    if _DECLARES_ENTITY.search(text) or (len(data) == _BEGINNING and not _ELEMENT.search(text)):
+        raise UnreadableError("its XML declares entities, or may do so, which may be an attack; save it again")
 
 
 def outermost(parent: Any, name: str, skip: Container[str] = ()) -> Iterator[Any]:
