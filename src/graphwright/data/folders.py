@@ -134,7 +134,7 @@ class _Folder:
             reason = "a script of the pages beside it"
         elif not reason and (target := _linked_file(path, self.root, self.excluded)):
             reason = f"a link to {target}, which is read itself"
-        elif not reason and not self.outside and not path.resolve().is_relative_to(self.root.resolve()):
+        elif not reason and not self.outside and _leads_outside(path, self.root):
             reason = "a link to a file outside of the folder, which is not followed here"
         if reason:
             self.skip(Skipped(str(path), reason))
@@ -196,6 +196,11 @@ def _scripts_of(names: Sequence[str]) -> str:
     if "package.json" in names:
         return "program"
     return "pages" if any(name.lower().endswith(_PAGES) for name in names) else ""
+
+
+def _leads_outside(link: Path, folder: Path) -> bool:
+    """Return whether a link leads to a file outside of a folder; false for one that leads nowhere, or in a circle."""
+    return os.path.islink(link) and os.path.isfile(link) and not link.resolve().is_relative_to(folder.resolve())
 
 
 def _linked_file(link: Path, folder: Path, excluded: frozenset[Path]) -> str:
