@@ -191,6 +191,8 @@ def _become(folder: Path, command: Command, made: Attack, streams: Sequence[Path
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number, path in enumerate(streams, start=1):
             os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
+        # Where files may not grow, Python cuts its own bytecode short, and could not load it again.
+        sys.dont_write_bytecode, os.environ["PYTHONDONTWRITEBYTECODE"] = True, "1"
         made.prepare()
         if made.fresh:
             os.execv(sys.executable, [sys.executable, "-m", "graphwright", *command.arguments])
