@@ -14,7 +14,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.data.knowledge_graphs import Dump, dump_of
+from graphwright.data.dumps.dump import Dump
+from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.other_indexes.read import read_other_index
 from graphwright.data.property_graphs import is_property_graph, read_property_graph
 from graphwright.data.reading import ReadOptions

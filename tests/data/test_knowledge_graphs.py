@@ -6,7 +6,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphwright.data.knowledge_graphs import Dump, dump_of, iri_name, unescaped
+from graphwright.data.dumps.dump import Dump
+from graphwright.data.dumps.rdf import iri_name, unescaped
+from graphwright.data.knowledge_graphs import dump_of
 from graphwright.errors import DataError, OptionError
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from graphwright.adapters.results import missing_extra
-from graphwright.data.knowledge_graphs import NO_RELATION
+from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.property_graphs import edge_of, node_of
 from graphwright.errors import DataError
 from graphwright.graph.evidence import Evidence

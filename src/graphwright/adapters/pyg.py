@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphwright.adapters.results import missing_extra
-from graphwright.data.knowledge_graphs import NO_RELATION
+from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.property_graphs import Edge, Node
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph

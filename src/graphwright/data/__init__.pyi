@@ -2,10 +2,10 @@ from .datasets import read_dataset as read_dataset
 from .document import Document as Document
 from .document import Skipped as Skipped
 from .documents import read_documents as read_documents
+from .dumps.dump import Dump as Dump
 from .graph_questions import GraphQuestion as GraphQuestion
 from .graph_questions import read_graph_questions as read_graph_questions
 from .graph_questions import read_triples as read_triples
-from .knowledge_graphs import Dump as Dump
 from .knowledge_graphs import dump_of as dump_of
 from .questions import Dataset as Dataset
 from .questions import QuestionRecord as QuestionRecord

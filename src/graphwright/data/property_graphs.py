@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import lines, suffix_of
-from graphwright.data.knowledge_graphs import NO_RELATION
+from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.records import table_rows
 from graphwright.errors import DataError
 

@@ -159,8 +159,29 @@ def test_a_chart_is_read_as_sentences() -> None:
     data.add_series("Guides", (7, None))
     chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data).chart
     chart.chart_title.text_frame.text = "The clock tower"
+    chart.value_axis.axis_title.text_frame.text = "Persons a day"
     text = extracted("a.pptx", written(presentation)).text
-    assert text == "The clock tower\n2024; Visitors: 120; Guides: 7.\n2025; Visitors: 130.5."
+    assert text == "The clock tower\nPersons a day\n2024; Visitors: 120; Guides: 7.\n2025; Visitors: 130.5."
+
+
+def test_categories_in_a_category_of_a_chart_are_named_with_it() -> None:
+    pytest.importorskip("pptx")
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    presentation: Any = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    chart_data: Any = CategoryChartData
+    data = chart_data()
+    styria = data.add_category("Styria")
+    for town in ("Graz", "Leoben"):
+        styria.add_sub_category(town)
+    data.add_series("Bridges", (9, 4))
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data)
+    slide.shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 100, 100, data)
+    lines = "Styria, Graz; Bridges: 9.\nStyria, Leoben; Bridges: 4."
+    assert extracted("a.pptx", written(presentation)).text == f"{lines}\n\n{lines}"
 
 
 TEXT_BOX = """<w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><mc:Choice

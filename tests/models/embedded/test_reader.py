@@ -9,12 +9,13 @@ import pytest
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import reader as module
 from graphwright.models.embedded.encoder import checksum, weights_file
-from graphwright.models.embedded.reader import MiniLMReader
+from graphwright.models.embedded.reader import MiniLMReader, _span
 from graphwright.models.embedded.reader_scores import (
     ANSWER_FEATURES,
     CONFIDENCE_FEATURES,
     READING_FEATURES,
     SENTENCE_FEATURES,
+    Candidate,
     Reading,
     answer_features,
     candidates,
@@ -250,3 +251,13 @@ def test_the_recorded_checksum_is_that_of_the_shipped_weights():
     content = weights_file("model.onnx", "minilm-reader").read_bytes()
     assert hashlib.sha256(content).hexdigest() == checksum("minilm-reader")
     assert checksum("minilm-reader") in weights_file("CARD.md", "minilm-reader").read_text("utf-8")
+
+
+def test_words_of_a_title_are_cited_where_they_are_in_the_text():
+    def place(text: str) -> tuple[int, int, str]:
+        passage = PassageText("Returned mail: Too many hops", text)
+        span = _span(Candidate("too many hops", 0, 15, 28, {}), 0.5, [passage])
+        return span.start, span.end, span.answer([PassageText("", text)])
+
+    assert place("554 Too many hops 19") == (4, 17, "Too many hops")
+    assert place("It was returned.") == (0, 1, "Too many hops")

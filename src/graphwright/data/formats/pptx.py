@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -63,13 +64,18 @@ def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
 
 
 def _add_chart(chart: Any, builder: TextBuilder) -> None:
-    """Add the title of a chart, and a sentence for each category with the values of the series."""
+    """Add the titles of a chart and its axes, and a sentence for each category with the values of the series."""
     builder.blank()
     if chart.has_title and chart.chart_title.has_text_frame:
         builder.line(_text(chart.chart_title.text_frame))
+    for name in ("category_axis", "value_axis"):
+        with suppress(ValueError):  # such as a pie, which has no axes
+            axis = getattr(chart, name)
+            if axis.has_title and axis.axis_title.has_text_frame:
+                builder.line(_text(axis.axis_title.text_frame))
     for plot in chart.plots:
         columns = ["", *(series.name or "" for series in plot.series)]
-        categories = [str(category) for category in plot.categories]
+        categories = [", ".join(map(str, labels)) for labels in plot.categories.flattened_labels]
         for at, values in enumerate(zip_longest(*(series.values for series in plot.series))):
             category = categories[at] if at < len(categories) else str(at + 1)
             builder.line(row_sentence(columns, [category, *map(_number, values)]))

@@ -220,15 +220,19 @@ def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> li
 
 
 def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -> Span:
-    """Return a candidate as characters of its passage's text, with its own text where it stands elsewhere."""
+    """Return a candidate as characters of its passage's text, with its own text where it stands elsewhere.
+
+    Words of the title are cited where they are in the text, else at its beginning.
+    """
     passage = passages[candidate.passage]
     shift = title_length(passage)
     inside = candidate.start >= shift
     text = candidate.text if candidate.decided else ""
     if not inside and not text:
         text = whole(passage)[candidate.start : candidate.end].strip()
-    start = candidate.start - shift if inside else 0
-    end = candidate.end - shift if inside else min(1, len(passage.text))
+    at = -1 if inside or candidate.decided else passage.text.find(text)
+    start = candidate.start - shift if inside else max(at, 0)
+    end = candidate.end - shift if inside else at + len(text) if at >= 0 else min(1, len(passage.text))
     return Span(candidate.passage, start, end, round(score, 4), text)
 
 

@@ -1,0 +1,1 @@
+"""Files of knowledge graphs: each format gives a query for DuckDB whose rows are triples."""
