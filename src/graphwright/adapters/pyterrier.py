@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,20 +49,22 @@ class GraphwrightTransformer(pt.Transformer):
         """Return the ranked documents of a frame of queries."""
         pt.validate.query_frame(inp, ["query"])
         kept = [name for name in inp.columns if name not in _COLUMNS]
-        rows = [row for values in inp[kept].to_dict("records") for row in self._rows(values)]
-        return pd.DataFrame(rows, columns=[*kept, *_COLUMNS])
+        queries = zip(*(inp[name].tolist() for name in kept), strict=True)
+        rows = [(*values, *row) for values in queries for row in self._rows(values[kept.index("query")])]
+        columns = zip(*rows, strict=True) if rows else [()] * (len(kept) + len(_COLUMNS))
+        # A frame is made much faster of columns than of rows.
+        return pd.DataFrame(dict(zip([*kept, *_COLUMNS], map(list, columns), strict=True)))
 
-    def _rows(self, query: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        passages = passages_of(self.index.retrieve(query["query"], self.method, **self.options))
+    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of _COLUMNS for each passage of a query."""
+        passages = passages_of(self.index.retrieve(query, self.method, **self.options))
         if self.documents:
             best: dict[str, Any] = {}
             for passage in passages:
                 best.setdefault(passage.document, passage)
             passages = list(best.values())
-        for rank, passage in enumerate(passages):
-            place = {"title": passage.title, "text": passage.text, "start": passage.start, "end": passage.end}
-            own = {"docno": passage.document, "score": passage.score, "rank": rank, "passage": passage.id}
-            yield {**query, **own, **place}
+        for rank, p in enumerate(passages):
+            yield p.document, p.score, rank, p.title, p.text, p.start, p.end, p.id
 
     @property
     def schematic(self) -> dict[str, str]:
