@@ -14,6 +14,7 @@ ORDER = [
     "errors",
     "files",
     "constraints",
+    "engines",
     "prompts",
     "text",
     "kernels",

@@ -19,6 +19,7 @@ from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.other_indexes.read import read_other_index
 from graphwright.data.property_graphs import is_property_graph, read_property_graph
 from graphwright.data.reading import ReadOptions
+from graphwright.engines import Engine
 from graphwright.errors import DataError, GraphwrightError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
@@ -26,6 +27,7 @@ from graphwright.graph.graph import Graph
 from graphwright.index.assembly import graph_of
 from graphwright.index.changes import Changes, Problem, Progress, Recorder, Settings, Source, checked_spaces
 from graphwright.index.creation import create_graph_index, create_index
+from graphwright.index.distribution import EngineEncoder, on_engine
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter
@@ -267,6 +269,7 @@ class Index:
         *,
         usage: Usage | None = None,
         options: ReadOptions | None = None,
+        engine: Engine | None = None,
     ) -> Changes:
         """Add documents, replace those with a known id and other content, and publish the new snapshot.
 
@@ -276,9 +279,10 @@ class Index:
         If the extractor is a language model, the offline extractor reads the documents first, so that they can be
         searched at once; then the model reads them, with failures retried in the next call. After an interruption the
         next call continues where this one stopped. `usage`: a record that the models' work is added to. `options`: how
-        files and folders are read (`graphwright.data.ReadOptions`).
+        files and folders are read (`graphwright.data.ReadOptions`). `engine`: where chunks are extracted and texts
+        encoded (`graphwright.engines`), by default in this process; the result is the same.
         """
-        with self._write(progress, usage) as writer:
+        with self._write(progress, usage, engine) as writer:
             return writer.add(documents, options)
 
     def sync(
@@ -288,14 +292,15 @@ class Index:
         *,
         usage: Usage | None = None,
         options: ReadOptions | None = None,
+        engine: Engine | None = None,
     ) -> Changes:
         """Make the documents that came from a folder those that it contains now: added, replaced and removed.
 
         Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
         (`Changes.retained`, `Changes.unreadable`). `options`: how the folder is read; documents of files that they
-        leave out are removed. Raises DataError for a folder that is missing or has no documents.
+        leave out are removed. `engine`: as in `add`. Raises DataError for a folder that is missing or has no documents.
         """
-        with self._write(progress, usage) as writer:
+        with self._write(progress, usage, engine) as writer:
             return writer.sync(_path(folder), options)
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
@@ -324,13 +329,19 @@ class Index:
         return list(matching)
 
     def reextract(
-        self, ids: Sequence[str] | None = None, progress: Progress | None = None, *, usage: Usage | None = None
+        self,
+        ids: Sequence[str] | None = None,
+        progress: Progress | None = None,
+        *,
+        usage: Usage | None = None,
+        engine: Engine | None = None,
     ) -> Changes:
         """Extract entities and relations again where another extractor did; of all documents by default.
 
-        The texts are stored, so the files are not needed. After an interruption the next call continues.
+        The texts are stored, so the files are not needed. After an interruption the next call continues. `engine`: as
+        in `add`.
         """
-        with self._write(progress, usage) as writer:
+        with self._write(progress, usage, engine) as writer:
             return writer.reextract(None if ids is None else _ids(ids))
 
     def chunks_to_reextract(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
@@ -594,12 +605,19 @@ class Index:
     def _repr_html_(self) -> str:
         return html_table(repr(self), (), [] if self._closed else list(self.info().items()))
 
-    def _writer(self, progress: Progress | None = None, usage: Usage | None = None) -> Writer:
+    def _writer(
+        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
+    ) -> Writer:
         changes = Changes(resumed=self._resumed, usage=Usage() if usage is None else usage)
-        return Writer(self._layout, self._store, self._encoder, self._extractor, progress, changes, self._reported)
+        encoder, extractor = self._encoder, self._extractor
+        if engine is not None:
+            encoder, extractor = EngineEncoder(encoder, engine), on_engine(extractor, engine)
+        return Writer(self._layout, self._store, encoder, extractor, progress, changes, self._reported)
 
     @contextmanager
-    def _write(self, progress: Progress | None = None, usage: Usage | None = None) -> Iterator[Writer]:
+    def _write(
+        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
+    ) -> Iterator[Writer]:
         """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
         nodes = self._imported_nodes
         if not self.takes_documents:
@@ -613,7 +631,7 @@ class Index:
                 self._layout.keep_imported()
             recorder = Recorder(self._layout.progress, progress)
             try:
-                yield self._writer(recorder, usage)
+                yield self._writer(recorder, usage, engine)
             finally:
                 recorder.end()
             self._reported, self._resumed = self._store.revision, False

@@ -19,6 +19,7 @@ import typer
 from graphwright.cli.options import (
     AsJson,
     Encoder,
+    EngineOptions,
     Estimate,
     ExtractionOptions,
     FileOptions,
@@ -80,6 +81,7 @@ def index(
         int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
     ] = None,
     files: FileOptions,
+    where: EngineOptions,
     name: Annotated[str | None, "Id of what is read from stdin; its suffix tells the format, such as notes.md."] = None,
     estimate: Estimate = False,
     as_json: AsJson = False,
@@ -106,10 +108,11 @@ def index(
             _show_estimate(_new_chunks(documents, into, settings, reading), llm, model, as_json=as_json)
             return
         stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
-        with _opened(into, settings, encoder, stored or _extractor(llm, into, model)) as opened:
+        extractor = stored or _extractor(llm, into, model)
+        with where.started() as engine, _opened(into, settings, encoder, extractor) as opened:
             _change(
                 opened,
-                lambda show, usage: opened.add(documents, show, usage=usage, options=reading),
+                lambda show, usage: opened.add(documents, show, usage=usage, options=reading, engine=engine),
                 skipped,
                 as_json=as_json,
             )
@@ -122,6 +125,7 @@ def sync(
     *,
     encoder: Encoder = None,
     files: FileOptions,
+    where: EngineOptions,
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
@@ -131,8 +135,9 @@ def sync(
     """
     _check_paths([folder])
     reading = files.read_options()
-    with _opened(into, {}, encoder, _extractor(model.settings(into), into, model)) as opened:
-        work = lambda show, usage: opened.sync(folder, show, usage=usage, options=reading)  # noqa: E731
+    extractor = _extractor(model.settings(into), into, model)
+    with where.started() as engine, _opened(into, {}, encoder, extractor) as opened:
+        work = lambda show, usage: opened.sync(folder, show, usage=usage, options=reading, engine=engine)  # noqa: E731
         _change(opened, work, [], as_json=as_json)
 
 

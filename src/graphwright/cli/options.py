@@ -6,7 +6,8 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -17,6 +18,7 @@ from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.data.reading import ReadOptions
+    from graphwright.engines import Engine
     from graphwright.index.filter import Filter, Range
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnswerModelOptions",
     "AskModelOptions",
+    "EngineOptions",
     "ExtractionOptions",
     "FileOptions",
     "ModelOptions",
@@ -277,6 +280,33 @@ class FileOptions:
         include, exclude = tuple(self.include or ()), tuple(self.exclude or ())
         columns = names_in(self.text_columns) or ()
         return ReadOptions(include, exclude, not self.no_ignore, columns, self.id_column or "")
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where chunks are extracted and texts encoded."""
+
+    engine: Annotated[
+        str | None, "Extract and encode in processes (local) or on a cluster of Ray (ray); the result is the same."
+    ] = None
+    address: Annotated[str | None, "Address of the cluster of Ray (default: start Ray on this machine)."] = None
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes or tasks at a time (default: all).")] = None
+
+    @contextmanager
+    def started(self) -> Iterator[Engine | None]:
+        """Yield the engine, whose workers end with the block; None if none is named."""
+        from graphwright.engines import engine_of
+
+        if self.engine is None:
+            if self.address is not None or self.workers is not None:
+                raise OptionError("--address and --workers are for an engine; add --engine local or --engine ray.")
+            yield None
+            return
+        engine = engine_of(self.engine, self.address, self.workers)
+        try:
+            yield engine
+        finally:
+            engine.close()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from graphwright.errors import OptionError, StoreError
 from graphwright.index.locks import hold
 
-__all__ = ["Bucket", "ConflictError", "Listed", "is_url"]
+__all__ = ["Bucket", "ConflictError", "Listed", "checked", "is_url"]
 
 SCHEMES = {
     "s3": "s3://BUCKET/PATH",
@@ -89,7 +89,7 @@ class Bucket:
 
         Raises OptionError for a URL that cannot be used, StoreError for a missing folder.
         """
-        url, scheme = _checked(url)
+        url, scheme = checked(url)
         try:
             from obstore.store import LocalStore, from_url
         except ImportError as error:
@@ -183,7 +183,7 @@ class Bucket:
         return _translated(self.url, call, path)
 
 
-def _checked(url: str) -> tuple[str, str]:
+def checked(url: str) -> tuple[str, str]:
     """Return a URL without its last slash, and its scheme. Raises OptionError, which shows no credentials."""
     known = ", ".join(SCHEMES.values())
     try:

@@ -15,7 +15,7 @@ from graphwright.index.changes import Progress
 from graphwright.index.layout import IndexLayout, Lease, writer_lock
 from graphwright.index.snapshot import damaged_files
 from graphwright.index.store import Store
-from graphwright.remote.bucket import Bucket, ConflictError
+from graphwright.remote.bucket import Bucket, ConflictError, checked
 from graphwright.remote.frozen import frozen
 from graphwright.remote.manifest import (
     CURRENT,
@@ -77,8 +77,10 @@ def push(
     Raises ConflictError if others have pushed, StoreError for an index that is being written, interrupted or damaged,
     and where the storage cannot be used.
     """
-    path, bucket = Path(folder), Bucket.open(url, create=True)
+    path = Path(folder)
+    checked(url)
     with _held(path) as local:
+        bucket = Bucket.open(url, create=True)
         entries = {name: sums_of(file) for name, file in local.files.items()}
         current = read_current(bucket)
         record = read_record(path)

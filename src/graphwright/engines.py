@@ -1,0 +1,188 @@
+"""Engines: where work on many items is done: in processes of this machine, or on a cluster of Ray.
+
+The work is a function of an item alone, so that it may be done anywhere, in any order, and twice: results do not depend
+on the number of workers, or on workers that die.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from typing import Any, Protocol, TypeVar
+
+from graphwright.errors import GraphwrightError, OptionError
+
+__all__ = ["ENGINES", "Engine", "EngineError", "LocalEngine", "RayEngine", "engine_of"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_TRIALS = 3  # of the same items, when workers die without a result between two deaths
+_EXTRA = 'The engine ray needs Ray. Install it here and on every node: pip install "graphwright[ray]"'
+
+
+class EngineError(GraphwrightError):
+    """The workers of an engine cannot be started or reached, or die again and again."""
+
+
+class Engine(Protocol):
+    """A place where work is done; used by one thread."""
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Return the result of each item, in order. Raises what the function raises, or EngineError."""
+        ...
+
+    def close(self) -> None:
+        """End the workers."""
+        ...
+
+
+class LocalEngine:
+    """Work in processes of this machine. Those that die are replaced, and what they did not finish is done again.
+
+    >>> engine = LocalEngine(workers=1)
+    >>> engine.map(len, ["Graz", "Linz on the Danube"])
+    [4, 18]
+    >>> engine.close()
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        """`workers`: processes, by default one for each processor."""
+        self._workers = _checked(workers) or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        self._pool: ProcessPoolExecutor | None = None
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Return the result of each item, in order. Raises what the function raises, or EngineError."""
+        results = dict[int, Result]()
+        deaths = 0
+        while len(results) < len(items):
+            before = len(results)
+            try:
+                self._run(function, items, results)
+            except BrokenProcessPool as error:
+                self.close()
+                deaths = 0 if len(results) > before else deaths + 1
+                if deaths >= _TRIALS:
+                    raise EngineError(
+                        f"processes of the engine died {deaths} times in a row ({error}). Is the memory used up? Try "
+                        f"fewer workers; what was done is stored, and the same command continues."
+                    ) from error
+        return [results[number] for number in range(len(items))]
+
+    def _run(self, function: Callable[[Item], Result], items: Sequence[Item], results: dict[int, Result]) -> None:
+        """Compute the results that are missing; raises BrokenProcessPool if a process dies."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._workers, mp_context=get_context("spawn"))
+        tasks = {n: self._pool.submit(function, item) for n, item in enumerate(items) if n not in results}
+        broken: BrokenProcessPool | None = None
+        try:
+            for number, task in tasks.items():
+                try:
+                    results[number] = task.result()
+                except BrokenProcessPool as error:
+                    broken = error
+        finally:
+            for task in tasks.values():
+                task.cancel()
+        if broken is not None:
+            raise broken
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+class RayEngine:
+    """Work on a cluster of Ray, or on this machine by Ray. Work of nodes and workers that die is done again."""
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        """`address`: of the cluster, as ray://HOST:10001, HOST:6379 or auto; by default Ray is started here.
+
+        `workers`: most tasks at a time, by default as many as the cluster has processors. Ray's dashboard is not
+        started, and no usage statistics are sent. Raises EngineError if Ray cannot be reached.
+        """
+        self._workers = _checked(workers)
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            self._ray: Any = importlib.import_module("ray")
+        except ImportError as error:
+            raise OptionError(_EXTRA) from error
+        self._owner = not self._ray.is_initialized()
+        if self._owner:
+            started: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": self._workers}
+            with _errors(f"Ray cannot be reached at {address}" if address else "Ray cannot be started"):
+                self._ray.init(address=address, log_to_driver=False, logging_level="error", **started)
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Return the result of each item, in order. Raises what the function raises, or EngineError."""
+        ray = self._ray
+        task = ray.remote(num_cpus=1, max_retries=-1)(_call)
+        limit = self._workers or max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
+        running: dict[Any, int] = {}
+        results = dict[int, Result]()
+        waiting = iter(range(len(items)))
+        with _errors("the work on Ray failed", ray.exceptions.RayError):
+            shared = ray.put(function)
+            while len(results) < len(items):
+                while len(running) < limit and (number := next(waiting, None)) is not None:
+                    running[task.remote(shared, items[number])] = number
+                done, _ = ray.wait(list(running), num_returns=1)
+                for reference in done:
+                    results[running.pop(reference)] = ray.get(reference)
+        return [results[number] for number in range(len(items))]
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started here ends."""
+        if self._owner:
+            with suppress(Exception):
+                self._ray.shutdown()
+
+
+ENGINES: dict[str, Callable[[str | None, int | None], Engine]] = {
+    "local": lambda address, workers: LocalEngine(workers),
+    "ray": RayEngine,
+}
+"""Engines by name."""
+
+
+def engine_of(name: str, address: str | None = None, workers: int | None = None) -> Engine:
+    """Return an engine by its name. Raises OptionError for an unknown one, and an address for one of this machine."""
+    if name not in ENGINES:
+        raise OptionError(f"the engine is {name!r}; choose from {', '.join(ENGINES)}.")
+    if address is not None and name != "ray":
+        raise OptionError(f"the address {address} is that of a cluster of Ray; choose the engine ray.")
+    return ENGINES[name](address, workers)
+
+
+def _checked(workers: int | None) -> int | None:
+    if workers is not None and workers < 1:
+        raise OptionError(f"workers is {workers}; it must be at least 1.")
+    return workers
+
+
+def _call(function: Callable[[Item], Result], item: Item) -> Result:
+    """Do the work on one item, on a worker of Ray."""
+    return function(item)
+
+
+@contextmanager
+def _errors(failure: str, kind: type[Exception] = Exception) -> Iterator[None]:
+    """Translate errors of Ray; one that the work itself raised is raised as it was."""
+    try:
+        yield
+    except kind as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, GraphwrightError):
+            raise cause from None
+        line = str(error).strip().splitlines()
+        raise EngineError(
+            f"{failure} ({type(error).__name__}: {line[-1] if line else ''}). What was done is stored, and the same "
+            f"command continues."
+        ) from error

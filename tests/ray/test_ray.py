@@ -1,0 +1,90 @@
+"""A cluster of three nodes of Ray, one of which is killed in the middle: the index equals that of one process.
+
+Ray is tested in an environment of its own: pip install -e ".[ray]" pytest, then
+pytest -c tests/adapters/pytest.ini tests/ray/test_ray.py
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ray = pytest.importorskip("ray")
+
+from ray.cluster_utils import Cluster  # noqa: E402
+
+from graphwright import Index  # noqa: E402
+from graphwright.engines import RayEngine  # noqa: E402
+from graphwright.errors import DataError  # noqa: E402
+from graphwright.models.fake import HashEncoder  # noqa: E402
+
+
+@dataclass(frozen=True)
+class SlowEncoder:
+    """An encoder that takes a while for each task, so that a node can be killed meanwhile; it notes where it ran."""
+
+    folder: str
+    id: str = HashEncoder().id
+
+    def encode(self, texts: list[str]) -> Any:
+        if ray.is_initialized():
+            time.sleep(0.1)
+            Path(self.folder, ray.get_runtime_context().get_node_id()).touch()
+        return HashEncoder().encode(texts)
+
+
+def refuse(item: int) -> int:
+    raise DataError(f"{item} is refused")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield started
+    ray.shutdown()
+    started.shutdown()
+
+
+def test_an_index_equals_that_of_one_process_though_a_node_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    cluster.wait_for_nodes()
+    (tmp_path / "seen").mkdir()
+    documents = [
+        {"id": f"d{n}", "text": f"Lothair {n} died in Pruem {n}. " + "So it goes. " * (n % 40)} for n in range(200)
+    ]
+    engine = RayEngine(cluster.address)
+
+    def kill() -> None:
+        while len(list((tmp_path / "seen").iterdir())) < 3:
+            time.sleep(0.05)
+        cluster.remove_node(nodes[0], allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    encoder = SlowEncoder(str(tmp_path / "seen"))
+    with Index.create(tmp_path / "one", encoder=HashEncoder()) as one:
+        one.add(documents)
+    with Index.create(tmp_path / "two", encoder=encoder) as two:
+        two.add(documents, engine=engine)
+    killer.join(timeout=60)
+    assert not killer.is_alive() and len(list((tmp_path / "seen").iterdir())) >= 3
+    contents = [
+        {
+            path.relative_to(folder / "snapshot-1"): path.read_bytes()
+            for path in (folder / "snapshot-1").rglob("*")
+            if path.is_file() and path.name != "readers.lock"
+        }
+        for folder in (tmp_path / "one", tmp_path / "two")
+    ]
+    assert contents[0] == contents[1]
+    with pytest.raises(DataError, match="is refused"):
+        engine.map(refuse, [7])
+    engine.close()

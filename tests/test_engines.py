@@ -1,0 +1,122 @@
+"""Engines: results in order, errors, workers that die, and indexes that equal those of one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.toys import CORPUS
+
+from graphwright import Index
+from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of
+from graphwright.errors import DataError, OptionError
+from graphwright.index.distribution import EngineEncoder, tasks_of
+from graphwright.index.generative import GenerativeExtractor
+from graphwright.models.fake import HashEncoder, ScriptedLLM
+
+
+@dataclass(frozen=True)
+class Dying:
+    """A function whose process is killed at the items of a list, once each; a file marks that it was."""
+
+    folder: str
+    items: tuple[int, ...]
+    always: bool = False
+
+    def __call__(self, item: int) -> int:
+        mark = Path(self.folder, str(item))
+        if item in self.items and (self.always or not mark.exists()):
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item * item
+
+
+def refuse(item: int) -> int:
+    raise DataError(f"{item} is refused")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LocalEngine]:
+    started = LocalEngine(workers=2)
+    yield started
+    started.close()
+
+
+def test_work_of_processes_that_are_killed_is_done_again(engine: LocalEngine, tmp_path: Path) -> None:
+    assert engine.map(Dying(str(tmp_path), (3, 11)), range(20)) == [n * n for n in range(20)]
+    assert {path.name for path in tmp_path.iterdir()} == {"3", "11"}
+    assert engine.map(abs, []) == []
+
+
+def test_an_error_of_the_work_is_raised(engine: LocalEngine) -> None:
+    with pytest.raises(DataError, match="0 is refused"):
+        engine.map(refuse, range(3))
+    assert engine.map(abs, [-1]) == [1]
+
+
+def test_processes_that_die_again_and_again_are_an_error(tmp_path: Path) -> None:
+    engine = LocalEngine(workers=1)
+    with pytest.raises(EngineError, match=r"died 3 times in a row.*same command continues"):
+        engine.map(Dying(str(tmp_path), (0,), always=True), [0])
+    engine.close()
+
+
+def test_options_of_an_engine_are_checked() -> None:
+    for arguments, message in (
+        (("spark",), "choose from local, ray"),
+        (("local", "auto"), "choose the engine ray"),
+        (("local", None, 0), "at least 1"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            engine_of(*arguments)  # type: ignore[arg-type]
+
+
+def test_ray_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(OptionError, match=r"graphwright\[ray\]"):
+        RayEngine()
+
+
+def test_texts_of_one_length_are_one_task() -> None:
+    lengths = [n % 7 for n in range(500)]
+    tasks = tasks_of(lengths)
+    assert sorted(at for task in tasks for at in task) == list(range(500))
+    assert all(sum(length in {lengths[at] for at in task} for task in tasks) == 1 for length in range(7))
+    assert len(tasks) > 3
+
+
+def snapshot_files(index: Index) -> dict[str, bytes]:
+    """The files of an index's snapshot; that with the checksums of all others is among them."""
+    folder = index.path / (index.path / "CURRENT").read_text()
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.name != "readers.lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("encoder", ["hash", "minilm"])
+def test_an_index_equals_that_of_one_process(engine: LocalEngine, tmp_path: Path, encoder: str) -> None:
+    documents = [*CORPUS, *({"id": f"d{n}", "text": f"Lothair {n} died in Pruem. " * (n % 9 + 1)} for n in range(30))]
+    model = HashEncoder() if encoder == "hash" else None
+    with Index.create(tmp_path / "one", encoder=model) as one, Index.create(tmp_path / "two", encoder=model) as two:
+        for part in (documents[:20], documents[20:]):
+            assert one.add(part).added == two.add(part, engine=engine).added
+        assert snapshot_files(one) == snapshot_files(two)
+
+
+def test_a_language_model_is_asked_by_this_process(engine: LocalEngine, tmp_path: Path) -> None:
+    reply = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
+    documents = [{"id": f"d{n}", "text": f"Graz {n} lies on the Mur."} for n in range(3)]
+    llm = ScriptedLLM([reply] * 3)  # has a lock, and cannot be sent to a process
+    with Index.create(tmp_path / "index", encoder=HashEncoder(), extractor=GenerativeExtractor(llm)) as index:
+        changes = index.add(documents, engine=engine)
+        assert changes.extracted == 3 and changes.pending == []
+
+
+def test_few_texts_are_encoded_here(engine: LocalEngine) -> None:
+    encoder = HashEncoder()
+    texts = ["Graz", "Linz", "Wien"]
+    assert np.array_equal(EngineEncoder(encoder, engine).encode(texts), encoder.encode(texts))
