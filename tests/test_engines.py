@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +17,13 @@ from tests.toys import CORPUS
 from graphwright import Index
 from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of
 from graphwright.errors import DataError, OptionError
-from graphwright.index.distribution import EngineEncoder, tasks_of
+from graphwright.index.distribution import EngineEncoder, on_engine, tasks_of
+from graphwright.index.extraction import Excerpt
 from graphwright.index.generative import GenerativeExtractor
+from graphwright.index.mentions import MentionExtractor
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder, ScriptedLLM
+from graphwright.models.protocols import Usage
 
 
 @dataclass(frozen=True)
@@ -97,14 +103,33 @@ def snapshot_files(index: Index) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-@pytest.mark.parametrize("encoder", ["hash", "minilm"])
-def test_an_index_equals_that_of_one_process(engine: LocalEngine, tmp_path: Path, encoder: str) -> None:
+def test_an_index_equals_that_of_one_process(engine: LocalEngine, tmp_path: Path) -> None:
     documents = [*CORPUS, *({"id": f"d{n}", "text": f"Lothair {n} died in Pruem. " * (n % 9 + 1)} for n in range(30))]
-    model = HashEncoder() if encoder == "hash" else None
+    model = HashEncoder()
     with Index.create(tmp_path / "one", encoder=model) as one, Index.create(tmp_path / "two", encoder=model) as two:
         for part in (documents[:20], documents[20:]):
             assert one.add(part).added == two.add(part, engine=engine).added
         assert snapshot_files(one) == snapshot_files(two)
+
+
+class Here:
+    """An engine that does each task by itself in this process, from a pickle as workers get it."""
+
+    def map(self, function: Any, items: Sequence[Any]) -> list[Any]:
+        return [pickle.loads(pickle.dumps(function))(pickle.loads(pickle.dumps(item))) for item in items]
+
+    def close(self) -> None:
+        pass
+
+
+def test_the_embedded_encoder_makes_the_same_batches_of_tasks() -> None:
+    texts = [f"Lothair {'died in Pruem ' * (n % 12)}{n}." for n in range(150)]
+    assert len(tasks_of(MiniLM().count_tokens(texts))) > 1
+    assert np.array_equal(EngineEncoder(MiniLM(), Here()).encode(texts), MiniLM().encode(texts))
+    excerpts, alone = [Excerpt(str(n), "Lothair", text) for n, text in enumerate(texts)], MentionExtractor()
+    extractions, vectors = on_engine(alone, Here()).extract_encoded(excerpts, Usage())  # type: ignore[attr-defined]
+    expected, same = alone.extract_encoded(excerpts, Usage())
+    assert extractions == expected and np.array_equal(vectors, same)
 
 
 def test_a_language_model_is_asked_by_this_process(engine: LocalEngine, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class LocalEngine:
 
     def __init__(self, workers: int | None = None) -> None:
         """`workers`: processes, by default one for each processor."""
-        self._workers = _checked(workers) or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        self._workers = _checked(workers) or os.cpu_count() or 1
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
