@@ -45,6 +45,9 @@ def test_numbers_take_the_place_of_missing_names():
         (Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2), ["a"], "2 nodes, 1 names"),
         (Data(edge_index=torch.tensor([[0], [5]]), num_nodes=2), None, "edges up to 5"),
         (Data(edge_index=torch.tensor([[0], [1]]), edge_type=torch.tensor([0, 1]), num_nodes=2), None, "2 edge types"),
+        (Data(edge_index=torch.tensor([[0], [1]]), edge_type=torch.tensor([1.5]), num_nodes=2), None, "whole numbers"),
+        (Data(edge_index=torch.tensor([[0.0], [1.0]]), num_nodes=2), None, "whole numbers"),
+        (Data(edge_index=torch.tensor([0, 1]), num_nodes=2), None, r"shape \(2, edges\)"),
     ],
 )
 def test_bad_data_is_named(data, names, message):

@@ -31,16 +31,15 @@ def from_pyg(data: Any, names: Sequence[str] | None = None, relations: Sequence[
     `data.relations`, else "relation 0" and so on; without edge types "linked to". Raises DataError where `edge_index`
     is missing, or names another number of nodes or relations than there are.
     """
-    index = getattr(data, "edge_index", None)
-    if index is None:
+    if getattr(data, "edge_index", None) is None:
         raise DataError(f"{data!r} has no edge_index; give a torch_geometric Data with one.")
     count = int(data.num_nodes)
     names = [str(name) for name in (names or getattr(data, "names", None) or range(count))]
-    heads, tails = index.cpu().tolist()
+    heads, tails = _whole_numbers(data, "edge_index", 2)
     if len(names) != count or min((*heads, *tails), default=0) < 0 or max((*heads, *tails), default=-1) >= count:
         raise DataError(f"{data!r} has {count} nodes, {len(names)} names, and edges up to {max((*heads, *tails))}.")
-    kinds = getattr(data, "edge_type", None)
-    types = [-1] * len(heads) if kinds is None else kinds.cpu().tolist()
+    untyped = getattr(data, "edge_type", None) is None
+    types = [-1] * len(heads) if untyped else _whole_numbers(data, "edge_type", 1)
     known = (
         relations or getattr(data, "relations", None) or [f"relation {n}" for n in range(max(types, default=-1) + 1)]
     )
@@ -53,6 +52,18 @@ def from_pyg(data: Any, names: Sequence[str] | None = None, relations: Sequence[
             for head, tail, kind in zip(heads, tails, types, strict=True)
         ],
     )
+
+
+def _whole_numbers(data: Any, name: str, dimensions: int) -> list[Any]:
+    """Return a tensor of whole numbers as lists: int[m], or int[2, m]. Raises DataError for another one."""
+    tensor = torch.as_tensor(getattr(data, name))
+    whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+    if not whole or tensor.dim() != dimensions or (dimensions == 2 and len(tensor) != 2):
+        raise DataError(
+            f"{data!r}: {name} is {tensor.dtype} of shape {tuple(tensor.shape)}; give whole numbers of shape "
+            f"{'(2, edges)' if dimensions == 2 else '(edges,)'}."
+        )
+    return tensor.cpu().tolist()
 
 
 def to_pyg(graph: Graph, vectors: VectorIndex | None = None) -> Any:
