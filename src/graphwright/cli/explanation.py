@@ -166,19 +166,17 @@ def _numbers(seconds: float, usage: Usage) -> list[str]:
 
 
 def _brief(operator: str) -> str:
-    """Return an expression with nested brackets shortened.
+    """Return an expression without what stands in nested brackets.
 
     >>> _brief("Rerank(Composed(names=VectorIndex(3 × 2)))"), _brief("Keywords() % 3")
-    ('Rerank(Composed(…))', 'Keywords() % 3')
+    ('Rerank(Composed)', 'Keywords() % 3')
     """
     brief, depth = [], 0
-    for position, sign in enumerate(operator):
-        depth -= sign == ")"
+    for sign in operator:
+        depth += sign == "("
         if depth < 2:
             brief.append(sign)
-        depth += sign == "("
-        if sign == "(" and depth == 2 and operator[position + 1 : position + 2] != ")":
-            brief.append("…")
+        depth -= sign == ")"
     return "".join(brief)
 
 

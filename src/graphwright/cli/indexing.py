@@ -258,7 +258,7 @@ def import_(
     if as_json:
         print_json({"index": info, "seconds": seconds})
     else:
-        (_show_graph if "imported" in info else _show_source)(info, seconds)
+        (_show_graph if "imported" in info else _show_source)(info | {"path": into}, seconds)
         note(f'Next: graphwright ask "…" --index {into}')
 
 
