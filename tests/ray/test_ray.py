@@ -19,14 +19,13 @@ import pytest
 
 ray = pytest.importorskip("ray")
 
-from ray import cloudpickle  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
 from graphwright import Index  # noqa: E402
 from graphwright.engines import RayEngine  # noqa: E402
 from graphwright.errors import DataError  # noqa: E402
 from graphwright.models.fake import HashEncoder  # noqa: E402
-
+from ray import cloudpickle  # noqa: E402
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # which workers cannot import
 
