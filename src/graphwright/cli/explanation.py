@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ __all__ = ["show_explanation"]
 
 _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
+# An argument that is an index, with the comma after it, or the one before it where it is not the first.
+_INDEX = re.compile(r"(?<=\()((\w+=)?(Vector|Word)Index(, |(?=\))))+|, (\w+=)?(Vector|Word)Index(?=[,)])")
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
 _SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
 _NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
@@ -145,7 +148,7 @@ def _name_of(step: Step) -> str:
 
 def _show_steps(output: Console, steps: Sequence[Changed]) -> None:
     table = plain_table("Steps", expand=True)
-    table.add_column("step", ratio=3, overflow="fold")
+    table.add_column("step", ratio=4, overflow="fold")
     table.add_column("result", ratio=4, overflow="fold")
     for name in ("ms", "model ms", "texts", "LLM tokens"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -166,10 +169,10 @@ def _numbers(seconds: float, usage: Usage) -> list[str]:
 
 
 def _brief(operator: str) -> str:
-    """Return an expression without what stands in nested brackets.
+    """Return an expression without its indexes, and without what stands in nested brackets.
 
-    >>> _brief("Rerank(Composed(names=VectorIndex(3 × 2)))"), _brief("Keywords() % 3")
-    ('Rerank(Composed)', 'Keywords() % 3')
+    >>> _brief("Rerank(Composed(names=VectorIndex(3 × 2)))"), _brief("VectorSearch(VectorIndex(3 × 2)) % 3")
+    ('Rerank(Composed)', 'VectorSearch() % 3')
     """
     brief, depth = [], 0
     for sign in operator:
@@ -177,7 +180,7 @@ def _brief(operator: str) -> str:
         if depth < 2:
             brief.append(sign)
         depth -= sign == ")"
-    return "".join(brief)
+    return _INDEX.sub("", "".join(brief))
 
 
 def _result(step: Step, field: str) -> str:
