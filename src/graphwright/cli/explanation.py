@@ -148,7 +148,7 @@ def _name_of(step: Step) -> str:
 
 def _show_steps(output: Console, steps: Sequence[Changed]) -> None:
     table = plain_table("Steps", expand=True)
-    table.add_column("step", ratio=4, overflow="fold")
+    table.add_column("step", ratio=3, overflow="fold")
     table.add_column("result", ratio=4, overflow="fold")
     for name in ("ms", "model ms", "texts", "LLM tokens"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 train = typer.Typer(
-    help="Train a retriever for --method reg on questions with answers, or fine-tune models on the paths of a graph.",
+    help="Train a retriever for --method reg, or encoders on paths.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

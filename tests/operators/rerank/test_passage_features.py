@@ -52,7 +52,7 @@ class Reference:
         self.w, self.inside, self.triples = w, inside, triples
         self.cosine = {i: float(w.vectors[i].astype(float) @ w.query) for i in inside}
         best = max([*self.cosine.values(), 0.0])
-        self.near = {i: max(c / best, -1) if best > 1e-9 else 0.0 for i, c in self.cosine.items()}
+        self.near = {i: max(c / best, -1) if best > 1e-6 else 0.0 for i, c in self.cosine.items()}
         asked = w.question.split()
         self.asked = list(dict.fromkeys(asked))
         score = {word: lucene(w.texts, word) for word in self.asked}

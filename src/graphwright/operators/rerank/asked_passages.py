@@ -22,6 +22,7 @@ __all__ = ["FEW", "AskedPassages", "Question"]
 
 FEW = 5
 """Passages that may mention a topic or a shared entity, however few passages there are."""
+_ROUNDING = 1e-6  # a cosine up to which all are taken for 0
 _INFERRED = 0.5  # value of a topic that no title confirms
 
 
@@ -42,8 +43,8 @@ class Question:
         self.vector = passages.encode(text, run)
         self.cosine = np.zeros(len(self.nodes), np.float32)  # in an imported graph nodes may have no vector
         self.cosine[passages.has(self.nodes)] = passages.scores_of(self.nodes, self.vector, run)[1]
-        best = max(float(self.cosine.max(initial=0.0)), 1e-9)
-        self.near = np.maximum(self.cosine / best, -1) if best > 1e-9 else np.zeros_like(self.cosine)
+        best = float(self.cosine.max(initial=0.0))
+        self.near = np.maximum(self.cosine / best, -1) if best > _ROUNDING else np.zeros_like(self.cosine)
         counts = Counter(words(text))  # a word counts as often as the question has it
         self.words = list(counts)
         self.postings = [
