@@ -131,10 +131,10 @@ def _with_member(whole: Callable[[], bytes], name: str, data: bytes) -> bytes:
 
 
 def _files(data: bytes) -> list[tuple[str, bytes]]:
-    """Return the names and contents that JSON lists; none of other data."""
+    """Return the names and contents that JSON lists, as UTF-8 holds them; none of other data."""
     try:
-        rows = json.loads(data)
-        return [(str(name), str(text).encode("utf-8", "replace")) for name, text in rows]
+        rows = [[str(part).encode("utf-8", "replace") for part in row] for row in json.loads(data)]
+        return [(name.decode(), text) for name, text in rows]
     except (ValueError, TypeError, RecursionError):
         return []
 

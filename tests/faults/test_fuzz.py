@@ -40,7 +40,8 @@ def fuzzed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: fl
     if name not in TARGETS:
         pytest.skip(f"needs the extra {name}")
     tried, failures = fault_fuzz.fuzz(TARGETS[name], folder, seconds, seed=7)
-    assert not failures and tried >= 50 and list(folder.glob("*.input"))
+    assert not failures and tried >= 50
+    assert name in SLOW or list(folder.glob("*.input"))  # archives have few outcomes that differ
 
 
 @pytest.mark.parametrize("name", QUICK)
