@@ -63,7 +63,8 @@ def _whole_numbers(data: Any, name: str, dimensions: int) -> list[Any]:
             f"{data!r}: {name} is {tensor.dtype} of shape {tuple(tensor.shape)}; give whole numbers of shape "
             f"{'(2, edges)' if dimensions == 2 else '(edges,)'}."
         )
-    return tensor.cpu().tolist()
+    numbers: list[Any] = tensor.cpu().tolist()
+    return numbers
 
 
 def to_pyg(graph: Graph, vectors: VectorIndex | None = None) -> Any:
