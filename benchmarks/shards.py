@@ -48,7 +48,7 @@ class Asked:
     def of(cls, index: Index, question: str, method: str) -> Asked:
         """Ask an index."""
         begun = time.process_time()
-        passages = index.retrieve(question, method, top_k=TOP).passages
+        passages = index.retrieve(question, method, top_k=TOP).passages or ()
         seconds = time.process_time() - begun
         return cls({passage.document: float(passage.score) for passage in passages}, seconds)
 
