@@ -150,7 +150,7 @@ def test_a_reply_that_comes_byte_by_byte_ends_within_the_timeout(on_text):
             handler.wfile.write(b": \n")
             handler.wfile.flush()
 
-    with LLMServer(drip) as server, pytest.raises(ModelError, match=r"nothing within 0\.5 seconds"):
+    with LLMServer(lambda body: drip) as server, pytest.raises(ModelError, match=r"nothing within 0\.5 seconds"):
         try:
             model(server, timeout=0.5).complete("", "Where?", on_text=on_text)
         finally:
