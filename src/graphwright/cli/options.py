@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -295,18 +295,15 @@ class EngineOptions:
     @contextmanager
     def started(self) -> Iterator[Engine | None]:
         """Yield the engine, whose workers end with the block; None if none is named."""
-        from graphwright.engines import engine_of
-
         if self.engine is None:
             if self.address is not None or self.workers is not None:
                 raise OptionError("--address and --workers are for an engine; add --engine local or --engine ray.")
             yield None
             return
-        engine = engine_of(self.engine, self.address, self.workers)
-        try:
+        from graphwright.engines import engine_of  # only where one is named: it loads what processes need
+
+        with closing(engine_of(self.engine, self.address, self.workers)) as engine:
             yield engine
-        finally:
-            engine.close()
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,13 @@ _TAG = re.compile(  # or what holds none
 _SIGNS = re.compile(rb'[\\"\[\]{}]')
 
 
+def _checked(depth: int) -> int:
+    """Return a depth. Raises DataError for one beyond the limit."""
+    if depth > MAX_NESTING:
+        raise DataError(f"it is nested more than {MAX_NESTING} levels deep")
+    return depth
+
+
 @dataclass
 class ShallowJSON:
     """A file of JSON that can be read; reading raises DataError where it is nested too deeply.
@@ -51,9 +58,7 @@ class ShallowJSON:
             elif sign == b'"':
                 self._in_text = not self._in_text
             elif not self._in_text:
-                self._depth += 1 if sign in b"[{" else -1
-                if self._depth > MAX_NESTING:
-                    raise DataError(f"it is nested more than {MAX_NESTING} levels deep")
+                self._depth = _checked(self._depth + (1 if sign in b"[{" else -1))
         self._escaped = max(after - len(data), 0)
         return data
 
@@ -80,9 +85,7 @@ class ShallowXML:
         while (at := text.find(b"<", at)) >= 0 and (match := _TAG.match(text, at)):
             tag, at = match[0], match.end()
             if not tag.startswith((b"<!", b"<?")) and not tag.endswith(b"/>"):
-                self._depth += -1 if tag.startswith(b"</") else 1
-                if self._depth > MAX_NESTING:
-                    raise DataError(f"it is nested more than {MAX_NESTING} levels deep")
+                self._depth = _checked(self._depth + (-1 if tag.startswith(b"</") else 1))
         self._rest = text[at:] if at >= 0 else b""
         if len(self._rest) > _MAX_TAG:
             raise DataError(f"it has a tag or comment of more than {_MAX_TAG >> 20} MB")

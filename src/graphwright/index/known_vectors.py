@@ -1,4 +1,4 @@
-"""What the building of a snapshot takes from an earlier one: the vectors of equal texts, and pairs of near names."""
+"""The parts of an earlier snapshot that a new one is built from: vectors of equal texts, and pairs of near names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What embedding models are fine-tuned on: a question, a text that explains an answer, and texts that do not."""
+"""Examples that embedding models are fine-tuned on: a question, a text that explains an answer, and other texts."""
 
 from __future__ import annotations
 
