@@ -50,7 +50,8 @@ from graphwright.graph.graph import Graph
 from graphwright.index.clustering import communities
 from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.hops import components
-from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, Model, cell, lego
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, cell, lego
+from graphwright.methods.papers.lego_models import Model
 from graphwright.methods.papers.lego_systems import planned, selected
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM

@@ -28,7 +28,8 @@ from graphwright.generate.context import with_context
 from graphwright.generate.path_prompts import FlatPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.papers.bubblerag import node_vectors
-from graphwright.methods.papers.lego import Best, answered, cell, scorer
+from graphwright.methods.papers.lego import answered, cell, scorer
+from graphwright.methods.papers.lego_models import Best
 from graphwright.methods.registry import METHODS, pipeline
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM

@@ -23,8 +23,6 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from graphwright.errors import OptionError
 
-__all__ = ["JSON_OBJECT", "TEXT", "AtLeast", "Between", "Checked", "Constraint", "Has", "MoreThan", "OneOf"]
-
 _MAX_SHOWN = 200  # characters of a value in an error
 _MAX_NESTED = 100  # levels of a JSON value
 

@@ -17,8 +17,6 @@ from typing import Any, Protocol, TypeVar
 
 from graphwright.errors import GraphwrightError, OptionError
 
-__all__ = ["ENGINES", "Engine", "EngineError", "LocalEngine", "RayEngine", "engine_of"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _TRIALS = 3  # of the same items, when workers die without a result between two deaths

@@ -18,21 +18,6 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "BudgetError",
-    "DataError",
-    "GraphwrightError",
-    "ModelError",
-    "NeedsError",
-    "OptionError",
-    "LLMResponseError",
-    "ReplyCutError",
-    "StoreError",
-    "cause_of",
-    "explained",
-    "meant",
-]
-
 
 class GraphwrightError(Exception):
     """Base of all exceptions of graphwright."""

@@ -15,19 +15,6 @@ from typing import Any
 
 from graphwright.errors import DataError, explained
 
-__all__ = [
-    "flush",
-    "flush_folder",
-    "growing",
-    "link",
-    "make_private",
-    "remove_drafts",
-    "scratch",
-    "whole",
-    "whole_lines",
-    "write_text",
-]
-
 _CHECK = "Check that its folder exists and can be written."
 
 

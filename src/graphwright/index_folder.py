@@ -50,8 +50,6 @@ from graphwright.operators.state import Question, State, start
 from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
 from graphwright.text.places import Places
 
-__all__ = ["Changes", "Index"]
-
 Method = str | Operator | Callable[[Snapshot], Operator]
 Questions = Sequence[str | Question]
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None

@@ -15,8 +15,6 @@ from graphwright.operators.operator import Operator, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, Step
 
-__all__ = ["Event", "Events", "OnEvent", "Work", "cancellable", "stream", "stream_async"]
-
 Result = TypeVar("Result")
 Kind = Literal["trace", "evidence", "token", "citation", "dropped", "usage", "done"]
 

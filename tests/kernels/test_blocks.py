@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from graphwright.errors import StoreError
 from graphwright.graph import storage
 from graphwright.graph.storage import load_array, save_array
-from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums
+from graphwright.kernels.blocks import Limits, MappedArray, block_sums
 from graphwright.kernels.csr import Csr, undirected
 from graphwright.kernels.hops import khop, products
+from graphwright.kernels.mapped_type import BLOCK
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.strings import gather, position
 

@@ -14,8 +14,6 @@ try:
 except ImportError as error:
     raise missing_extra("dspy", error) from error
 
-__all__ = ["GraphwrightRM"]
-
 
 class GraphwrightRM(dspy.Retrieve):
     """Retrieve passages of an index for one or several queries.

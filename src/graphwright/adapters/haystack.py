@@ -13,8 +13,6 @@ try:
 except ImportError as error:
     raise missing_extra("haystack", error) from error
 
-__all__ = ["GraphwrightAnswerer", "GraphwrightRetriever"]
-
 
 class _Component:
     """What both components share: an index that is opened when it is first used, and their arguments as a dict."""

@@ -17,8 +17,6 @@ try:
 except ImportError as error:
     raise missing_extra("communities", error) from error
 
-__all__ = ["from_igraph", "to_igraph"]
-
 
 def from_igraph(graph: Any) -> Graph:
     """Return the graph of an igraph graph. Vertices are named, and edges labelled, as in `from_networkx`.

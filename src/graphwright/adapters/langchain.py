@@ -17,8 +17,6 @@ try:
 except ImportError as error:
     raise missing_extra("langchain", error) from error
 
-__all__ = ["GraphwrightRetriever", "answer_tool"]
-
 
 class GraphwrightRetriever(BaseRetriever):
     """Retrieve passages of an index as LangChain documents.

@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise missing_extra("llamaindex", error) from error
 
-__all__ = ["GraphwrightQueryEngine", "GraphwrightRetriever"]
-
 
 class GraphwrightRetriever(BaseRetriever):
     """Retrieve passages of an index as text nodes with scores and character spans."""

@@ -22,8 +22,6 @@ try:
 except ImportError as error:
     raise missing_extra("neo4j", error) from error
 
-__all__ = ["from_neo4j", "to_neo4j"]
-
 _NODES = "MATCH (n) RETURN elementId(n) AS id, labels(n) AS labels, properties(n) AS properties ORDER BY id"
 _EDGES = (
     "MATCH (a)-[r]->(b) RETURN elementId(a) AS head, elementId(b) AS tail, type(r) AS type, "

@@ -17,8 +17,6 @@ try:
 except ImportError as error:
     raise missing_extra("networkx", error) from error
 
-__all__ = ["from_networkx", "to_networkx"]
-
 
 def from_networkx(graph: Any) -> Graph:
     """Return the graph of a networkx graph, of any of its four classes.

@@ -21,8 +21,6 @@ try:
 except ImportError as error:
     raise missing_extra("pyg", error) from error
 
-__all__ = ["from_pyg", "to_pyg"]
-
 
 def from_pyg(data: Any, names: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> Graph:
     """Return the graph of a `Data` with `edge_index` and perhaps `edge_type`.

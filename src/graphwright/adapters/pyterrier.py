@@ -17,8 +17,6 @@ try:
 except ImportError as error:
     raise missing_extra("pyterrier", error) from error
 
-__all__ = ["GraphwrightTransformer", "from_pyterrier"]
-
 _HELP = "https://github.com/graphwright/graphwright/blob/main/docs/frameworks/pyterrier.md"
 _COLUMNS = ["docno", "score", "rank", "title", "text", "start", "end", "passage"]
 

@@ -11,8 +11,6 @@ from graphwright.graph.columns import Passage
 from graphwright.index_folder import Index
 from graphwright.operators.state import Citation, State
 
-__all__ = ["answer_with_sources", "cited_passages", "metadata_of", "missing_extra", "opened", "passages_of"]
-
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:
     """Return the error for a framework that is not installed.

@@ -14,8 +14,6 @@ from graphwright.graph.export_part import Part
 from graphwright.graph.graph import Graph
 from graphwright.index.assembly import graph_of
 
-__all__ = ["from_tables", "to_tables"]
-
 _ENDS = (("head", "source", "subject", "src", "from"), ("tail", "target", "object", "dst", "to"))
 _LIBRARIES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
 _NUMBERS = ("id", "head_id", "tail_id", "start", "end", "rank", "score")

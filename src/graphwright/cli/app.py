@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
     from graphwright.index_folder import Index
 
-__all__ = ["app", "main"]
-
 _INTERRUPTED = 130  # exit code after Ctrl-C
 _CHANGING = ("index", "import", "sync", "reextract")
 _STDOUT = Path("-")

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from graphwright.cli.options import AskModelOptions, QueryOptions
 
-__all__ = ["ask", "cost_line", "open_index", "retrieve", "run_demo"]
-
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given

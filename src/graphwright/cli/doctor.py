@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from graphwright.index_folder import Index
     from graphwright.models.protocols import LLM
 
-__all__ = ["Check", "Status", "check_index", "check_llm", "check_machine", "run_doctor"]
-
 _PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "openai", "pydantic")
 _KEY = "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for a reply: a server may have to load the model first

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from graphwright.evaluate.experiment import Experiment
     from graphwright.models.protocols import LLM
 
-__all__ = ["evaluate"]
-
 
 @dataclass(frozen=True)
 class ExperimentOptions:

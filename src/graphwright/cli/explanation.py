@@ -19,8 +19,6 @@ from graphwright.operators.state import Anchor, State, Step
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["show_explanation"]
-
 _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
 # An argument that is an index, with the comma after it, or the one before it where it is not the first.

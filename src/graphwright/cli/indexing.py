@@ -43,13 +43,11 @@ from graphwright.errors import DataError, GraphwrightError, OptionError
 if TYPE_CHECKING:
     from graphwright.data.document import Document, Skipped
     from graphwright.data.reading import ReadOptions
-    from graphwright.index.changes import Progress
+    from graphwright.index.changes import Changes, Progress
     from graphwright.index.extraction import Excerpt, Extractor
-    from graphwright.index_folder import Changes, Index
+    from graphwright.index_folder import Index
     from graphwright.models.protocols import Usage
     from graphwright.models.settings import LLMSettings
-
-__all__ = ["import_", "index", "reextract", "remove", "sync"]
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")

@@ -20,8 +20,6 @@ from graphwright.errors import OptionError
 if TYPE_CHECKING:
     from graphwright.serve.keys import Key, Keys
 
-__all__ = ["keys"]
-
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of the server.")
 Data = Annotated[Path | None, "Folder of keys and jobs, as of 'serve' (default: by the platform's rules)."]
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")

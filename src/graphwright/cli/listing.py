@@ -17,8 +17,6 @@ from graphwright.methods.registry import METHODS, Method, method_named, pipeline
 if TYPE_CHECKING:
     from graphwright.index.snapshot import Snapshot
 
-__all__ = ["GROUPS", "show_info", "show_methods"]
-
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Search": ("vector", "bm25", "hybrid"),
     "Of this package": ("multihop", "ppr", "multihop-rerank", "rerank", "graph", "agent"),

@@ -13,8 +13,6 @@ from graphwright.cli.serve import EXTRA, server_settings
 from graphwright.cli.terminal import note
 from graphwright.errors import DataError
 
-__all__ = ["mcp"]
-
 
 @expanded
 def mcp(

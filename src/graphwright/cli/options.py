@@ -23,21 +23,6 @@ if TYPE_CHECKING:
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
 
-__all__ = [
-    "AnswerModelOptions",
-    "AskModelOptions",
-    "EngineOptions",
-    "ExtractionOptions",
-    "FileOptions",
-    "ModelOptions",
-    "QueryOptions",
-    "expanded",
-    "found_index",
-    "index_folder",
-    "names_in",
-    "served_folders",
-]
-
 DEFAULT_FOLDER = ".graphwright"
 """Name of the index that is made, and looked for, where none is named."""
 _VARIABLE = "GRAPHWRIGHT_INDEX"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from graphwright.models.protocols import Usage
 
-__all__ = ["note_compilation", "progress", "progress_text"]
-
 Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines
 

@@ -12,8 +12,6 @@ from graphwright.cli.options import AsJson, expanded
 from graphwright.cli.progress import progress
 from graphwright.cli.terminal import counted, note, print_json, say
 
-__all__ = ["pull", "push"]
-
 _URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."
 
 

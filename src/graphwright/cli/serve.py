@@ -18,8 +18,6 @@ from graphwright.errors import DataError, OptionError
 if TYPE_CHECKING:
     from graphwright.serve.settings import ServeSettings
 
-__all__ = ["EXTRA", "serve", "server_settings"]
-
 EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
 _GRACE = 5  # seconds that requests have at the end of the server; two before, those that still run are told
 

@@ -23,22 +23,6 @@ if TYPE_CHECKING:
 
     from graphwright.models.protocols import Usage
 
-__all__ = [
-    "check_output",
-    "clean",
-    "console",
-    "counted",
-    "discard_output",
-    "flush_output",
-    "note",
-    "plain_size",
-    "plain_table",
-    "print_json",
-    "say",
-    "shortened",
-    "tokens_and_cost",
-]
-
 _SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and moves; of other escape sequences the text stays
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and line end
 _DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates

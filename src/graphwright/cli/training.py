@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from graphwright.learn.labels import Labels
     from graphwright.learn.refine import Refiner
 
-__all__ = ["train"]
-
 train = typer.Typer(
     help="Train a retriever for --method reg, or encoders on paths.",
     no_args_is_help=True,

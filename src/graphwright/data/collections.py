@@ -27,8 +27,6 @@ from graphwright.data.questions import (
 from graphwright.data.records import TEXT_FIELDS, field_names, read_records
 from graphwright.errors import DataError
 
-__all__ = ["corpus_file", "corpus_questions", "document_questions", "hipporag", "hipporag_corpus"]
-
 _QUESTIONS = ("questions.jsonl", "queries.jsonl")
 _HIPPORAG = "_corpus.json"
 

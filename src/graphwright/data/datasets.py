@@ -40,8 +40,6 @@ from graphwright.data.questions import (
 from graphwright.data.records import SUFFIXES, Record, Records, field_names, read_records
 from graphwright.errors import DataError
 
-__all__ = ["FILE_FORMATS", "FOLDER_FORMATS", "Dataset", "read_dataset"]
-
 
 @dataclass(frozen=True)
 class FolderFormat:

@@ -17,21 +17,6 @@ from typing import IO, Any, AnyStr
 
 from graphwright.errors import DataError
 
-__all__ = [
-    "MAX_LINE",
-    "SAMPLE",
-    "clean",
-    "decode",
-    "encoding_of",
-    "existing",
-    "is_binary",
-    "lines",
-    "mixes_line_ends",
-    "open_bytes",
-    "stem",
-    "suffix_of",
-]
-
 SAMPLE = 1 << 16
 """Bytes at the start of a file from which its encoding is detected."""
 MAX_LINE = 64 * 2**20

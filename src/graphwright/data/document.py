@@ -13,18 +13,6 @@ from graphwright.errors import OptionError
 from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
 
-__all__ = [
-    "Chunk",
-    "Document",
-    "Heading",
-    "Skipped",
-    "TokenCounter",
-    "estimate_tokens",
-    "metadata_text",
-    "passage_title",
-    "split",
-]
-
 
 class Heading(NamedTuple):
     """A heading of a document: where its section begins in the text, its level from 1, and its title."""

@@ -19,8 +19,6 @@ from graphwright.data.reading import ReadOptions
 from graphwright.data.rows import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
 
-__all__ = ["Document", "Skipped", "has_rows", "read_documents", "read_file"]
-
 _MAX_DEPTH = 4  # of archives in archives
 _BESIDE = ("queries.jsonl", "questions.jsonl", "openie.jsonl")  # files of a corpus that are no documents
 

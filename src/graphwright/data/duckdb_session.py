@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["duckdb_session"]
-
 _INTERRUPTED = "Query interrupted"  # message of the RuntimeError that DuckDB raises for a signal
 
 

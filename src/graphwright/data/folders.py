@@ -14,8 +14,6 @@ from graphwright.data.document import Skipped
 from graphwright.data.reading import ReadOptions
 from graphwright.errors import OptionError
 
-__all__ = ["files"]
-
 _INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is an index
 _IGNORE = ".gitignore"
 _BUILT = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "_build"))

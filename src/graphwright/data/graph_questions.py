@@ -20,17 +20,6 @@ from graphwright.data.questions import (
 from graphwright.data.records import Records, checked, read_records
 from graphwright.errors import DataError
 
-__all__ = [
-    "ENTITIES",
-    "METAQA",
-    "GraphQuestion",
-    "graph_and_questions",
-    "graph_file",
-    "questions_with_graphs",
-    "read_graph_questions",
-    "read_triples",
-]
-
 _GRAPHS = ("kb.tsv", "kb_union.tsv", "kb.txt", "kb.tsv.gz")
 ENTITIES = ("topic_entities", "q_entity", "entities")
 """Fields with the entities of a question, the preferred one first."""

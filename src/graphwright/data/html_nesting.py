@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-__all__ = ["MAX_DEPTH", "limited_nesting"]
-
 MAX_DEPTH = 512
 """Maximum number of open elements, as in browsers."""
 

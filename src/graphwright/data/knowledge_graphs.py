@@ -17,8 +17,6 @@ from graphwright.data.dumps.tables import Delimited, Parquet, Quoted
 from graphwright.data.records import split_row
 from graphwright.errors import DataError, OptionError
 
-__all__ = ["dump_of"]
-
 _COLUMN_NAMES = (
     ("head", "subject", "source", "src", "from", "start", "h", "s", ":start_id"),
     ("relation", "predicate", "property", "rel", "edge", "type", "label", "r", "p", ":type"),

@@ -11,8 +11,6 @@ from urllib.parse import unquote
 from graphwright.data.decoding import clean, lines
 from graphwright.data.document import Skipped
 
-__all__ = ["CORPUS", "LINKS", "links_file", "read_links", "resolved"]
-
 CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 """Names of the file of documents in our own format and in BEIR's."""
 LINKS = ("links.tsv", "links.tsv.gz")

@@ -20,8 +20,6 @@ from graphwright.text.words import WORD
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-__all__ = ["MarkedText", "declared_encoding", "html_text", "markdown_text"]
-
 
 class MarkedText(NamedTuple):
     """The text of a document without its markup.

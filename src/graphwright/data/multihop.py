@@ -33,8 +33,6 @@ from graphwright.data.rows import MAX_PASSAGE
 from graphwright.errors import DataError
 from graphwright.text.words import WORD
 
-__all__ = ["QUESTION_FIELDS", "has_contexts", "multihop", "passage_id", "read_over", "squality", "ultradomain"]
-
 QUESTION_FIELDS = ("question", "query", "text", "input", "document")
 """Fields by which a record is distinguished from an object that contains records."""
 

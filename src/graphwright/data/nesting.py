@@ -8,8 +8,6 @@ from typing import BinaryIO
 
 from graphwright.errors import DataError
 
-__all__ = ["MAX_NESTING", "ShallowJSON", "ShallowXML"]
-
 MAX_NESTING = 500
 """Objects and arrays, or elements, that may be in each other."""
 _MAX_TAG = 2**20  # bytes of a tag or comment

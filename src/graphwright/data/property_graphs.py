@@ -19,8 +19,6 @@ from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.records import table_rows
 from graphwright.errors import DataError
 
-__all__ = ["Edge", "Node", "PropertyGraph", "edge_of", "is_property_graph", "node_of", "read_property_graph"]
-
 _NAMES = ("name", "title", "label", "entity_id")
 _RELATIONS = ("relation", "predicate", "label", "type", "name")
 _TEXTS = ("text", "description", "summary")

@@ -14,22 +14,6 @@ from graphwright.data.documents import read_documents
 from graphwright.data.records import SUFFIXES, Record, Records, field_names, first_field, first_value, read_records
 from graphwright.errors import DataError
 
-__all__ = [
-    "Dataset",
-    "QuestionRecord",
-    "Source",
-    "Triple",
-    "check_gold",
-    "contents",
-    "counted",
-    "first_few",
-    "question_remarks",
-    "questions_of",
-    "read_questions",
-    "texts_of",
-    "write_questions",
-]
-
 _NAMES = {
     "id": ("id", "_id"),
     "text": ("question", "query", "text"),

@@ -6,8 +6,6 @@ from dataclasses import dataclass, fields
 
 from graphwright.errors import OptionError
 
-__all__ = ["ReadOptions"]
-
 
 @dataclass(frozen=True)
 class ReadOptions:

@@ -18,23 +18,6 @@ from graphwright.data.document import Skipped
 from graphwright.data.duckdb_session import duckdb_session
 from graphwright.errors import DataError
 
-__all__ = [
-    "OpenieRecord",
-    "Record",
-    "Records",
-    "SUFFIXES",
-    "TEXT_FIELDS",
-    "checked",
-    "field_names",
-    "first_field",
-    "links_of",
-    "read_openie",
-    "read_records",
-    "split_row",
-    "table_rows",
-    "without_wildcards",
-]
-
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
 """Suffixes of files that hold records; the first three may also be packed, as `.jsonl.gz`."""
 

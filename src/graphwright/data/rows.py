@@ -15,8 +15,6 @@ from graphwright.data.records import TEXT_FIELDS, Record, field_names, first_fie
 from graphwright.data.tables import row_sentence
 from graphwright.errors import DataError
 
-__all__ = ["MAX_PASSAGE", "ROW_SUFFIXES", "read_rows"]
-
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 """Suffixes of files of rows, whose documents have ids of their own."""
 MAX_PASSAGE = 20_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["is_header", "row_sentence", "table_lines"]
-
 _NUMBER = re.compile(r"[\s\d.,:%$€£+()/-]+")
 _MAX_HEADER = 100  # characters of the name of a column
 

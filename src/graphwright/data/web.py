@@ -18,8 +18,6 @@ import httpx
 from graphwright.data.formats.format import MAX_BYTES
 from graphwright.errors import DataError
 
-__all__ = ["fetch", "is_public", "is_url"]
-
 _SCHEMES = ("http", "https")
 _MAX_REDIRECTS = 5
 _TIMEOUT = 30.0

@@ -28,8 +28,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import ModelMemory, Run, SharedSteps
 from graphwright.operators.state import Answer, Question, State, Step, start
 
-__all__ = ["Asker", "Results", "Row", "stable_repr"]
-
 Row = dict[str, Any]
 """A result: a method, a question, metrics, costs, ranking, evidence, answer, steps."""
 

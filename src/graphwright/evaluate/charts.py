@@ -13,8 +13,6 @@ from itertools import pairwise
 
 from graphwright.evaluate.figures import number
 
-__all__ = ["Axis", "Box", "Chart", "Mark", "Scale", "curves", "pareto_front", "place", "scatter"]
-
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom end of a rectangle."""

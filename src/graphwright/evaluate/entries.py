@@ -18,8 +18,6 @@ from graphwright.methods.registry import METHODS, method_named, pipeline
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 
-__all__ = ["Builder", "Entry", "checked_grid", "entries", "entry_of", "plain", "split_list", "values"]
-
 Builder = Callable[[Snapshot], Operator]
 """A function from a snapshot to a pipeline."""
 

@@ -30,8 +30,6 @@ from graphwright.index.mentions import MentionExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
 
-__all__ = ["Experiment", "Subject", "read_plan", "write_plan"]
-
 _NONE = "None"  # TOML has no null
 
 

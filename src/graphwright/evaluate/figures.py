@@ -6,29 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = [
-    "LEVEL",
-    "amount",
-    "answer_metric",
-    "clean",
-    "cut",
-    "failed_wholly",
-    "heading",
-    "is_share",
-    "judge_sentence",
-    "llm_tokens",
-    "main_error",
-    "metric_names",
-    "milliseconds",
-    "number",
-    "operator_name",
-    "p_value",
-    "ranked",
-    "reading",
-    "score",
-    "signed",
-]
-
 LEVEL = 0.05
 """Significance level of the corrected p values."""
 

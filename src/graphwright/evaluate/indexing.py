@@ -26,8 +26,6 @@ from graphwright.index_folder import Index
 from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats, NamedEncoder
 
-__all__ = ["build_index", "check_index", "sample_index", "thinned"]
-
 
 @dataclass(frozen=True)
 class _ConstantEncoder:

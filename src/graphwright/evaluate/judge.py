@@ -30,8 +30,6 @@ from graphwright.models.protocols import LLM, Cancellation
 from graphwright.operators.run import Run
 from graphwright.prompts.templates import checksum
 
-__all__ = ["Judgement", "Task", "judge_run", "verdicts"]
-
 ACCURACY, PAIRWISE = "accuracy", "pairwise"
 _USAGE = ("prompt_tokens", "completion_tokens", "cost")
 Answers = dict[str, dict[str, str]]

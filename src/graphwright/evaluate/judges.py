@@ -17,8 +17,6 @@ from graphwright.operators.run import Run
 from graphwright.prompts.replies import Sentence
 from graphwright.prompts.templates import data_line, messages
 
-__all__ = ["DIMENSIONS", "Grade", "Judge", "ModelJudge", "OverlapJudge", "Verdict"]
-
 DIMENSIONS: Mapping[str, str] = MappingProxyType(
     {
         "comprehensiveness": "How completely does the answer cover all parts of the question?",

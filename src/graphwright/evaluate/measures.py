@@ -21,20 +21,6 @@ from graphwright.operators.state import State
 from graphwright.operators.subgraph.views import PassageGraph
 from graphwright.text.words import WORD
 
-__all__ = [
-    "MEASURES",
-    "SUMMARY_METRICS",
-    "Measure",
-    "Outcome",
-    "Quality",
-    "answer_quality",
-    "default_metrics",
-    "path_quality",
-    "select_measures",
-    "subgraph_quality",
-    "summary_scores",
-]
-
 PATHS = 32  # items of the evidence that count as paths, as in LEGO-GraphRAG
 SUMMARY_METRICS = ("BLEU-1", "BLEU-2", "ROUGE-1", "ROUGE-2", "ROUGE-L", "METEOR")
 

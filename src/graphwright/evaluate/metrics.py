@@ -28,26 +28,6 @@ if TYPE_CHECKING:
     from graphwright.kernels.csr import Csr
     from graphwright.operators.state import State
 
-__all__ = [
-    "answer_set",
-    "budget_gain",
-    "capped_recall_at_k",
-    "exact_match",
-    "hit",
-    "hits_at_1",
-    "macro_f1",
-    "micro_f1",
-    "micro_f1_terms",
-    "missed_topological_recall",
-    "mrr_at_k",
-    "ndcg_at_k",
-    "normalised",
-    "rankings_by_budget",
-    "recall_at_k",
-    "token_f1",
-    "topological_recall",
-]
-
 Texts = str | Sequence[str]
 Item = TypeVar("Item", bound=Hashable)
 

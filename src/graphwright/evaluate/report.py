@@ -40,8 +40,6 @@ from graphwright.evaluate.results import question_data, write_csv, write_runs
 from graphwright.evaluate.tables import Column, group_means, groupings, leaderboard, markdown
 from graphwright.files import write_text
 
-__all__ = ["environment", "page", "write_report"]
-
 Summary = Mapping[str, Any]
 Lines = dict[str, list[tuple[Any, Mapping[str, Any]]]]
 """Values of an option with the methods that have them, by curve."""

@@ -24,8 +24,6 @@ from graphwright.evaluate.figures import clean, cut, is_share, metric_names, ran
 from graphwright.evaluate.judges import Verdict
 from graphwright.files import whole, write_text
 
-__all__ = ["QuestionData", "question_data", "run_file", "script_json", "trec_lines", "write_csv", "write_runs"]
-
 Row = Mapping[str, Any]
 
 _ROOM = 12_000_000  # bytes of results on the page

@@ -37,8 +37,6 @@ from graphwright.models.fake import ScriptedLLM
 from graphwright.models.protocols import LLM, NamedEncoder
 from graphwright.operators.operator import Operator
 
-__all__ = ["run"]
-
 _MAX_FAILURES = 3  # of a method that never worked, before the run ends
 _VOLATILE = ("machine", "started", "continued", "baseline", "index", "commit")  # may differ when a run is resumed
 _OF_INDEX = ("nodes", "edges")  # unknown before there is an index

@@ -20,8 +20,6 @@ from graphwright.evaluate.entries import Entry, plain
 from graphwright.evaluate.experiment import Subject
 from graphwright.evaluate.measures import Measure
 
-__all__ = ["available", "bootstrap_interval", "holm", "paired_test", "summarised", "with_interval"]
-
 Values = NDArray[np.float64]
 
 _RESAMPLES = 10_000

@@ -24,8 +24,6 @@ from graphwright.prompts.templates import data_line, messages
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
-__all__ = ["TermWriter", "linked_pairs", "model_writer", "needs_both", "two_document_questions"]
-
 Draft = tuple[str, tuple[str, ...]]
 """A question and its answers, if any."""
 

@@ -24,8 +24,6 @@ from graphwright.evaluate.figures import (
     signed,
 )
 
-__all__ = ["Cell", "Column", "Table", "brief", "group_means", "groupings", "leaderboard", "markdown", "terminal"]
-
 Summary = Mapping[str, Any]
 Table = list[list[str]]
 """Cells in rows, the header first."""

@@ -25,8 +25,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.templates import data_line, messages
 
-__all__ = ["AnswerIfEnough", "Draft", "Generate", "Unaided"]
-
 
 class Draft:
     """Extract the `text` of an answer from a JSON reply that is still being written, and pass on each new part.

@@ -20,21 +20,6 @@ from graphwright.operators.state import Citation, State
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
-__all__ = [
-    "PathWriter",
-    "Place",
-    "best_passages",
-    "bundle_path",
-    "citation",
-    "find",
-    "locate",
-    "passage_text",
-    "path_text",
-    "path_to",
-    "supported",
-    "without_markers",
-]
-
 _MIN_LENGTH = 3  # characters of a quote
 _MIN_CLOSE = 12  # characters of a quote that may have a typing error: a shorter one matches too many texts
 _MIN_SLIP = 5  # letters of a word that may be misspelt

@@ -11,8 +11,6 @@ from graphwright.generate.path_prompts import ChainPrompt, PathPrompt
 from graphwright.generate.prompts import HybridPrompt, PassagePrompt, ReportPrompt
 from graphwright.operators.operator import Composite, Operator
 
-__all__ = ["with_context"]
-
 _SHOWING = (AnswerIfEnough, ChainPrompt, HybridPrompt, PassagePrompt, PathPrompt, ReportPrompt)
 
 

@@ -22,8 +22,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.text.values import value_of
 
-__all__ = ["GraphAnswer"]
-
 _LISTED = 50  # names in the text
 _CITED = 100
 

@@ -24,8 +24,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.text.sentences import is_statement, sentence_spans
 
-__all__ = ["Overview", "broadness"]
-
 _TOGETHER = 3  # passages of a document among the best eight
 _MAX_PASSAGES = 4000  # of a whole index, every n-th
 

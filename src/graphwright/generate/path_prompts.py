@@ -34,8 +34,6 @@ from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 from graphwright.text.words import words
 
-__all__ = ["ChainPrompt", "FlatPrompt", "GlobalEdges", "PathPrompt", "steps_of"]
-
 _PATHS = 0.5  # share of paths, chains and edges in a prompt before its passages are added
 _MAX_COMPARED = 5_000  # edges that are compared by words
 _SIGNS = re.compile("[→;]")  # the signs that a chain is written with

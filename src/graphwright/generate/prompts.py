@@ -21,26 +21,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line, messages
 
-__all__ = [
-    "CONTEXT_PASSAGES",
-    "CONTEXT_TOKENS",
-    "MIN_TOKENS",
-    "CommunityReports",
-    "HybridPrompt",
-    "PassagePrompt",
-    "ReportPrompt",
-    "Room",
-    "TreeReports",
-    "filled",
-    "instructions",
-    "line_size",
-    "longest",
-    "passage_lines",
-    "passage_numbers",
-    "passages_in",
-    "with_passages",
-]
-
 Key = TypeVar("Key")
 
 CONTEXT_PASSAGES = 15

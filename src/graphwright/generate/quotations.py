@@ -12,8 +12,6 @@ from graphwright.graph.evidence import Scores
 from graphwright.models.protocols import PassageText
 from graphwright.text.sentences import sentence_spans
 
-__all__ = ["Sentence", "around", "sentences_of", "widened"]
-
 
 class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.

@@ -23,20 +23,6 @@ from graphwright.operators.state import Answer, Citation, State
 from graphwright.text.values import first_day, value_of
 from graphwright.text.words import words
 
-__all__ = [
-    "NOTHING",
-    "NO_TARGET",
-    "Abstain",
-    "ChainAnswer",
-    "MayAnswer",
-    "Quote",
-    "ReadSpans",
-    "TargetAnswer",
-    "answered",
-    "quoted",
-    "read_answer",
-]
-
 NOTHING = "Nothing in the documents answers this."
 _NOTHING = Answer(NOTHING, found=False)
 NO_TARGET = "No path from the entities of the question leads to an answer."

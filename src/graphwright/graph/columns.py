@@ -15,8 +15,6 @@ from graphwright.errors import DataError
 from graphwright.kernels import strings as kernels
 from graphwright.text.places import Places, decoded_places, stored_cuts
 
-__all__ = ["Listed", "Location", "Passage", "Passages", "TextColumn", "terminate"]
-
 _READ_TOGETHER = 4096  # strings of a column that are copied at once
 _MANY = 64  # strings that are gathered before they are decoded
 

@@ -19,8 +19,6 @@ from graphwright.kernels.ranking import rank_items
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
 
-__all__ = ["Evidence", "Ints", "Piece", "Ranking", "Render", "Scores", "html_table", "item_text"]
-
 _SHOWN = 10  # rows of a table in a notebook
 
 Ints = NDArray[np.int64]

@@ -39,19 +39,6 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.export_part import Attributes, Part
 from graphwright.graph.graph import Graph
 
-__all__ = [
-    "FORMATS",
-    "Exported",
-    "export",
-    "format_of",
-    "write_csv",
-    "write_graphml",
-    "write_json",
-    "write_jsonld",
-    "write_neo4j",
-    "write_ntriples",
-]
-
 _NODE = {"name": "string", "kind": "string", "text": "string"}
 _CHUNK = {"document": "string", "title": "string", "start": "long", "end": "long"}
 _EDGE = {"relation": "string", "text": "string", "chunks": "string"}

@@ -12,8 +12,6 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
 
-__all__ = ["Attributes", "Part"]
-
 Attributes = dict[str, Any]
 
 

@@ -19,8 +19,6 @@ from graphwright.graph.evidence import Ints
 from graphwright.kernels.blocks import block_sums
 from graphwright.kernels.csr import Csr, group, undirected
 
-__all__ = ["ABOUT", "ALIAS", "CO_OCCURS", "MENTIONS", "REFERS", "SYNONYM", "WRITTEN", "Columns", "Graph", "Kind"]
-
 # Relations that an index adds to those extracted from texts.
 ABOUT = "about"  # from a chunk to the entity that its title names
 MENTIONS = "mentions"  # from a chunk to any other entity in it

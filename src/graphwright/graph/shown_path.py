@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from graphwright.graph.graph import ABOUT, CO_OCCURS, MENTIONS, REFERS, SYNONYM, Graph
 
-__all__ = ["shown_path"]
-
 _MAX_SHOWN = 3  # relations
 _MENTIONED = frozenset({ABOUT, MENTIONS})
 _NOT_STATED = _MENTIONED | {CO_OCCURS, REFERS, SYNONYM}

@@ -17,19 +17,9 @@ from graphwright.errors import StoreError, cause_of, explained
 from graphwright.files import flush
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import Columns, Graph
-from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, outside
+from graphwright.kernels.blocks import Limits, MappedArray, block_sums, outside
 from graphwright.kernels.csr import Csr
-
-__all__ = [
-    "IN_BLOCKS",
-    "block_file",
-    "check_limits",
-    "damaged_block",
-    "load_array",
-    "load_graph",
-    "save_array",
-    "save_graph",
-]
+from graphwright.kernels.mapped_type import BLOCK
 
 FORMAT = 2
 IN_BLOCKS = 64 * 2**20

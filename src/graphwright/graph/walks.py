@@ -16,29 +16,6 @@ from graphwright.graph.graph import CO_OCCURS, Graph
 from graphwright.kernels.csr import group, readonly
 from graphwright.kernels.walks import Front, Labelled, leading, walks_by
 
-__all__ = [
-    "Bundle",
-    "MAX_EDGES",
-    "RelationPath",
-    "Ways",
-    "bundle_of",
-    "extension_cost",
-    "extensions",
-    "labelled_edges",
-    "leading_elsewhere",
-    "path_from",
-    "edge_label",
-    "relation_label",
-    "relation_path",
-    "relation_paths",
-    "relation_text",
-    "relation_words",
-    "walk_text",
-    "walks_along",
-    "ways_of",
-    "write_walk",
-]
-
 Row = tuple[int, int, int, int]  # relation, head, tail, edge
 Hop = dict[int, list[int]]
 """One hop of a bundle of walks: each node that it leaves, with the nodes that it reaches."""

@@ -11,8 +11,6 @@ from graphwright.errors import DataError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Graph
 
-__all__ = ["graph_of"]
-
 
 def graph_of(nodes: Iterable[Node], edges: Iterable[Edge]) -> Graph:
     """Return the graph of nodes and edges, in the order given; each node is an entity.

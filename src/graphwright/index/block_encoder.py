@@ -18,8 +18,6 @@ from graphwright.index.vector_rows import VectorRows
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 
-__all__ = ["BlockEncoder"]
-
 _BLOCK = 512  # texts that are encoded between two reports of progress
 _HELD = 64 * 2**20  # bytes of new vectors that are held in memory
 _CHECK = "Check that the folder exists and can be written."

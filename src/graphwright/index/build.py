@@ -29,8 +29,6 @@ from graphwright.index.vector_rows import VectorRows
 from graphwright.models.protocols import Encoder, Floats, Usage
 from graphwright.text.words import words
 
-__all__ = ["build_from_chunks", "build_from_graph", "triple_words"]
-
 MAX_NAMES_EMBEDDED = 50_000
 """Nodes of an imported graph up to which names are embedded by default: about a minute on two cores."""
 MAX_TRIPLES_EMBEDDED = 50_000

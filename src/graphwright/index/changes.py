@@ -24,22 +24,6 @@ from graphwright.data.records import links_of
 from graphwright.errors import DataError, OptionError
 from graphwright.models.protocols import Usage
 
-__all__ = [
-    "SPACES",
-    "Changes",
-    "Problem",
-    "Progress",
-    "Recorder",
-    "Settings",
-    "Source",
-    "checked_spaces",
-    "content_hash",
-    "is_new",
-    "possibly_present",
-    "read_sources",
-    "storable",
-]
-
 Source = Document | Mapping[str, Any] | Path | str
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")

@@ -18,8 +18,6 @@ from graphwright.index.chunk_record import ChunkRecord
 from graphwright.kernels.csr import row_pointers
 from graphwright.kernels.strings import distinct
 
-__all__ = ["NUMBERS", "STRINGS", "ChunkColumns", "PerChunk", "texts_with_titles"]
-
 NUMBERS = ("surface_form", "counts", "mentions", "relations")
 """The fields of numbers of a `ChunkRecord` that are merged."""
 STRINGS = (

@@ -14,8 +14,6 @@ from graphwright.graph.columns import TextColumn
 from graphwright.index.chunk_columns import STRINGS, ChunkColumns, PerChunk
 from graphwright.kernels.csr import row_pointers
 
-__all__ = ["Pack", "pack", "unpacked"]
-
 Array = NDArray[Any]
 
 

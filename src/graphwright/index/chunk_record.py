@@ -21,8 +21,6 @@ from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.text.names import aliases_of, name_words, normal_form
 from graphwright.text.words import words
 
-__all__ = ["RECORD_VERSION", "ChunkRecord", "topic_of"]
-
 RECORD_VERSION = 2  # changes whenever `ChunkRecord.of` would return something else for the same chunk
 _MAX_NAME = 200  # characters; a longer string is not a name
 _OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})

@@ -21,8 +21,6 @@ from graphwright.index.vector_index import normalised
 from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats
 
-__all__ = ["Communities", "clusters", "communities", "needs_igraph"]
-
 _MAX_ROUNDS = 15  # of k-means
 _seeding = Lock()
 

@@ -28,8 +28,6 @@ from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Floats
 
-__all__ = ["combined"]
-
 _OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, REFERS})
 _MAX_MEANINGS = 5  # nodes that a name may mean
 Encode = Callable[[str, TextColumn], Floats]

@@ -21,8 +21,6 @@ from graphwright.index.snapshot import Snapshot, write_snapshot
 from graphwright.index.store import Store
 from graphwright.models.registry import EMBEDDED, encoder_of
 
-__all__ = ["create_graph_index", "create_index", "create_index_with"]
-
 
 def create_index(folder: Path, encoder: object, settings: Settings) -> IndexLayout:
     """Create an empty index in a new or empty folder, atomically. `encoder`: see `encoder_of`; by default embedded."""

@@ -21,8 +21,6 @@ from graphwright.index.metered_calls import MeteredCalls
 from graphwright.models.protocols import LLM, Usage
 from graphwright.prompts.templates import checksum, messages
 
-__all__ = ["Derived", "Refiner", "Task"]
-
 
 @dataclass(frozen=True)
 class Task:

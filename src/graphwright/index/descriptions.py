@@ -8,8 +8,6 @@ from graphwright.index.derived import Derived, Task
 from graphwright.models.budget import estimated_tokens
 from graphwright.prompts.templates import data_line
 
-__all__ = ["description"]
-
 _MAX_READ = 2_000  # tokens of descriptions that are summarised by one call
 
 

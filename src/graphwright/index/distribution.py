@@ -12,8 +12,6 @@ from graphwright.engines import Engine
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.models.protocols import Encoder, Floats, NamedEncoder, Usage, call_metered
 
-__all__ = ["EngineEncoder", "EngineExtractor", "on_engine"]
-
 _TASK = 64  # texts of one task, unless one length has more
 Extractions = list[Extraction | ExtractionFailure]
 

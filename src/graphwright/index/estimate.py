@@ -12,8 +12,6 @@ from graphwright.index.extraction import Excerpt, Extraction
 from graphwright.index.generative import KINDS, extraction_prompt, gleaning_prompt
 from graphwright.models.budget import Prices, Rate, estimated_tokens
 
-__all__ = ["Estimate", "estimate", "estimate_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

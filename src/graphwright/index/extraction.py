@@ -13,17 +13,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from graphwright.data.document import passage_title
 
-__all__ = [
-    "DeferredExtractor",
-    "Excerpt",
-    "Extraction",
-    "ExtractionFailure",
-    "Extractor",
-    "Mention",
-    "Relation",
-    "located",
-]
-
 
 class Excerpt(NamedTuple):
     """A chunk as an extractor reads it: the id and title of its document, its text, and the headings above it."""

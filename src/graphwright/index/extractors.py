@@ -11,8 +11,6 @@ from graphwright.index.mentions import MentionExtractor
 from graphwright.index.spacy_extractor import SpacyExtractor
 from graphwright.models.embedded.encoder import MiniLM
 
-__all__ = ["EXTRACTORS", "extractor_of"]
-
 EXTRACTORS: dict[str, Callable[[], Extractor]] = {"mentions": MentionExtractor, "rules": LexicalExtractor}
 """Name of each extractor, as users give it."""
 

@@ -11,8 +11,6 @@ from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
 from graphwright.text.values import value_of
 
-__all__ = ["Filter", "Range"]
-
 _EQUAL = 1e-6  # years, less than an hour
 
 

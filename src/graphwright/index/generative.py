@@ -21,8 +21,6 @@ from graphwright.models.protocols import LLM, Usage
 from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
 
-__all__ = ["KINDS", "ExtractionKind", "GenerativeExtractor", "extraction_prompt", "gleaning_prompt"]
-
 _MAX_NAME = 200  # characters; a longer string is not a name
 _MAX_DESCRIPTION = 1_000  # characters
 _MAX_KEYWORDS = 10  # of one relation

@@ -26,8 +26,6 @@ from graphwright.index.changes import Progress
 from graphwright.index.name_index import MAX_NORMALISED
 from graphwright.kernels.numbering import Numbering
 
-__all__ = ["ImportedGraph", "import_graph"]
-
 _BLOCK = 2_000_000  # rows in memory at a time
 _MAX_EXAMPLES = 5  # malformed rows that are shown
 _MAX_MALFORMED, _MAX_SHARE = 100, 0.1  # default limits: malformed rows, and their share of a file

@@ -21,8 +21,6 @@ from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
 from graphwright.text.words import words
 
-__all__ = ["SparseIndex", "WordIndex"]
-
 K1, B = 1.2, 0.75
 _FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
 _BLOCK = 4096  # passages that are encoded at a time

@@ -17,8 +17,6 @@ from graphwright.index.vector_index import VectorIndex
 from graphwright.index.vector_rows import VectorRows
 from graphwright.kernels.strings import distinct, fingerprints
 
-__all__ = ["known_pairs", "known_vectors", "positions"]
-
 
 def positions(known: TextColumn, texts: TextColumn) -> Ints:
     """Return the position of an equal text in another column, -1 for none: int64[len(texts)].

@@ -20,8 +20,6 @@ from graphwright.errors import StoreError, explained
 from graphwright.files import flush, flush_folder, link
 from graphwright.index.locks import PROBE, check_locks, hold, is_held
 
-__all__ = ["IndexLayout", "Lease", "is_free", "is_written", "writer_lock"]
-
 _READERS = "readers.lock"
 _WRITER = "writer.lock"
 _DRAFT = ".draft.new"  # of an index in a folder that exists

@@ -13,8 +13,6 @@ from graphwright.text.names import capitals_problem, is_boilerplate, name_spans,
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import FILE_TITLES, frequent_terms, repeated_phrases
 
-__all__ = ["LexicalExtractor", "topic_of"]
-
 _SAMPLE = 400  # characters that tell whether capitals mark names
 _START = attrgetter("start")
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 
-__all__ = ["PROBE", "check_locks", "hold", "is_held"]
-
 PROBE = ".locks-"
 """Prefix of the file that is locked on trial."""
 

@@ -19,8 +19,6 @@ from graphwright.text.names import aliases_of, capitals_problem, dates_and_quote
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import repeated_phrases
 
-__all__ = ["MentionExtractor"]
-
 _SAMPLE = 400  # characters that tell whether the detector can read a text
 _MIN_DIGITS = 3  # of a number that is a node: smaller ones join what has nothing in common
 _MIN_TITLE = 3  # characters of a title that is looked for in its text

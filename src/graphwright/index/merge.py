@@ -25,8 +25,6 @@ from graphwright.index.descriptions import description
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct, phrases
 
-__all__ = ["MergedChunks"]
-
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
 
 

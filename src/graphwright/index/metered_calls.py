@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 from graphwright.errors import BudgetError, LLMResponseError, ModelError
 from graphwright.models.protocols import LLM, Cancellation, Usage
 
-__all__ = ["MeteredCalls"]
-
 _MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -15,8 +15,6 @@ from graphwright.index.relation_index import is_naming, relation_phrase
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.text.names import aliases_of, normal_form
 
-__all__ = ["MAX_NORMALISED", "NameIndex", "name_forms", "name_index_of"]
-
 MAX_NORMALISED = 1_000_000
 """Names of a graph up to which they are compared by their normal forms; beyond, by their exact spelling."""
 _MAX_FUZZY = 20_000  # forms with the same first letters that are compared by edit distance

@@ -16,8 +16,6 @@ from graphwright.index.vector_rows import VectorRows
 from graphwright.kernels.csr import Ids
 from graphwright.models.protocols import Floats
 
-__all__ = ["KnownPairs", "NearPairs", "near_pairs", "synonyms"]
-
 _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all
 _SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits

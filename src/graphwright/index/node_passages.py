@@ -12,8 +12,6 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import WRITTEN, Columns, Graph
 from graphwright.kernels.strings import distinct
 
-__all__ = ["PREFIX", "NodePassages"]
-
 PREFIX = "graph:"
 """Begins the id of the passage of a node."""
 

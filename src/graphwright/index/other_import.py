@@ -24,8 +24,6 @@ from graphwright.index.writer import Writer
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.text.names import name_words
 
-__all__ = ["ImportedDocument", "create_other_index", "documents_of"]
-
 _Part = TypeVar("_Part", Entity, Relationship)
 _FILE = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 _BETWEEN = "\n\n"  # text units of a document whose text is not there

@@ -16,8 +16,6 @@ from graphwright.index.chunk_columns import ChunkColumns
 from graphwright.index.chunk_packs import Pack, pack, unpacked
 from graphwright.index.store_tables import ROWS
 
-__all__ = ["Packs"]
-
 _SIZE = 256  # rows of chunks; a pack of more than twice as many is split
 
 

@@ -8,8 +8,6 @@ from graphwright.graph.graph import Graph, Kind
 from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import Encoder, Floats
 
-__all__ = ["dense_index"]
-
 _BLOCK = 512  # passages that are encoded together
 
 

@@ -12,8 +12,6 @@ from graphwright.data.records import OpenieRecord
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.index.lexical import LexicalExtractor
 
-__all__ = ["Precomputed"]
-
 
 @dataclass(frozen=True)
 class Precomputed:

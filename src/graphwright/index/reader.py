@@ -15,8 +15,6 @@ from graphwright.index.snapshot import Snapshot, open_snapshot
 from graphwright.index.store import Store, id_digest
 from graphwright.models.protocols import NamedEncoder
 
-__all__ = ["SnapshotReader"]
-
 _MAX_FILTERED = 16  # filtered snapshots that are kept in memory
 
 

@@ -19,8 +19,6 @@ from graphwright.models.budget import Prices, Rate, estimated_tokens
 from graphwright.models.protocols import LLM, Usage
 from graphwright.prompts.templates import data_line, messages
 
-__all__ = ["CitedDocuments", "estimate_references", "with_references"]
-
 _PART = 4096  # characters of a document that a model reads at a time, the paper's node
 _REPLY = 0.15  # tokens of a reply per token of a part; not measured
 _TITLE_WORDS = 3  # least words of a title that counts where a text contains it

@@ -16,8 +16,6 @@ from graphwright.index.snapshot import SnapshotCache
 from graphwright.kernels.csr import Csr, group
 from graphwright.text.words import STOP_WORDS
 
-__all__ = ["LABELS", "SUBCLASSES", "TYPES", "RelationIndex", "is_naming", "relation_index_of", "relation_phrase"]
-
 LABELS = frozenset({"label", "pref label", "name"})
 """Relations, in words, from a node to the name that it is shown by."""
 _ALIAS = re.compile(

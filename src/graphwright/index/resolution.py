@@ -23,8 +23,6 @@ from graphwright.prompts.templates import data_line
 from graphwright.text.names import ARTICLES, normal_form
 from graphwright.text.words import words
 
-__all__ = ["ALSO_KNOWN_AS", "Candidate", "acronyms", "compatible", "groups", "numbers", "resolve"]
-
 ALSO_KNOWN_AS = "also known as"
 """The relation by which extraction states that two names mean the same thing."""
 _ROMAN = re.compile(r"(?=.)m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")

@@ -25,8 +25,6 @@ from graphwright.index.vector_pages import Pages, map_pages, write_pages
 from graphwright.kernels.blocks import Limits
 from graphwright.models.protocols import Encoder
 
-__all__ = ["Snapshot", "SnapshotCache", "damaged_files", "open_snapshot", "refused", "write_snapshot"]
-
 FORMAT = 4
 _BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
 _NEAREST = "names.nearest.npy"

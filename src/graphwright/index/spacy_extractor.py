@@ -15,8 +15,6 @@ from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.index.statements import proposition, sentence_relations
 from graphwright.text.sentences import sentence_spans
 
-__all__ = ["SpacyExtractor"]
-
 _SUBJECTS, _OBJECTS = frozenset({"nsubj", "nsubjpass", "nsubj:pass"}), frozenset({"dobj", "obj", "attr", "oprd"})
 _OBLIQUE = frozenset({"prep", "agent", "obl"})
 _BATCH = 32

@@ -10,8 +10,6 @@ from graphwright.graph.graph import CO_OCCURS
 from graphwright.index.extraction import Mention, Relation
 from graphwright.text.words import words
 
-__all__ = ["proposition", "sentence_relations"]
-
 _MAX_PREDICATE = 40  # characters
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)(?=\s+[^\W\d_])")  # one that a sentence begins with
 _ARTICLE = re.compile(r"[\"'“‘«„(\[]*(?:The |A |An )?")

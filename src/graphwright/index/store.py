@@ -26,8 +26,6 @@ from graphwright.index.locks import check_locks
 from graphwright.index.packs import Packs
 from graphwright.index.store_tables import FIELDS, ROWS, SCHEMA, connect, create_tables, opened
 
-__all__ = ["ExtractedChunk", "Store", "StoredChunk", "id_digest"]
-
 _CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
 _RESTORE = "Restore it from a copy, or index the documents again into a new folder."
 

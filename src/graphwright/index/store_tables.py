@@ -10,8 +10,6 @@ from pathlib import Path
 from graphwright.errors import cause_of
 from graphwright.index.chunk_record import ChunkRecord
 
-__all__ = ["FIELDS", "ROWS", "SCHEMA", "connect", "create_tables", "opened"]
-
 SCHEMA = 8
 FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
 """The columns of a chunk's record."""

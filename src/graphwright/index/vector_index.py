@@ -18,17 +18,6 @@ from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.hops import products
 from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
 
-__all__ = [
-    "ChecksummedIndex",
-    "EncodingRun",
-    "Joined",
-    "VectorIndex",
-    "cosines",
-    "joined",
-    "normalised",
-    "vectors_checksum",
-]
-
 _SMALL = 64  # numbers of a vector below which BLAS adds up a row by its place in the matrix
 
 

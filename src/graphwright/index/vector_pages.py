@@ -24,10 +24,9 @@ from graphwright.errors import StoreError
 from graphwright.files import flush, link
 from graphwright.graph.storage import IN_BLOCKS, damaged_block
 from graphwright.index.vector_rows import Sums, VectorRows, row_sums
-from graphwright.kernels.blocks import BLOCK, MappedArray, block_sums
+from graphwright.kernels.blocks import MappedArray, block_sums
+from graphwright.kernels.mapped_type import BLOCK
 from graphwright.models.protocols import Floats
-
-__all__ = ["PAGE", "Pages", "map_pages", "write_pages"]
 
 PAGE = 4 * 2**20
 """Most bytes of a page, unless one block of whole vectors has more."""

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Floats
 
-__all__ = ["Sums", "VectorRows", "row_sums"]
-
 Sums = NDArray[np.uint64]
 
 

@@ -17,8 +17,6 @@ from graphwright.index.store import Store
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import NamedEncoder
 
-__all__ = ["problems_of"]
-
 _RESTORE = "Restore index.sqlite from a copy, or index the documents again into a new folder."
 _IMPORT = "Import the graph again, into a new folder."
 _REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify --repair."

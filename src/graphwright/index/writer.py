@@ -22,8 +22,6 @@ from graphwright.index.store import ExtractedChunk, Store, StoredChunk, id_diges
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder
 
-__all__ = ["Writer"]
-
 _DOCUMENTS = 500  # held in memory at once
 _QUICK = 500  # texts that are encoded in some seconds
 _CHUNKS = 64  # read by a deferred extractor between two commits

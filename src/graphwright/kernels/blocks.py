@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from graphwright.kernels.mapped_type import BLOCK, SHIFT, MappedType, sum_blocks, verify, verify_some
 
-__all__ = ["BLOCK", "FREE", "Limits", "MappedArray", "block_sums", "outside"]
-
 _THREADS = 8
 _PARALLEL = 1 << 10  # blocks from which an array is verified by several threads
 Words = NDArray[np.uint64]

@@ -13,25 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.blocks import MappedArray
 
-__all__ = [
-    "Csr",
-    "Floats",
-    "Ids",
-    "Pointers",
-    "Workspace",
-    "compiled_before",
-    "group",
-    "induced",
-    "kernel",
-    "node_ids",
-    "readonly",
-    "row_entries",
-    "row_pointers",
-    "same_length",
-    "undirected",
-    "workspace",
-]
-
 Pointers = NDArray[np.int64]
 """Row pointers of a CSR array: int64[n + 1]."""
 Ids = NDArray[np.int32]

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from graphwright.kernels.csr import Ids, Pointers, kernel
 
-__all__ = ["Costs", "Tables", "begin", "expand"]
-
 Table = NDArray[np.int64]
 Rows32 = NDArray[np.float32]
 

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, workspace
 
-__all__ = ["MAX_EDGES", "FlowPathTable", "flow_paths"]
-
 # Scores are rounded to multiples of this, so that mathematically equal scores tie in any order of sums.
 _GRAIN = 2.0**-40
 

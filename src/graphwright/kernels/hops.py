@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, same_length, workspace
 from graphwright.kernels.ranking import kth
 
-__all__ = ["Around", "components", "khop", "products", "random_walk", "seed_weights"]
-
 Singles = NDArray[np.float32]
 _SUMS = 64  # a constant, so that loops over it are vectorised
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
 
-__all__ = ["BLOCK", "SHIFT", "MappedType", "prefetch", "sum_blocks", "verify", "verify_some"]
-
 BLOCK = 1 << 14
 """Bytes of a block: a power of two."""
 SHIFT = 14

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, workspace
 
-__all__ = ["Aggregate", "Messages", "aggregate", "gradients", "smooth"]
-
 _EPSILON = np.float32(1e-6)  # added to a variance, so that its root has a gradient everywhere
 
 Numbers = NDArray[np.float32]

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import Ids, kernel, readonly
 
-__all__ = ["Numbering"]
-
 Codes = NDArray[np.uint64]
 _FULL = 0.75  # share of slots in use before the table grows
 _FIRST = 1 << 16

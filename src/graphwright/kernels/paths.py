@@ -25,8 +25,6 @@ from graphwright.kernels.csr import (
 )
 from graphwright.kernels.hops import khop
 
-__all__ = ["joining_edges", "nearest_path", "shortest_paths", "simple_paths"]
-
 Layer = tuple[Ids, Pointers]
 Grow = Callable[[Ids, Pointers, int, int, int], int]
 

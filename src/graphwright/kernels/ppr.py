@@ -10,8 +10,6 @@ from graphwright.kernels.hops import seed_weights
 from graphwright.kernels.ppr_push import Push, Walk, settled, swept
 from graphwright.kernels.ranking import kth
 
-__all__ = ["push_ppr"]
-
 _STABLE = 0.92
 _FIRST = 0.2
 _QUARTERED = 4  # a threshold 4 times smaller walks about 4 times the edges

@@ -13,8 +13,6 @@ from graphwright.kernels.hops import khop
 from graphwright.kernels.mapped_type import prefetch
 from graphwright.kernels.ranking import kth
 
-__all__ = ["Push", "Walk", "settled", "swept"]
-
 _TOLERANCE = 1e-8
 _SHARE = 0.1  # mean error of the top k, as a share of the k-th score, below which their order is settled
 _STABLE = 0.99

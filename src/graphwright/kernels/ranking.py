@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["kth", "rank_items", "sort_by", "top"]
-
 Array = NDArray[Any]
 Positions = NDArray[np.int64]
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import Ids, kernel, readonly
 
-__all__ = ["RegressionTrees"]
-
 
 @kernel
 def _add(

@@ -17,8 +17,6 @@ from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, row_pointers
 from graphwright.kernels.ranking import sort_by
 
-__all__ = ["distinct", "fingerprints", "gather", "phrases", "position", "ranking", "tokens"]
-
 Bytes = NDArray[np.uint8]
 Hashes = NDArray[np.uint64]
 

@@ -12,8 +12,6 @@ from graphwright.kernels import expansion as at
 from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, same_length, workspace
 from graphwright.kernels.expansion import Costs, Tables
 
-__all__ = ["Costs", "Meeting", "bubble", "node_costs", "prize_tree"]
-
 Table = NDArray[np.int64]
 
 _ROOM = 1024  # initial rows of the tables

@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike
 
 from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, row_pointers, same_length, workspace
 
-__all__ = ["Front", "Labelled", "expand_chains", "leading", "walks_by"]
-
 _ANY = _NONE = _RETURNING = -1
 _NODE, _PARENT, _EDGE, _OTHER, _OTHER_EDGE = 0, 1, 2, 3, 4
 _FIELDS = 5

@@ -23,20 +23,6 @@ from graphwright.operators.subgraph.narrow import Induce
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 from graphwright.text.names import normal_form
 
-__all__ = [
-    "ANSWER",
-    "Candidate",
-    "Example",
-    "Examples",
-    "Pool",
-    "QUERY",
-    "SHORTEST",
-    "candidate_pool",
-    "examples_of",
-    "ppr_subgraph",
-    "read_examples",
-]
-
 _SHOWN = 3  # unusable questions, in an error
 
 

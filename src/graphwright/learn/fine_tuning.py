@@ -26,8 +26,6 @@ from graphwright.learn.path_groups import PathGroup, path_groups
 from graphwright.models.sentence_transformers import loading, open_encoder
 from graphwright.models.tuned import RECORD, check_kind
 
-__all__ = ["KINDS", "TuneSchedule", "tune"]
-
 _SCALE = 20.0  # of cosines, as in the training of sentence-transformers
 
 

@@ -44,17 +44,6 @@ from graphwright.operators.subgraph.narrow import Triples
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
 
-__all__ = [
-    "EntityRetriever",
-    "TripleRetriever",
-    "degree_scales",
-    "entity_logits",
-    "path_log_likelihood",
-    "train_entity",
-    "train_triple",
-    "triple_logits",
-]
-
 _HIDDEN, _STEPS = 128, 3  # of the triple network, and the steps of its gates
 _WIDTH, _LAYERS, _GATES = 16, 3, 128  # of the entity network, and the numbers by which its gates read a question
 _MORE = 200  # triples beyond k, since the entity retriever does not distinguish parallel ones (ReG, appendix E)

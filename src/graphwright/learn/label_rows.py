@@ -8,8 +8,6 @@ from graphwright.learn.candidates import Candidate, Example
 from graphwright.learn.labels import Label
 from graphwright.learn.refine import LabelledPath
 
-__all__ = ["LabelRow"]
-
 
 class _Kept(BaseModel):
     """A chosen path in a line of the file."""

@@ -20,18 +20,6 @@ from graphwright.graph.walks import labelled_edges, relation_label, walks_along
 from graphwright.learn.candidates import Candidate, Example, Examples, candidate_pool, ppr_subgraph
 from graphwright.learn.refine import LabelledPath, LLMRefiner, RefineOne, Refiner
 
-__all__ = [
-    "Label",
-    "Labels",
-    "Progress",
-    "intersection",
-    "make_labels",
-    "positive_edges",
-    "read_labels",
-    "union",
-    "write_labels",
-]
-
 FORMAT = 2
 _CALLS = 8  # of a language model at a time
 _MAX_HEADER = 100_000  # bytes

@@ -24,28 +24,6 @@ from graphwright.kernels.messages import Messages, aggregate, gradients
 from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct
 
-__all__ = [
-    "Batch",
-    "DirectedEdges",
-    "GraphView",
-    "KEY",
-    "StepLogits",
-    "WalkScores",
-    "best_walks",
-    "directed_edges",
-    "distance_encoding",
-    "edge_positions",
-    "gate_logits",
-    "gate_loss",
-    "import_torch",
-    "open_gates",
-    "relu",
-    "sigmoid",
-    "step_scores",
-    "view_graph",
-    "walk_forward",
-]
-
 KEY = 64
 """Numbers by which the gates compare question and relation."""
 _ROOT = 0.25  # power of the distance encoding: hubs make its means small

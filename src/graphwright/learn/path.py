@@ -40,8 +40,6 @@ from graphwright.operators.state import State
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
 
-__all__ = ["Decode", "Decoder", "PathRetriever", "train_path"]
-
 _HIDDEN = 128  # numbers of the decoder's state
 
 

@@ -17,8 +17,6 @@ from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.operators.paths.paths import ShortestPaths
 from graphwright.operators.state import start
 
-__all__ = ["PathGroup", "path_groups"]
-
 _MAX_WALKS = 1_000  # by one relation path, one of which is learned
 
 Items = list[tuple[Any, Any]]

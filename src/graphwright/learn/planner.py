@@ -29,8 +29,6 @@ from graphwright.operators.state import State
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
 
-__all__ = ["LoraSchedule", "Planner", "is_planner", "train_planner"]
-
 _ABOUT = "planner.json"
 _IGNORED = -100  # the label of tokens that are not learned, in transformers
 

@@ -20,17 +20,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, start
 from graphwright.prompts.templates import checksum, data_line
 
-__all__ = [
-    "CosineRefiner",
-    "LLMRefiner",
-    "LabelledPath",
-    "NeighbourRefiner",
-    "RefineOne",
-    "Refiner",
-    "ShortestPathLabels",
-    "masked_question",
-]
-
 _BORROWED_FROM = 4  # nearest questions, whose best relation paths are candidates too
 _BLOCK = 2_048  # questions compared at once
 

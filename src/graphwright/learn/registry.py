@@ -16,8 +16,6 @@ from graphwright.learn.retriever import Checkpoint, Retriever, read_checkpoint
 from graphwright.learn.training import Schedule, Trained, samples_of
 from graphwright.models.protocols import Encoder
 
-__all__ = ["LEVELS", "load_retriever", "train_retriever"]
-
 LEVELS: dict[str, tuple[type[Retriever], Callable[..., Trained]]] = {
     "triple": (TripleRetriever, train_triple),
     "entity": (EntityRetriever, train_entity),

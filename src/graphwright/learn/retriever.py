@@ -38,18 +38,6 @@ from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = [
-    "Checkpoint",
-    "Explain",
-    "LastNode",
-    "Retriever",
-    "StepModel",
-    "StepScores",
-    "TRAINED",
-    "read_checkpoint",
-    "relation_vectors",
-]
-
 StepScores = Callable[[Ints, Ints], Scores]
 """Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to scores [walks, steps]."""
 

@@ -22,8 +22,6 @@ from graphwright.learn.refine import masked_question
 from graphwright.learn.retriever import relation_vectors
 from graphwright.models.protocols import Encoder, Floats
 
-__all__ = ["ROUNDS", "Sample", "Samples", "Schedule", "Trained", "Training", "recall", "samples_of"]
-
 ROUNDS = 3
 """Rounds of the distance encoding."""
 _BLOCK = 1_024  # questions encoded at once

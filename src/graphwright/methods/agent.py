@@ -16,8 +16,6 @@ from graphwright.operators.search.agent import Agent, Tool
 from graphwright.operators.search.search import OneHop, VectorSearch, WordSearch
 from graphwright.operators.subgraph.views import StatementGraph
 
-__all__ = ["agent", "tools"]
-
 
 def agent(
     ix: Snapshot,

@@ -18,8 +18,6 @@ from graphwright.index.vector_index import joined
 from graphwright.learn.registry import load_retriever
 from graphwright.operators.operator import Operator
 
-__all__ = ["literals", "read_expression"]
-
 _INDEX = ("passages", "names", "triples", "words", "graph", "encoder")
 _ATTRIBUTES = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}
 _NAMESPACES = ("graphwright", *(f"graphwright.{name}" for name in ("operators", "generate", "models", "learn")))

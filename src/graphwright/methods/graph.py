@@ -18,8 +18,6 @@ from graphwright.operators.paths.asked_sets import AskedClass, Without
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 
-__all__ = ["graph"]
-
 _SHOWN = 100  # nodes of the graph that a language model is shown beside the paths: each is only a name
 
 

@@ -25,24 +25,6 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
-__all__ = [
-    "DEPTH",
-    "answering",
-    "blended",
-    "bm25",
-    "both",
-    "cot",
-    "hybrid",
-    "multihop",
-    "multihop_rerank",
-    "multihop_search",
-    "ppr",
-    "rerank",
-    "reread",
-    "vanilla",
-    "vector",
-]
-
 DEPTH = 200  # passages of each part of a first search
 POOL = 100  # passages of PageRank that are scored
 BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (benchmarks/blend.py)

@@ -36,17 +36,6 @@ from graphwright.methods.papers.reg import reg
 from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Keep, Operator, Then
 
-__all__ = [
-    "METHODS",
-    "MODELS",
-    "Method",
-    "default_method",
-    "method_named",
-    "pipeline",
-    "retrieval_part",
-    "retrieval_steps",
-]
-
 _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
 """Types of numeric arguments by annotation, and their names in messages."""
 

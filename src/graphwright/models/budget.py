@@ -13,8 +13,6 @@ from graphwright.errors import BudgetError, ModelError, OptionError
 from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import schema_text
 
-__all__ = ["BudgetedLLM", "Prices", "Rate", "estimated_tokens"]
-
 _CORRECTION = 200  # tokens of the request to correct a reply
 
 

@@ -33,8 +33,6 @@ from graphwright.models.protocols import (
 )
 from graphwright.models.structured import Mismatch, parse_reply, schema_text
 
-__all__ = ["CachedEncoder", "CachedLLM"]
-
 _BLOCK = 512  # texts that are encoded, then committed, together
 _MAX_KEYS = 16_384  # in one query; SQLite takes 32,766 parameters
 _TIMEOUT = 60.0  # seconds to wait for another process that writes

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from graphwright.errors import LLMResponseError
 from graphwright.models.protocols import LLM, Cancel, Completion, Usage
 
-__all__ = ["ConstrainedLLM", "Decoded", "TokenTrie", "Unconstrained", "decode", "grammar_of"]
-
 
 class Decoded(NamedTuple):
     """A text that a model wrote under a constraint, with its score: higher is better."""

@@ -7,8 +7,6 @@ import time
 from graphwright.errors import OptionError, ReplyCutError
 from graphwright.models.protocols import Cancel, Cancellation
 
-__all__ = ["Deadline"]
-
 _LONGEST = 86_400  # seconds
 
 

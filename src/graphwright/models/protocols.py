@@ -18,24 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import ModelError, OptionError
 
-__all__ = [
-    "LLM",
-    "Cancellation",
-    "Completion",
-    "CrossEncoder",
-    "Encoder",
-    "Floats",
-    "NamedEncoder",
-    "PassageText",
-    "Reader",
-    "Span",
-    "SparseEncoder",
-    "SparseRows",
-    "Usage",
-    "call_metered",
-    "refuse_text",
-]
-
 Floats = NDArray[np.float32]
 
 

@@ -28,18 +28,6 @@ from graphwright.models.protocols import (
 )
 from graphwright.models.structured import complete_by, schema_prompt
 
-__all__ = [
-    "EMBEDDED",
-    "FunctionCrossEncoder",
-    "FunctionEncoder",
-    "FunctionLLM",
-    "FunctionReader",
-    "cross_encoder_of",
-    "encoder_of",
-    "llm_of",
-    "reader_of",
-]
-
 
 @dataclass(frozen=True)
 class _Function:

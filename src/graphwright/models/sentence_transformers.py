@@ -20,14 +20,6 @@ from graphwright.errors import ModelError, OptionError
 from graphwright.models.protocols import Floats, SparseRows, refuse_text
 from graphwright.models.tuned import check_kind, tuned_record
 
-__all__ = [
-    "SentenceTransformerCrossEncoder",
-    "SentenceTransformerEncoder",
-    "SentenceTransformerSparseEncoder",
-    "loading",
-    "open_encoder",
-]
-
 
 @dataclass(frozen=True)
 class HuggingFaceModel(Checked):

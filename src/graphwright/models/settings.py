@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from graphwright.models.litellm import LiteLLM
     from graphwright.models.openai.llm import OpenAILLM
 
-__all__ = ["SETTINGS", "LLMSettings", "checked_address", "read_settings"]
-
 _LITELLM = "litellm:"  # begins the name of a model that LiteLLM is asked for
 SETTINGS = "settings.toml"
 """Name of the file in an index folder."""

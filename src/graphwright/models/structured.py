@@ -19,20 +19,6 @@ from graphwright.models.protocols import Cancel, Completion, OnText, Schema, Usa
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = [
-    "Ask",
-    "Mismatch",
-    "RawReply",
-    "complete_by",
-    "complete_with",
-    "parse_reply",
-    "plain_text",
-    "schema_prompt",
-    "schema_text",
-    "strict_schema",
-    "without_thoughts",
-]
-
 _CUT = "length"  # why a reply ended that is longer than allowed
 _MAX_PROBLEMS = 8  # shown to the model; the first ones explain the others
 _MAX_SHOWN = 200  # characters of a reply in an error

@@ -14,8 +14,6 @@ from graphwright.models.protocols import Cancel, Cancellation, Completion, OnTex
 from graphwright.models.sentence_transformers import HuggingFaceModel, loading
 from graphwright.models.structured import complete_by, schema_prompt
 
-__all__ = ["TransformersLLM"]
-
 
 @dataclass(frozen=True)
 class TransformersLLM(HuggingFaceModel):

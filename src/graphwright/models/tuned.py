@@ -8,8 +8,6 @@ from typing import Any
 
 from graphwright.errors import DataError, OptionError
 
-__all__ = ["RECORD", "check_kind", "tuned_record"]
-
 RECORD = "graphwright.json"
 
 

@@ -16,19 +16,6 @@ from graphwright.operators.operator import IS_OPERATOR, Composite, Operator, top
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = [
-    "HasEvidence",
-    "If",
-    "OnGraph",
-    "Predicate",
-    "Reached",
-    "ReciprocalRank",
-    "Repeat",
-    "Scaled",
-    "ScoreSum",
-    "View",
-]
-
 
 class Predicate(Protocol):
     """A condition on a state. As the `until` of Repeat it may have a `cap`: the number of items it works towards."""

@@ -22,8 +22,6 @@ from graphwright.errors import NeedsError, OptionError
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, Step
 
-__all__ = ["Both", "Composite", "Cut", "Keep", "Operator", "Ranker", "Then", "source_of", "top_of"]
-
 # Remedy for a step that lacks a field.
 _REMEDY = {
     "anchors": "Put LinkEntities() before it, or call start(..., entities=[...])",

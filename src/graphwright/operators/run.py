@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from graphwright.operators.operator import Operator
     from graphwright.operators.state import State, Step
 
-__all__ = ["NO_VECTORS", "ModelMemory", "Run", "SharedSteps"]
-
 NO_VECTORS = "the index has no vectors of"
 """Start of the note on vectors that a method wants and the index lacks."""
 REMEDY = "a new index made with --embed passages,names,triples (the default) has them"

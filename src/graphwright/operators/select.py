@@ -18,8 +18,6 @@ from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["ItemsOf", "ToPassages"]
-
 ItemsOf = Callable[[State, Run], Evidence]
 """Items to score passages by, instead of the state's evidence."""
 

@@ -15,8 +15,6 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
 
-__all__ = ["MAX_QUESTION", "Anchor", "Answer", "Citation", "Question", "State", "Step", "start"]
-
 MAX_QUESTION = 10_000
 """Maximum characters of a question."""
 

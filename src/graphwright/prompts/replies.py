@@ -12,17 +12,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 from pydantic_core import core_schema
 
-__all__ = [
-    "REPLIES",
-    "AtMost",
-    "Name",
-    "Number",
-    "Paragraph",
-    "PlainAnswer",
-    "Sentence",
-    "WrittenAnswer",
-]
-
 
 @dataclass(frozen=True)
 class AtMost:

@@ -15,8 +15,6 @@ from string import Template
 
 from graphwright.errors import OptionError
 
-__all__ = ["checksum", "data_line", "messages"]
-
 _SEPARATOR = "\n---\n"
 # Characters that JSON does not escape and a model or a server may interpret: line ends, lone surrogates (which cannot
 # be sent), and the first character of possible mark-up or chat-template tokens.

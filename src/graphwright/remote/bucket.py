@@ -16,8 +16,6 @@ from urllib.parse import unquote, urlsplit
 from graphwright.errors import OptionError, StoreError
 from graphwright.index.locks import hold
 
-__all__ = ["Bucket", "ConflictError", "Listed", "checked", "is_url"]
-
 SCHEMES = {
     "s3": "s3://BUCKET/PATH",
     "gs": "gs://BUCKET/PATH",

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 
-__all__ = ["frozen"]
-
 _PATIENCE = 10.0  # seconds that a checkpoint waits for readers
 
 

@@ -22,20 +22,6 @@ from graphwright.index.snapshot import FORMAT
 from graphwright.index.store_tables import SCHEMA
 from graphwright.remote.bucket import Bucket
 
-__all__ = [
-    "CURRENT",
-    "PIECE",
-    "Entry",
-    "Manifest",
-    "Version",
-    "digest",
-    "names_of",
-    "piece_at",
-    "pointer_to",
-    "read_current",
-    "sums_of",
-]
-
 CURRENT = "CURRENT"
 PIECE = 4 * 2**20
 """Most bytes of a piece: a page of vectors is one."""

@@ -21,8 +21,6 @@ from graphwright.remote.bucket import Bucket
 from graphwright.remote.manifest import PIECE, Entry, Manifest, digest, names_of, piece_at, read_current, sums_of
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
 
-__all__ = ["Pulled", "pull"]
-
 THREADS = 8
 _TRIALS = 3  # of a pull whose state is pruned meanwhile
 _STORE = "index.sqlite"

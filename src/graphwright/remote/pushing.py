@@ -30,8 +30,6 @@ from graphwright.remote.manifest import (
 )
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
 
-__all__ = ["Pushed", "push"]
-
 THREADS = 8
 _RESUMED = timedelta(hours=12)  # within which a killed push is continued
 _ABANDONED = timedelta(days=1)  # after which the objects of a push that never became current are deleted

@@ -9,8 +9,6 @@ from pathlib import Path
 from graphwright.errors import StoreError
 from graphwright.files import write_text
 
-__all__ = ["Record", "Unfinished", "read_record", "write_record"]
-
 _FILE = "remote.json"
 
 

@@ -22,25 +22,6 @@ from graphwright.serve.problems import ServeError, send_problem
 from graphwright.serve.rates import RateLimits
 from graphwright.serve.tokens import TokenVerifier, VerifiedToken
 
-__all__ = [
-    "COOKIE",
-    "SAFE_METHODS",
-    "Authentication",
-    "ForbiddenError",
-    "Grant",
-    "GrantOf",
-    "Require",
-    "UnauthorizedError",
-    "check_exposure",
-    "grant_of",
-    "granted",
-    "is_same_origin",
-    "require",
-    "route_path",
-    "session_token",
-    "verified_token",
-]
-
 COOKIE = "graphwright_session"
 """Name of the cookie of a session of the page."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

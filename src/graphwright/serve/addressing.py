@@ -9,8 +9,6 @@ from urllib.parse import unquote
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["Addressing", "document_id"]
-
 _DOCUMENTS = re.compile(rb"(/v1/indexes/[^/]+/documents/)(.+)")
 
 

@@ -19,8 +19,6 @@ from graphwright.errors import GraphwrightError, OptionError
 from graphwright.models.protocols import LLM
 from graphwright.models.settings import SETTINGS, LLMSettings, checked_address, read_settings
 
-__all__ = ["AnswerModels", "ModelServer"]
-
 _log = logging.getLogger("graphwright.serve")
 _OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "none"  # servers ignore it; without a key the client would take OPENAI_API_KEY

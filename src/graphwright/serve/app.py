@@ -32,8 +32,6 @@ from graphwright.serve.telemetry import Telemetry, gauges, tracing_of
 from graphwright.serve.tokens import TokenVerifier
 from graphwright.serve.workers import Workers
 
-__all__ = ["create_app"]
-
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
 
 Offsets count Unicode code points. Errors are problems by RFC 9457."""

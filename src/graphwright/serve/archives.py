@@ -19,8 +19,6 @@ from typing import IO, Any, ClassVar, NamedTuple
 from graphwright.data.formats.archives import BoundedFile
 from graphwright.serve.problems import ServeError, TooLargeError
 
-__all__ = ["ArchiveError", "Entry", "Limits", "is_archive", "unpacked"]
-
 _MB = 2**20
 _BLOCK = 1 << 16
 _END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"  # of the directory of a zip archive, and of one in the format zip64

@@ -19,8 +19,6 @@ from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.serve.replicas import Replica, following, local_folders
 from graphwright.serve.warm_up import warm_up
 
-__all__ = ["Catalog"]
-
 _log = logging.getLogger("graphwright.serve")
 _INTERVAL = 1.0  # seconds between two looks for new snapshots
 

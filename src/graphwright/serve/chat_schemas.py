@@ -10,8 +10,6 @@ from graphwright.errors import OptionError
 from graphwright.serve.conversation import Message
 from graphwright.serve.schemas import Body, CitationReply, FilterBody, Reply, TopK
 
-__all__ = ["ChatBody", "ChatReply", "ModelReply", "ModelsReply"]
-
 
 class _Open(BaseModel):
     """A body of OpenAI's: fields that mean nothing here, such as temperature, are accepted and ignored."""

@@ -12,8 +12,6 @@ from graphwright.graph.graph import Graph
 from graphwright.serve.conversation import SOURCES
 from graphwright.serve.events import event
 
-__all__ = ["ChatWriter", "citation_url", "sources", "url_citations", "with_addresses"]
-
 _MARKER = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 _MARKUP = re.compile(r"([\\`*_\[\]<>])")
 _LEAST_QUOTE = 120  # characters of a quotation in the list of sources

@@ -14,8 +14,6 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-__all__ = ["DrainingServer", "timed_protocol"]
-
 
 class DrainingServer(uvicorn.Server):
     """uvicorn's server, which calls `drain` some seconds after its shutdown began, while requests still run.

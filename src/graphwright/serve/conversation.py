@@ -14,8 +14,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import start
 from graphwright.prompts.templates import data_line
 
-__all__ = ["SOURCES", "Conversation", "Message"]
-
 SOURCES = "\n\nSources\n"
 """What begins the list of sources below an answer."""
 _MAX_MESSAGES = 8  # earlier messages that a language model reads

@@ -10,8 +10,6 @@ from graphwright.index.snapshot import SnapshotCache
 from graphwright.index_folder import Index
 from graphwright.serve.problems import NotFoundError
 
-__all__ = ["check_document", "check_removable", "document", "documents"]
-
 _listed: SnapshotCache[list[Listed]] = SnapshotCache()
 
 

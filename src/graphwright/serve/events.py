@@ -11,8 +11,6 @@ from typing import Any
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-__all__ = ["PING_SECONDS", "EventStream", "JSONReply", "event", "to_json", "with_pings"]
-
 PING_SECONDS = 15.0
 """Seconds without an event after which a comment keeps the connection open."""
 _PING = b": ping\n\n"

@@ -7,8 +7,6 @@ from typing import Annotated
 
 from graphwright.constraints import Checked, OneOf
 
-__all__ = ["LOCAL", "SCOPES", "Grant"]
-
 SCOPES = ("read", "write", "admin")
 """Scopes of a key, each with the rights of those before it."""
 

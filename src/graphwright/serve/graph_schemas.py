@@ -8,8 +8,6 @@ from pydantic import Field
 
 from graphwright.serve.schemas import Reply
 
-__all__ = ["EntitiesReply", "EntityReply", "PathsReply", "TextReply"]
-
 
 class EntitySummary(Reply):
     """An entity in a list."""

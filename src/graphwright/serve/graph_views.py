@@ -19,8 +19,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import nodes_near
 from graphwright.serve.problems import NotFoundError
 
-__all__ = ["MAX_EDGES", "document_text", "entities", "entity", "node_of", "paths"]
-
 MAX_EDGES = 6
 """Length of the longest path that is searched for."""
 _entity_edges: SnapshotCache[Csr] = SnapshotCache()

@@ -17,8 +17,6 @@ from graphwright.serve.problems import MediaTypeError
 from graphwright.serve.server import Server
 from graphwright.serve.uploads import Sent, Upload
 
-__all__ = ["BODY", "received"]
-
 
 def _schema() -> dict[str, Any]:
     """Return the schema of the JSON body in one piece: references would not resolve within OpenAPI's."""

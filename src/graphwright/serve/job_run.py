@@ -18,8 +18,6 @@ from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, 
 from graphwright.serve.job_table import Job, Progress
 from graphwright.serve.uploads import Upload
 
-__all__ = ["JobRun", "JobStoppedError", "StoppableLLM", "facts", "perform"]
-
 _UNITS = {"read documents": "documents", "extract": "chunks", "refine": "values"}
 _MAX_FAILED = 100  # parts that failed and are listed
 _WAIT = 0.5  # seconds between two looks whether another process has finished writing

@@ -8,17 +8,6 @@ from pydantic import Field, field_validator
 
 from graphwright.serve.schemas import Body, Reply
 
-__all__ = [
-    "DocumentReply",
-    "DocumentsBody",
-    "DocumentsReply",
-    "EstimateReply",
-    "JobReply",
-    "JobsReply",
-    "QueuedReply",
-    "SyncBody",
-]
-
 _MAX_DOCUMENTS = 10_000
 _MAX_ID = 1_000
 _RESERVED = {"id", "text", "title", "links"}

@@ -15,8 +15,6 @@ from typing import Any
 from graphwright.errors import StoreError
 from graphwright.files import make_private
 
-__all__ = ["ENDED", "KINDS", "STATES", "Job", "JobTable", "Progress"]
-
 KINDS = ("add", "remove", "sync")
 STATES = ("queued", "running", "done", "failed", "cancelled")
 ENDED = ("done", "failed", "cancelled")

@@ -33,8 +33,6 @@ from graphwright.serve.problems import NotFoundError, OverloadedError, ServeErro
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.uploads import UploadFolder
 
-__all__ = ["ConflictError", "JobFailedError", "Jobs", "unknown_job"]
-
 _log = logging.getLogger("graphwright.serve")
 _KEPT = timedelta(days=7)  # after which an ended job is forgotten, with the documents of one that failed
 _MAX_QUEUED = 1_000  # jobs of one index

@@ -24,8 +24,6 @@ from graphwright.files import make_private
 from graphwright.index.layout import IndexLayout
 from graphwright.serve.grants import SCOPES, Grant
 
-__all__ = ["KEY_FILE", "Key", "Keys"]
-
 KEY_FILE = "keys.sqlite"
 """Name of the file in the data folder."""
 _TOKEN = re.compile(r"gw_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")

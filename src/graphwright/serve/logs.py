@@ -13,8 +13,6 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-__all__ = ["AUDIT_FILE", "AuditLog", "JSONFormatter", "configure_logging", "without_secrets"]
-
 AUDIT_FILE = "audit.jsonl"
 """Name of the audit log in the data folder."""
 _LOGGERS = ("graphwright.serve", "uvicorn")

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import mcp_types as types
 
-__all__ = ["PROMPTS", "Prompt"]
-
 _INDEX = ("index", "Name of the index, where there are several.", False)
 
 

@@ -7,24 +7,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-__all__ = [
-    "AnswerResult",
-    "PassageResult",
-    "RetrievalResult",
-    "StatusResult",
-    "answer_result",
-    "answer_text",
-    "documents_text",
-    "entities_text",
-    "entity_text",
-    "job_text",
-    "passage_text",
-    "paths_text",
-    "retrieval_result",
-    "retrieval_text",
-    "status_text",
-]
-
 
 class Citation(BaseModel):
     """A verified source; offsets count Unicode code points of the document's text."""

@@ -32,8 +32,6 @@ from graphwright.serve.mcp_prompts import PROMPTS
 from graphwright.serve.mcp_tools import ROOT, TOOLS, Library, Tool, address, index_status
 from graphwright.serve.problems import NotFoundError, problem_of, send_problem
 
-__all__ = ["McpEndpoint", "create_mcp"]
-
 _log = logging.getLogger("graphwright.serve")
 _ABOUT = (
     "Answers from indexed documents and their knowledge graph. Use `ask` for an answer with verified citations, "

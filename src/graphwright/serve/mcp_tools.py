@@ -46,8 +46,6 @@ from graphwright.serve.questions import Query
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.workers import Workers
 
-__all__ = ["ROOT", "TOOLS", "Call", "Library", "Result", "Tool", "address", "index_status"]
-
 ROOT = "graphwright://indexes"
 """Beginning of the addresses of resources."""
 _DEFAULT_CHARACTERS, _MAX_CHARACTERS = 4_000, 50_000  # of a passage that is read

@@ -18,8 +18,6 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-__all__ = ["CONTENT_TYPE", "Gauges", "Metrics"]
-
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """Media type of `Metrics.text`."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -32,15 +32,6 @@ from graphwright.serve.telemetry import RequestRecord, Telemetry
 if TYPE_CHECKING:
     from graphwright.serve.server import Server
 
-__all__ = [
-    "PAGE_POLICY",
-    "BodyLimits",
-    "HostGuard",
-    "Observation",
-    "guards",
-    "host_name",
-]
-
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"

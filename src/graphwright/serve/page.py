@@ -12,8 +12,6 @@ from fastapi import APIRouter, Request, Response
 
 from graphwright.serve.problems import NotFoundError
 
-__all__ = ["PageFile", "page_files", "router"]
-
 router = APIRouter(include_in_schema=False)
 
 _TYPES = {

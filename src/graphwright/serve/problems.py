@@ -26,23 +26,6 @@ from graphwright.errors import (
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.events import to_json
 
-__all__ = [
-    "ClientGoneError",
-    "MediaTypeError",
-    "NotFoundError",
-    "OverloadedError",
-    "ProblemResponse",
-    "RequestTimeoutError",
-    "ServeError",
-    "ShuttingDownError",
-    "TooLargeError",
-    "install_handlers",
-    "openai_error",
-    "problem_of",
-    "reported",
-    "send_problem",
-]
-
 _log = logging.getLogger("graphwright.serve")
 _KIND = "urn:graphwright:problem:"
 _STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (

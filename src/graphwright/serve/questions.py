@@ -13,8 +13,6 @@ from graphwright.models.protocols import LLM, Cancellation
 from graphwright.operators.run import Run
 from graphwright.streaming import Event
 
-__all__ = ["Query"]
-
 
 @dataclass(frozen=True)
 class Query:

@@ -14,8 +14,6 @@ from graphwright.serve.problems import ServeError
 if TYPE_CHECKING:
     from limits.strategies import RateLimiter
 
-__all__ = ["RateLimitError", "RateLimits", "client_address"]
-
 
 class RateLimitError(ServeError):
     """Too many requests in a time."""

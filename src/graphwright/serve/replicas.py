@@ -14,8 +14,6 @@ from graphwright.index.layout import IndexLayout
 from graphwright.remote.bucket import is_url
 from graphwright.remote.pulling import pull
 
-__all__ = ["Replica", "following", "local_folders"]
-
 _log = logging.getLogger("graphwright.serve")
 
 

@@ -8,26 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from graphwright.operators.state import MAX_QUESTION
 
-__all__ = [
-    "PROBLEMS",
-    "AnswerReply",
-    "Asked",
-    "CompareBody",
-    "Body",
-    "CitationReply",
-    "CompareReply",
-    "FilterBody",
-    "IndexReply",
-    "IndexesReply",
-    "MethodsReply",
-    "ProblemReply",
-    "QuestionBody",
-    "Reply",
-    "RetrievalReply",
-    "TopK",
-    "event_stream",
-]
-
 _MAX_PASSAGES = 200
 _MAX_METHODS = 6
 

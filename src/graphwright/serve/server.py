@@ -22,8 +22,6 @@ from graphwright.serve.telemetry import Telemetry
 from graphwright.serve.tokens import TokenVerifier
 from graphwright.serve.workers import Workers
 
-__all__ = ["IndexOf", "Server", "ServerOf", "index_named", "index_of", "server_of"]
-
 
 @dataclass(frozen=True)
 class Server:

@@ -17,8 +17,6 @@ from graphwright.models.settings import LLMSettings
 from graphwright.serve.answer_models import ModelServer
 from graphwright.serve.tokens import TokenSettings
 
-__all__ = ["ServeSettings", "default_data_folder", "read_server_file"]
-
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _ROOT_PATH = Constraint("a path such as /wiki, or empty", lambda value: bool(_PATH.fullmatch(str(value))))
 _PUBLIC_URL = Constraint(

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from graphwright.serve.server import Server
     from graphwright.serve.settings import ServeSettings
 
-__all__ = ["RequestRecord", "Telemetry", "gauges", "tracing_of"]
-
 _access = logging.getLogger("graphwright.serve.access")
 _log = logging.getLogger("graphwright.serve")
 

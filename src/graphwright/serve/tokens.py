@@ -17,8 +17,6 @@ from graphwright.serve.grants import SCOPES, Grant
 if TYPE_CHECKING:
     from jwt import PyJWK, PyJWKClient, PyJWKSet
 
-__all__ = ["ALGORITHMS", "TokenSettings", "TokenVerifier", "VerifiedToken"]
-
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Algorithms that may be allowed: asymmetric ones, so that whoever verifies tokens cannot make them."""
 _MAX_TOKEN = 8_192  # characters

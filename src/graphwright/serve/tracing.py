@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
 
-__all__ = ["TraceSettings", "Tracing", "trace_settings"]
-
 _ADDRESS = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _TRACES = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _NANO = 1_000_000_000

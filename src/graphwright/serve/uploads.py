@@ -23,8 +23,6 @@ from graphwright.files import flush
 from graphwright.index.changes import Source
 from graphwright.serve.archives import Limits, is_archive, unpacked
 
-__all__ = ["Sent", "Upload", "UploadFolder", "clean_name"]
-
 _LIST = "upload.json"
 _ROWS = "documents.jsonl"
 _MAX_NAME = 500  # characters

@@ -13,8 +13,6 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.methods.registry import pipeline
 from graphwright.operators.state import start
 
-__all__ = ["warm_up"]
-
 
 def warm_up(snapshot: Snapshot, method: str) -> None:
     """Ask a snapshot questions of each kind that a method answers in another way; the answers are dropped."""

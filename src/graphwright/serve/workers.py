@@ -17,8 +17,6 @@ from fastapi import Request
 from graphwright.models.protocols import Cancellation
 from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError, ShuttingDownError
 
-__all__ = ["Stream", "Workers"]
-
 _T = TypeVar("_T")
 _SMOOTHING = 0.1  # weight of the newest request in the mean of seconds
 

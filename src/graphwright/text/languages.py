@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from graphwright.text.words import STOP_WORDS
 
-__all__ = ["are_cognates", "in_english"]
-
 
 def _words(text: str) -> dict[str, str]:
     """Return the pairs of "word=translation" in a text."""

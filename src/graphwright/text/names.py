@@ -11,18 +11,6 @@ from string import ascii_lowercase, ascii_uppercase
 from graphwright.text.scripts import UNSPACED, fold_letters
 from graphwright.text.words import BOILERPLATE, NOT_NAMES
 
-__all__ = [
-    "ARTICLES",
-    "aliases_of",
-    "capitals_problem",
-    "dates_and_quotes",
-    "is_boilerplate",
-    "name_spans",
-    "name_words",
-    "normal_form",
-    "surface_words",
-]
-
 ARTICLES = frozenset({"the", "a", "an"})
 """Leading words that are ignored when names are compared."""
 

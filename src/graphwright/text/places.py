@@ -13,9 +13,6 @@ from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
-__all__ = ["Box", "Places", "decoded_places", "stored_cuts"]
-
-
 _FLOWING = ("page", "line")  # kinds of places that sentences run over
 _PAGES = b'["page"'  # begins the stored form of places that are pages
 

@@ -11,20 +11,6 @@ from graphwright.text.languages import in_english
 from graphwright.text.names import ARTICLES, name_words
 from graphwright.text.words import STOP_WORDS
 
-__all__ = [
-    "DIMENSIONS",
-    "IDENTITY",
-    "Measure",
-    "UNITS_OF_TIME",
-    "QuestionForm",
-    "Token",
-    "content",
-    "inflections_match",
-    "question_form",
-    "tokens",
-    "translated",
-]
-
 Asks = Literal["person", "time", "place", "count", "amount", "truth", "thing"]
 
 

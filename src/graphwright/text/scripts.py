@@ -5,18 +5,6 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-__all__ = [
-    "MARKS",
-    "UNSPACED",
-    "characters",
-    "fold_letters",
-    "has_other_scripts",
-    "in_unspaced",
-    "pairs",
-    "runs",
-    "without_article",
-]
-
 MARKS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic points

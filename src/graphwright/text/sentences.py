@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from graphwright.text.words import FIRST_WORDS
 
-__all__ = ["LONGEST", "is_question", "is_statement", "sentence_spans"]
-
 LONGEST = 1000
 """Maximal characters of a span: longer runs, as in text without full stops, are cut at lines or words."""
 

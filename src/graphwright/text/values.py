@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-__all__ = ["Value", "first_day", "value_of"]
-
 
 class Value(NamedTuple):
     """A date or a number that a text stands for; a date counts in years."""

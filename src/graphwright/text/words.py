@@ -18,20 +18,6 @@ from graphwright.text.scripts import (
     without_article,
 )
 
-__all__ = [
-    "COMPOUND",
-    "FIRST_WORDS",
-    "NOT_NAMES",
-    "BOILERPLATE",
-    "FILE_TITLES",
-    "STOP_WORDS",
-    "WORD",
-    "frequent_terms",
-    "repeated_phrases",
-    "word_spans",
-    "words",
-]
-
 STOP_WORDS = frozenset(
     (
         "a about above after again against all also am an and any are as at be because been before being below"

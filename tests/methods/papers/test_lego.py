@@ -11,7 +11,8 @@ from tests.toys import corpus_index, same
 from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, Triples, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
-from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, Beams, Best, cell, lego
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
+from graphwright.methods.papers.lego_models import Beams, Best
 from graphwright.methods.registry import pipeline
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import BM25, EdgeSearch, InduceEdges

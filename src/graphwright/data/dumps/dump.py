@@ -10,8 +10,6 @@ from pathlib import Path
 from graphwright.data.decoding import open_bytes
 from graphwright.data.records import without_wildcards
 
-__all__ = ["BAD", "LABEL", "MAX_LINE", "NO_RELATION", "SKIPPED", "TRIPLE", "Dump", "sql_path", "sql_text"]
-
 TRIPLE, LABEL, BAD, SKIPPED = range(4)
 """Roles of a row: a triple; a name (`tail`) of the node `head`; malformed; a comment or blank."""
 

@@ -12,8 +12,6 @@ from graphwright.data.dumps.dump import NO_RELATION, Dump
 from graphwright.data.dumps.tables import Quoted
 from graphwright.errors import DataError
 
-__all__ = ["GraphML", "graphml_elements"]
-
 
 @dataclass(frozen=True)
 class GraphML(Dump):

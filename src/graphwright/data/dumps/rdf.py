@@ -13,8 +13,6 @@ from graphwright.data.dumps.dump import BAD, LABEL, SKIPPED, TRIPLE, Dump, sql_t
 from graphwright.data.nesting import ShallowJSON, ShallowXML
 from graphwright.errors import DataError
 
-__all__ = ["RDF", "RDF_FORMATS", "NTriples", "iri_name", "unescaped"]
-
 RDF_FORMATS = {
     ".ttl": "TURTLE", ".turtle": "TURTLE", ".trig": "TRIG", ".nq": "N_QUADS", ".nquads": "N_QUADS", ".rdf": "RDF_XML",
     ".owl": "RDF_XML", ".jsonld": "JSON_LD",

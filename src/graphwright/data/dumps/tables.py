@@ -9,8 +9,6 @@ from graphwright.data.decoding import lines
 from graphwright.data.dumps.dump import BAD, MAX_LINE, NO_RELATION, SKIPPED, TRIPLE, Dump, sql_path, sql_text
 from graphwright.data.records import table_rows
 
-__all__ = ["Delimited", "Parquet", "Quoted"]
-
 _COLUMNS = ("head", "relation", "tail")
 
 

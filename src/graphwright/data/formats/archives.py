@@ -17,8 +17,6 @@ from typing import IO, Any
 from graphwright.data.decoding import clean
 from graphwright.data.formats.format import MAX_BYTES, File, Part, Unread, UnreadableError
 
-__all__ = ["MAX_MEMBERS", "MAX_UNPACKED", "BoundedFile", "checked_zip", "read_tar", "read_zip"]
-
 MAX_MEMBERS = 100_000
 MAX_UNPACKED = 1 << 30
 """Maximum bytes of all files of an archive, unpacked."""

@@ -12,8 +12,6 @@ from graphwright.data.formats.format import Extracted, File, TextBuilder
 from graphwright.data.formats.plain import source_text
 from graphwright.data.tables import table_lines
 
-__all__ = ["read"]
-
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")
 _DELIMITER = re.compile(r"(-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|--)\s*$")

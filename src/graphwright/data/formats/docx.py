@@ -11,8 +11,6 @@ from graphwright.data.formats.office import office_package
 from graphwright.data.formats.xml import outermost
 from graphwright.data.tables import table_lines
 
-__all__ = ["read"]
-
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _BOX = f"{_W}txbxContent"

@@ -12,8 +12,6 @@ from graphwright.data.formats.format import Extracted, File, TextBuilder, Unread
 from graphwright.data.formats.plain import page_text
 from graphwright.data.formats.xml import Element, local, parsed_xml
 
-__all__ = ["read"]
-
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 
 

@@ -12,8 +12,6 @@ from graphwright.data.decoding import clean, open_bytes
 from graphwright.data.document import Heading
 from graphwright.text.places import Box, Places
 
-__all__ = ["MAX_BYTES", "MAX_TEXT", "Extracted", "File", "Format", "Part", "TextBuilder", "Unread", "UnreadableError"]
-
 MAX_BYTES = 256 * 2**20
 """Maximum bytes of a file that is read as a whole, unpacked."""
 MAX_TEXT = 128 * 2**20

@@ -15,8 +15,6 @@ from graphwright.data.decoding import decode as decoded
 from graphwright.data.formats.format import MAX_BYTES, File, Part, TextBuilder, Unread, UnreadableError
 from graphwright.data.markup import html_text
 
-__all__ = ["read", "read_mailbox"]
-
 _FIELDS = ("from", "to", "cc", "date", "subject")
 _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
 _SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date

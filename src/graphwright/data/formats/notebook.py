@@ -11,8 +11,6 @@ from graphwright.data.decoding import decode
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
 from graphwright.data.markup import html_text, markdown_text
 
-__all__ = ["read"]
-
 _MAX_OUTPUT = 20_000  # characters of one output
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

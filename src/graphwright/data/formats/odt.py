@@ -9,8 +9,6 @@ from graphwright.data.formats.format import Extracted, File, TextBuilder, Unread
 from graphwright.data.formats.xml import Element, local, outermost, parsed_xml
 from graphwright.data.tables import table_lines
 
-__all__ = ["read"]
-
 _SKIPPED = frozenset(("tracked-changes", "annotation", "sequence-decls", "forms", "title", "desc"))
 _MAX_REPEATED = 1_000  # cells and rows that one element may stand for
 _MAX_DEPTH = 100

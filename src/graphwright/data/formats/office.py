@@ -13,8 +13,6 @@ from graphwright.data.formats.archives import checked_zip
 from graphwright.data.formats.format import File
 from graphwright.data.formats.xml import refuse_entities_in
 
-__all__ = ["office_package"]
-
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
 

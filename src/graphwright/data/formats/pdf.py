@@ -12,8 +12,6 @@ from graphwright.data.formats.format import MAX_TEXT, Extracted, File, TextBuild
 from graphwright.data.formats.pdf_layout import UNIT, Cell, Line, write_pages
 from graphwright.text.places import Places
 
-__all__ = ["read"]
-
 _MAX_CHARACTERS = 1_000_000  # of a page
 _CELL_GAP = 1.0  # between two cells of a table, in heights of a line
 _HYPHENS = dict.fromkeys((0x02, 0xFFFE), "-")  # as pdfium marks a hyphen at a line's end, which it leaves out

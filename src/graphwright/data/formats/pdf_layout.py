@@ -12,8 +12,6 @@ from typing import NamedTuple
 from graphwright.data.formats.format import TextBuilder
 from graphwright.data.tables import table_lines
 
-__all__ = ["UNIT", "Cell", "Line", "in_reading_order", "without_running_heads", "write_pages"]
-
 UNIT = 10_000
 """The width and the height of a page."""
 _MARGIN = 0.1 * UNIT  # at the top and the bottom, where running heads stand

@@ -9,8 +9,6 @@ from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, UnreadableError
 from graphwright.data.markup import MarkedText, declared_encoding, html_text, markdown_text
 
-__all__ = ["page_text", "read_html", "read_markdown", "read_text", "source_text"]
-
 
 def source_text(file: File, declared: str = "") -> str:
     """Return the content of a file as text. Raises UnreadableError if no encoding fits."""

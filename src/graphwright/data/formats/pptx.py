@@ -11,8 +11,6 @@ from graphwright.data.formats.format import Extracted, File, TextBuilder, Unread
 from graphwright.data.formats.office import office_package
 from graphwright.data.tables import row_sentence, table_lines
 
-__all__ = ["read"]
-
 _MAX_DEPTH = 50
 
 

@@ -14,8 +14,6 @@ from graphwright.data.formats.format import File, Format, Part, UnreadableError
 from graphwright.data.formats.source_code import SUFFIXES as CODE_SUFFIXES
 from graphwright.errors import DataError
 
-__all__ = ["FORMATS", "GROUP", "format_of", "other_formats"]
-
 GROUP = "graphwright.formats"
 """The entry point group in which other packages name formats."""
 

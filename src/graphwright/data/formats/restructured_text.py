@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from graphwright.data.formats.format import Extracted, File, TextBuilder
 from graphwright.data.formats.plain import source_text
 
-__all__ = ["read"]
-
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _TABLE_RULE = re.compile(r"\s*(?:[+][-=+ ]+[+]|=+(?: +=+)+)\s*$")
 _DIRECTIVE = re.compile(r"\s*\.\. (?:\|[^|\n]{1,100}\| )?([A-Za-z][\w:+.-]{0,60})::[ \t]*(.*)$")

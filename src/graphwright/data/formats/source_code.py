@@ -12,8 +12,6 @@ from graphwright.data.formats.format import Extracted, File
 from graphwright.data.formats.plain import source_text
 from graphwright.text.places import Places
 
-__all__ = ["SUFFIXES", "read"]
-
 _NAME = r"([A-Za-z_$][\w$]{0,100}(?:(?:::?|\.)[\w$]{1,100}){0,9}[?!]?)"
 _BEFORE = r"(?P<indent>[ \t]{0,200})(?:(?:pub(?:\([a-z]{1,20}\))?|export|default|public|private|protected|internal|static|final|abstract|async|sealed|open|override|virtual|inline|const|unsafe|extern|partial|data|local)\s+){0,6}"  # noqa: E501
 _KEYWORDS = {

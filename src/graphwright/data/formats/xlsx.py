@@ -11,8 +11,6 @@ from graphwright.data.formats.format import Extracted, File, TextBuilder, Unread
 from graphwright.data.formats.office import office_package
 from graphwright.data.tables import is_header, row_sentence
 
-__all__ = ["read"]
-
 _MAX_CELLS = 100_000_000  # of a workbook: each row has as many as stand before its last one
 
 

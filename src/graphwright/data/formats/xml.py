@@ -10,8 +10,6 @@ from xml.etree import ElementTree
 
 from graphwright.data.formats.format import UnreadableError
 
-__all__ = ["Element", "local", "outermost", "parsed_xml", "refuse_entities_in"]
-
 Element: TypeAlias = ElementTree.Element
 _BEGINNING = 1 << 16  # bytes
 _DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from graphwright.errors import DataError
 
-__all__ = ["Community", "Entity", "OtherIndex", "Relationship", "SourceDocument", "TextUnit"]
-
 
 class SourceDocument(NamedTuple):
     """A document; its text is "" where the other system has not kept it."""

@@ -17,8 +17,6 @@ from graphwright.data.other_indexes.content import (
 )
 from graphwright.errors import DataError
 
-__all__ = ["is_graphrag", "read_graphrag"]
-
 _SYSTEM = "Microsoft GraphRAG"
 _OLD = "create_final_entities.parquet"  # version 1 and before
 _REMEDY = "Read are the outputs of GraphRAG 2 and 3; index with one of these."

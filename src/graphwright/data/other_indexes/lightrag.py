@@ -11,8 +11,6 @@ from graphwright.data.dumps.graphml import graphml_elements
 from graphwright.data.other_indexes.content import Entity, OtherIndex, Relationship, SourceDocument, TextUnit
 from graphwright.errors import DataError
 
-__all__ = ["is_lightrag", "read_lightrag"]
-
 _SYSTEM = "LightRAG"
 _CHUNKS, _DOCUMENTS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
 _GRAPH = "graph_chunk_entity_relation.graphml"

@@ -9,8 +9,6 @@ from graphwright.data.other_indexes.graphrag import is_graphrag, read_graphrag
 from graphwright.data.other_indexes.lightrag import is_lightrag, read_lightrag
 from graphwright.errors import DataError
 
-__all__ = ["read_other_index"]
-
 
 def read_other_index(folder: Path) -> OtherIndex:
     """Read the output folder of Microsoft GraphRAG or the working folder of LightRAG.

@@ -19,8 +19,6 @@ from graphwright.operators.subgraph.views import StatementGraph, entity_vectors
 from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
 
-__all__ = ["anchor_groups", "bubblerag", "evidence_graphs", "node_vectors"]
-
 
 def anchor_groups(ix: Snapshot, llm: LLM | None = None) -> Operator:
     """Return the steps from a question, and a preview of its passages, to weighted groups of anchors."""

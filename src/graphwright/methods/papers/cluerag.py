@@ -17,8 +17,6 @@ from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.subgraph.narrow import StatingPassages
 
-__all__ = ["clue_rag"]
-
 
 def clue_rag(
     ix: Snapshot,

@@ -19,8 +19,6 @@ from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer
 from graphwright.operators.subgraph.views import StatementGraph
 
-__all__ = ["dog", "gcr", "structgpt"]
-
 
 def gcr(
     ix: Snapshot,

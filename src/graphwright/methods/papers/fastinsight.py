@@ -17,8 +17,6 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import RELATIONS, EntityGraph, PassageGraph, entity_vectors
 from graphwright.operators.subgraph.walk import STeX
 
-__all__ = ["fastinsight", "fastinsight_entities"]
-
 
 def fastinsight(
     ix: Snapshot,

@@ -14,8 +14,6 @@ from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
 from graphwright.operators.subgraph.walk import Frontier, Unseen
 
-__all__ = ["gar"]
-
 
 def gar(
     ix: Snapshot,

@@ -11,8 +11,6 @@ from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.operator import Operator
 from graphwright.operators.select import ToPassages
 
-__all__ = ["graphrag_global", "graphrag_local"]
-
 
 def graphrag_local(
     ix: Snapshot,

@@ -8,8 +8,6 @@ from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.rerank.scorer import Scorer
 from graphwright.operators.rerank.threshold import AboveThreshold
 
-__all__ = ["filters"]
-
 
 def filters(
     model: Encoder | CrossEncoder | Scorer, llm: LLM | None = None, threshold: float = 0.5, shown: int = 64

@@ -12,8 +12,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.select import ToPassages
 from graphwright.operators.trees.prize_tree import PrizedItems, Prizes, PrizeTree
 
-__all__ = ["g_retriever"]
-
 
 def g_retriever(
     ix: Snapshot,

@@ -19,8 +19,6 @@ from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
-__all__ = ["hipporag", "hipporag2"]
-
 
 def hipporag(
     ix: Snapshot, top_k: int = CONTEXT_PASSAGES, nodes: int = 1000, restart: float = 0.5, *, llm: LLM | None = None

@@ -10,8 +10,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import Feedback, HypotheticalPassage
 from graphwright.operators.search.search import VectorSearch
 
-__all__ = ["hyde"]
-
 
 def hyde(
     ix: Snapshot, top_k: int = CONTEXT_PASSAGES, feedback: int = 5, beta: float = 0.75, *, llm: LLM | None = None

@@ -11,8 +11,6 @@ from graphwright.operators.control import Repeat
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import FollowUp, HasThoughts, Think
 
-__all__ = ["ircot"]
-
 
 def ircot(
     ix: Snapshot,

@@ -25,21 +25,6 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
 
-__all__ = [
-    "EXTRACTIONS",
-    "INSTANCES",
-    "PRUNINGS",
-    "RETRIEVALS",
-    "Beams",
-    "Best",
-    "Model",
-    "answered",
-    "cell",
-    "instance",
-    "lego",
-    "scorer",
-]
-
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
 Value = TypeVar("Value")

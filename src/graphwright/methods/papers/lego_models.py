@@ -11,8 +11,6 @@ from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.rerank.scorer import Scorer, Steps
 from graphwright.operators.subgraph.narrow import Triples
 
-__all__ = ["WHOLE_PATHS", "Beams", "Best", "Model"]
-
 Model = Encoder | CrossEncoder | Scorer | LLM | Operator
 
 

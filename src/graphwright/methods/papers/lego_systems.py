@@ -7,7 +7,8 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.learn.planner import Planner
 from graphwright.methods.house import answering
-from graphwright.methods.papers.lego import Best, answered, lego, scorer
+from graphwright.methods.papers.lego import answered, lego, scorer
+from graphwright.methods.papers.lego_models import Best
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.communities.communities import LocalContext
@@ -23,8 +24,6 @@ from graphwright.operators.rerank.scorer import Scorer
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import InduceEdges
 from graphwright.operators.subgraph.views import StatementGraph
-
-__all__ = ["grag_m", "gsr", "kelp", "planned", "rog", "selected", "tog"]
 
 Model = Encoder | CrossEncoder | Scorer | LLM
 

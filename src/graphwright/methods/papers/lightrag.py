@@ -14,8 +14,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import OneHop, TripleSearch
 from graphwright.operators.select import ToPassages
 
-__all__ = ["lightrag_global", "lightrag_hybrid", "lightrag_local"]
-
 
 def lightrag_local(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the entities that low-level keywords name, and by their relations (LightRAG, local).

@@ -17,8 +17,6 @@ from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.views import MentionGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
-__all__ = ["linearrag"]
-
 
 def linearrag(
     ix: Snapshot,

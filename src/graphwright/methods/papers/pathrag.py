@@ -15,8 +15,6 @@ from graphwright.operators.paths.paths import THRESHOLD, FlowPaths, WithEdges
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 
-__all__ = ["pathrag", "pathrag_lt"]
-
 
 def pathrag(
     ix: Snapshot,

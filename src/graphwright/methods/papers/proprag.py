@@ -15,8 +15,6 @@ from graphwright.operators.search.seeds import PathSeeds
 from graphwright.operators.subgraph.narrow import Induce, Only
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank
 
-__all__ = ["proprag"]
-
 
 def proprag(
     ix: Snapshot,

@@ -9,8 +9,6 @@ from graphwright.models.protocols import LLM
 from graphwright.operators.communities.summaries import SummaryTree, TreeSearch
 from graphwright.operators.operator import Operator
 
-__all__ = ["raptor"]
-
 
 def raptor(
     ix: Snapshot, top_k: int = CONTEXT_PASSAGES, size: int = 10, per_summary: int = 1, *, llm: LLM | None = None

@@ -27,8 +27,6 @@ from graphwright.operators.subgraph.narrow import Induce, Triples
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
-__all__ = ["evidence_chains", "explained", "gnn_rag", "reg", "retrieved", "subgraphrag"]
-
 _NAMES = 10  # nodes of a knowledge graph shown for each passage: each is only a name
 
 

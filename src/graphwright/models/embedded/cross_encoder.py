@@ -23,8 +23,6 @@ from graphwright.models.embedded.encoder import (
 )
 from graphwright.models.protocols import Floats, Usage, refuse_text
 
-__all__ = ["MATCHES", "Match", "MiniLMCrossEncoder", "joint_input", "network"]
-
 MATCHES = 14  # features of a match
 _WINDOW, _STEP = 40, 20  # tokens: about two sentences
 _RARE = 0.25  # rarity from which a word of the question must match

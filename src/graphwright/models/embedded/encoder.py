@@ -25,19 +25,6 @@ from graphwright.models.protocols import Floats, Usage, refuse_text
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = [
-    "MiniLM",
-    "REMEDY",
-    "Tokens",
-    "checksum",
-    "loaded",
-    "open_graph",
-    "side_by_side",
-    "token_ids",
-    "tokens_of",
-    "weights_file",
-]
-
 REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py and scripts/build_reading.py."
 _ENCODER, _READING = "all-minilm-l6-v2", "minilm-reading"  # folders of weights
 _DIMENSION = 384

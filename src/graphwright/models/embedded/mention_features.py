@@ -14,8 +14,6 @@ from graphwright.models.protocols import Floats
 from graphwright.text.names import capitals_problem
 from graphwright.text.sentences import sentence_spans
 
-__all__ = ["CASE", "SURFACE", "Words", "surface_features", "word_states", "words_of"]
-
 Span = tuple[int, int]
 SURFACE = 17
 """Number of features of how a word is written."""

@@ -22,8 +22,6 @@ from graphwright.models.embedded.tagging import best_tags
 from graphwright.models.protocols import Floats, Usage
 from graphwright.text.sentences import sentence_spans
 
-__all__ = ["TYPES", "Found", "Reading", "mentions_id", "read_mentions"]
-
 TYPES = ("person", "place", "organisation", "work", "event", "date", "number", "other")
 _WEIGHTS = "minilm-mentions"  # folder of weights
 _MAX_TOKENS = 256  # of one window, as the encoder cuts passages

@@ -39,8 +39,6 @@ from graphwright.models.embedded.reader_scores import (
 )
 from graphwright.models.protocols import Floats, PassageText, Span, Usage
 
-__all__ = ["PARTS", "MiniLMReader", "Reading", "whole_words"]
-
 _EMBEDDED = Path(__file__).parents[1] / "weights/minilm-reader"
 _CLS, _SEP = 101, 102
 _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question, of a passage that is read alone

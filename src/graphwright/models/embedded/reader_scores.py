@@ -15,31 +15,6 @@ from graphwright.models.embedded.encoder import tokenise
 from graphwright.models.protocols import Floats, PassageText
 from graphwright.text.sentences import is_statement
 
-__all__ = [
-    "ANSWER_FEATURES",
-    "CONFIDENCE_FEATURES",
-    "Candidate",
-    "Ints",
-    "NONE",
-    "READING_FEATURES",
-    "Reading",
-    "SENTENCE_FEATURES",
-    "Scores",
-    "Sides",
-    "answer_features",
-    "candidates",
-    "confidence_features",
-    "log_softmax",
-    "mixture",
-    "normalised",
-    "probabilities",
-    "reading_features",
-    "sentence_features",
-    "sides",
-    "title_length",
-    "whole",
-]
-
 Ints = NDArray[np.int64]
 Scores = NDArray[np.float64]
 

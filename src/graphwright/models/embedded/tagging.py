@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from graphwright.models.protocols import Floats
 
-__all__ = ["best_tags"]
-
 
 def best_tags(scores: Floats) -> NDArray[np.int64]:
     """Return the sequence of tags with the largest sum of scores: `scores: float32[words, 2 * types + 1]`.

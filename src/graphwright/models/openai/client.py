@@ -38,16 +38,6 @@ if TYPE_CHECKING:
 
     from openai import OpenAI
 
-__all__ = [
-    "HTTPConnection",
-    "HTTPStatusError",
-    "IncompleteResponse",
-    "NotSent",
-    "OpenAIModel",
-    "sendable",
-    "token_count",
-]
-
 T = TypeVar("T")
 E = TypeVar("E", bound=ModelError)
 Send = Callable[[], AbstractContextManager[Any]]

@@ -18,8 +18,6 @@ from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.client import OpenAIModel, sendable, token_count
 from graphwright.models.protocols import Cancellation, Floats, Usage, refuse_text
 
-__all__ = ["OpenAIEncoder"]
-
 _MAX_DIMENSION = 16_384
 _BYTES_PER_NUMBER = 32
 _SLACK = 65_536  # bytes of a response besides its numbers

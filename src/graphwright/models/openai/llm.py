@@ -26,8 +26,6 @@ from graphwright.models.openai.secret import HiddenText
 from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
 
-__all__ = ["OpenAILLM"]
-
 _SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token

@@ -13,8 +13,6 @@ from threading import Lock
 
 from graphwright.models.protocols import Cancellation
 
-__all__ = ["Clock", "Entry", "RateLimiter"]
-
 _MINUTE = 60.0
 _POLL = 1.0  # seconds between two checks, as a correction may let the next request through earlier
 

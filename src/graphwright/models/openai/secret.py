@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["HiddenText", "Secret"]
-
 _MASK = "***"
 _MIN_IN_ERRORS = 4  # characters; a shorter key is not hidden, since it may occur in any text
 _MIN_IN_REPLIES = 8  # characters; shorter ones, such as "none" and "ollama", are words that a reply may hold

@@ -11,8 +11,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["AnchorNodes"]
-
 
 @dataclass(frozen=True, repr=False)
 class AnchorNodes(Operator):

@@ -23,8 +23,6 @@ from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
 from graphwright.text.words import words
 
-__all__ = ["GroupAnchors"]
-
 _SHARED = 0.5  # share of the smaller one's candidates from which two anchors are one group
 _THEME_WEIGHT = 0.5  # weight of a theme relative to a name
 _CANDIDATE_CHARACTERS = 200  # of a candidate in a prompt

@@ -22,20 +22,6 @@ from graphwright.prompts.templates import data_line
 from graphwright.text.names import normal_form
 from graphwright.text.words import COMPOUND, NOT_NAMES, words
 
-__all__ = [
-    "Keywords",
-    "LatentKeywords",
-    "Relax",
-    "Specialise",
-    "anchors_named",
-    "entities_and_edges",
-    "extended",
-    "is_definite",
-    "passage_lines",
-    "themes",
-    "top_passages",
-]
-
 _PHRASE_WORDS = 4  # the most words of a phrase
 _PHRASE_WEIGHT = 0.5  # weight of a phrase that is not written as a name
 _IMPLIED_WEIGHT = 0.5  # weight of a name that the question only implies

@@ -28,8 +28,6 @@ from graphwright.text.names import ARTICLES, normal_form
 from graphwright.text.question_form import question_form, tokens, translated
 from graphwright.text.words import word_spans, words
 
-__all__ = ["AnchorSearch", "LinkEntities", "is_name"]
-
 _QUOTED = re.compile(
     r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»"
     r"|「[^「」]{2,80}」|『[^『』]{2,80}』|《[^《》]{2,80}》"

@@ -14,8 +14,6 @@ from graphwright.operators.state import Anchor, State
 from graphwright.text.question_form import Token, inflections_match, question_form, tokens, translated
 from graphwright.text.words import NOT_NAMES, words
 
-__all__ = ["Mention", "ordinary_mentions"]
-
 Mention = tuple[int, int, Anchor]
 """The first and the last word of a mention in the question, and its anchor."""
 

@@ -24,8 +24,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
-__all__ = ["CommunitySearch", "EntitySearch", "LocalContext", "RateCommunities", "communities_of"]
-
 _BLOCK = 20_000  # vectors gathered at a time
 Key = tuple[tuple[int, ...], tuple[int, ...]]
 """The nodes and the edges of an item."""

@@ -25,18 +25,6 @@ from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 from graphwright.text.sentences import sentence_spans
 
-__all__ = [
-    "Gist",
-    "Summaries",
-    "SummaryTree",
-    "TreeSearch",
-    "central",
-    "first_items",
-    "for_each",
-    "lead",
-    "most_central",
-]
-
 _MAX_CALLS = 8  # of a language model at a time
 _MAX_STATEMENTS = 2_000  # of a community, so that the time is bounded
 _ENTITIES, _RELATIONS, _PASSAGES = 30, 30, 5  # lines of a prompt

@@ -16,8 +16,6 @@ from graphwright.operators.paths.relation_match import Reading
 from graphwright.text.values import value_of
 from graphwright.text.words import words
 
-__all__ = ["AnswerType", "answer_type", "classes_named", "ends_named", "instances_of", "is_person"]
-
 _SAMPLE = 20  # ends of a path whose values are looked at
 _DEPTH = 8  # levels of subclasses
 

@@ -22,8 +22,6 @@ from graphwright.operators.state import State
 from graphwright.text.question_form import DIMENSIONS, Measure, inflections_match
 from graphwright.text.values import Value, value_of
 
-__all__ = ["Extremes", "limit_of", "sign_of"]
-
 BY_LITERAL = 0.3
 """Least cosine of a comparison with a relation to literals: there are few, so less than for any relation will do."""
 _NUMBER = 0.5  # least share of values among the tails of a relation that is compared

@@ -20,8 +20,6 @@ from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
-__all__ = ["DOUBTFUL", "AskedPaths", "offers_choice", "positive_anchors"]
-
 DOUBTFUL = 0.5
 """Weight of an anchor that may be no name: an ordinary word beside names that are written as such."""
 

@@ -20,8 +20,6 @@ from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["AskedClass", "Without"]
-
 _NO_EDGES = np.empty(0, np.int64)
 _DEICTIC = frozenset(["here", "now"])
 _HOPS = 3  # from what is negated to what is asked for

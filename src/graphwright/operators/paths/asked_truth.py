@@ -18,8 +18,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.values import value_of
 
-__all__ = ["compared", "judged"]
-
 _WITHIN = frozenset(
     [
         "in",

@@ -21,8 +21,6 @@ from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, scor
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["BeamSearch", "Explore"]
-
 _MAX_WIDTHS = 4  # dynamic pruning keeps at most this many times the width
 
 

@@ -20,8 +20,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["Chains", "MergeChains"]
-
 
 @dataclass(frozen=True, repr=False)
 class Chains(Operator):

@@ -22,20 +22,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import seed_groups
 
-__all__ = [
-    "EnumeratedPaths",
-    "FlowPaths",
-    "HopFirst",
-    "ShortestPaths",
-    "Shuffled",
-    "THRESHOLD",
-    "WithEdges",
-    "edges_between",
-    "path_evidence",
-    "path_text",
-    "query_entities",
-]
-
 THRESHOLD = 1e-4
 """Default θ of FlowPaths."""
 

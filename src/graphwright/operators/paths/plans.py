@@ -16,8 +16,6 @@ from graphwright.text.names import ARTICLES
 from graphwright.text.question_form import DIMENSIONS, IDENTITY, inflections_match
 from graphwright.text.values import value_of
 
-__all__ = ["Plan", "plans_from"]
-
 BY_BOTH, _CLEAR = 0.8, 0.2
 """Least sum of the cosines of the question and of a word with a relation that both are nearest to, and its least
 distance from the next relation of the entity."""

@@ -20,8 +20,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import overlap
 from graphwright.operators.state import State
 
-__all__ = ["PropositionPaths", "Propositions", "propositions"]
-
 Path = tuple[int, ...]
 """Numbers of propositions, in the order in which they were added."""
 

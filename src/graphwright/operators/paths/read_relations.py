@@ -29,8 +29,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
-__all__ = ["ReadRelations"]
-
 
 @dataclass(frozen=True, repr=False)
 class ReadRelations(Operator):

@@ -30,8 +30,6 @@ from graphwright.text.question_form import (
     translated,
 )
 
-__all__ = ["Reading", "read_state"]
-
 BY_WORD, MARGIN, BY_SENTENCE = 0.5, 0.22, 0.42
 """Least cosine of a word with a relation that it asks for, its least margin over the mean of all relations, and least
 cosine of the question without its entities."""

@@ -33,8 +33,6 @@ from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import seeds
 from graphwright.prompts.templates import data_line
 
-__all__ = ["EdgesBy", "Instances", "Plan", "RelationPaths", "Relations"]
-
 _PLANS = 3  # requested, unless `% k` sets their number
 _RESTART = 0.15  # probability of returning to the query entities at each step
 

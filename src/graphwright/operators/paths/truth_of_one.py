@@ -14,8 +14,6 @@ from graphwright.operators.paths.relation_match import Reading
 from graphwright.text.question_form import UNITS_OF_TIME, inflections_match
 from graphwright.text.values import Value, value_of
 
-__all__ = ["Verdict", "about_one", "walks_of"]
-
 _TRUE, _FALSE = frozenset(["yes", "true"]), frozenset(["no", "false"])
 _UNIVERSAL = frozenset(["both", "every", "each"])
 _AGENTS = ("er", "or", "ist", "ant")

@@ -20,8 +20,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import overlap
 from graphwright.operators.state import State
 
-__all__ = ["UnitPaths"]
-
 Path = tuple[int, ...]
 """Numbers of units, ordered by their texts."""
 Reached = tuple[int, Scores, Path]

@@ -19,8 +19,6 @@ from graphwright.operators.rerank.scorer import ModelOf, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["WellFormedChains"]
-
 Chain = tuple[tuple[int, ...], tuple[int, ...]]
 """The nodes of a chain, in the order of their first visit, and its edges."""
 

@@ -18,8 +18,6 @@ from graphwright.operators.search.mentions import frequency, positions_in, reach
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["FEW", "AskedPassages", "Question"]
-
 FEW = 5
 """Passages that may mention a topic or a shared entity, however few passages there are."""
 _ROUNDING = 1e-6  # a cosine up to which all are taken for 0

@@ -17,8 +17,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line, messages
 
-__all__ = ["ConstrainedDecoding"]
-
 
 @dataclass(frozen=True, repr=False)
 class ConstrainedDecoding(Ranker):

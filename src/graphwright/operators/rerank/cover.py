@@ -11,8 +11,6 @@ from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.operators.rerank.passage_features import PassageFeatures
 
-__all__ = ["Cover"]
-
 
 @dataclass(frozen=True)
 class Cover(Checked):

@@ -21,8 +21,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["LengthPenalty", "MaskEntities", "Patterns", "mask_names"]
-
 
 @dataclass(frozen=True, repr=False)
 class MaskEntities(Composite):

@@ -17,8 +17,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import positions_in, rarity
 from graphwright.operators.state import State
 
-__all__ = ["ALONE", "PassageFeatures"]
-
 ALONE = (
     "cosine",
     "cosine_of_best",

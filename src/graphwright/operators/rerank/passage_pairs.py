@@ -12,8 +12,6 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.asked_passages import FEW, AskedPassages
 from graphwright.operators.search.mentions import positions_in, rarity
 
-__all__ = ["PAIR", "connected_pairs"]
-
 PAIR = (
     "mentions_topic",
     "topic_is_mentioned",

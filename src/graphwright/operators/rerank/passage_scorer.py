@@ -20,8 +20,6 @@ from graphwright.operators.rerank.cover import Cover
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
 
-__all__ = ["PassageScorer", "fitted_scorer"]
-
 _ROUNDS = 2  # a chain of three passages: the second pair starts from the score that the first gave
 _SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
 _SEEN = len(ALONE) + len(PAIR) + 5  # numbers that the trees see of a passage

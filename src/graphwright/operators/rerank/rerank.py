@@ -23,8 +23,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
-__all__ = ["Choose", "GRanker", "MultiHopRerank", "Rerank"]
-
 SCORES_ITEMS = ModelOf("an encoder, a cross-encoder or a scorer", Encoder, CrossEncoder, Scorer)
 
 

@@ -18,8 +18,6 @@ from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_sc
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["ScorePassages"]
-
 
 @dataclass(frozen=True, repr=False)
 class ScorePassages(Ranker):

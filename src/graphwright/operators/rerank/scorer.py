@@ -23,20 +23,6 @@ from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = [
-    "BM25",
-    "Composed",
-    "ScoreFunction",
-    "Scorer",
-    "Steps",
-    "distinct",
-    "means",
-    "owners",
-    "ranked_by",
-    "score_function",
-    "scores_by_text",
-]
-
 ScoreFunction = Callable[[Evidence], Scores]
 """Scores items of evidence for one question: float64, one each, higher is better."""
 

@@ -19,8 +19,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["LDA", "LSA", "infer_topics", "latent_topics"]
-
 Floats = NDArray[np.float64]
 Counts = Any
 """A sparse matrix of scipy: how often each word (column) occurs in each text (row)."""

@@ -13,8 +13,6 @@ from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["AboveThreshold"]
-
 
 @dataclass(frozen=True, repr=False)
 class AboveThreshold(Ranker):

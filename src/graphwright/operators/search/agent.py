@@ -15,8 +15,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
 
-__all__ = ["Agent", "Tool"]
-
 _READ = "read_passage"
 _BEGINNING = 300  # characters of a passage in the results of a search
 _WHOLE = 2_000  # characters of a passage that is read

@@ -17,8 +17,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import likeness
 from graphwright.operators.state import State
 
-__all__ = ["Bridge"]
-
 Walk = tuple[tuple[int, ...], tuple[int, ...]]
 """Nodes and edges of a path: entities, and between two of them an edge of the sentence that names both."""
 

@@ -22,8 +22,6 @@ from graphwright.prompts.templates import data_line
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
-__all__ = ["Feedback", "FollowUp", "HasThoughts", "HypotheticalPassage", "Think"]
-
 
 @dataclass(frozen=True, repr=False)
 class Feedback(Ranker):

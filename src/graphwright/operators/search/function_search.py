@@ -17,8 +17,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["Found", "FunctionSearch"]
-
 Found = str | tuple[str, float] | Passage
 """A passage: the id of a passage, document or node, the same with a score, or a passage of ours."""
 

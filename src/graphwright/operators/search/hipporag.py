@@ -21,8 +21,6 @@ from graphwright.operators.search.seeds import scaled_passages, united_seeds
 from graphwright.operators.state import State
 from graphwright.text.words import words
 
-__all__ = ["PhraseSeeds", "SharedWords", "SpecificSeeds"]
-
 
 def _specificity(graph: Graph, nodes: Ints) -> Scores:
     """Return 1 / the number of passages that mention each node, 1 for a node that none mentions."""

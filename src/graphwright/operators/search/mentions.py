@@ -9,8 +9,6 @@ from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import ALIAS, Graph, Kind
 from graphwright.kernels.csr import Csr
 
-__all__ = ["frequency", "positions_in", "rarity", "reach"]
-
 
 def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
     """Return the entities that the passages mention or name by an alias, ascending, and which of them each does.

@@ -21,8 +21,6 @@ from graphwright.operators.run import Run
 from graphwright.text.names import normal_form
 from graphwright.text.words import words
 
-__all__ = ["Near", "distinct_edges", "edges_at", "edges_near", "likeness", "name_words", "nodes_near", "overlap"]
-
 Near = dict[int, float]
 """Similarity of each node or edge, at most 1, in descending order."""
 

@@ -20,8 +20,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near
 from graphwright.operators.state import State
 
-__all__ = ["EdgeSearch", "OneHop", "SparseSearch", "TripleSearch", "VectorSearch", "WordSearch", "nearest"]
-
 
 @dataclass(frozen=True, repr=False)
 class VectorSearch(Ranker):

@@ -17,8 +17,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
 
-__all__ = ["BridgeSeeds", "PathSeeds", "scaled_passages", "united_seeds"]
-
 
 def scaled_passages(passages: VectorIndex, state: State, run: Run) -> tuple[Ints, Scores]:
     """Return the passages, and the cosine of each with the question: 0 for the least, 1 for the largest."""

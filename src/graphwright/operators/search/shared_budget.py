@@ -13,8 +13,6 @@ from graphwright.operators.operator import Composite, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["SharedBudget"]
-
 
 @dataclass(frozen=True, repr=False)
 class SharedBudget(Composite):

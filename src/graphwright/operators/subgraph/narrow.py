@@ -17,8 +17,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import seeds
 
-__all__ = ["CommunityOf", "Induce", "InduceEdges", "Nodes", "Only", "StatingPassages", "Triples", "narrowed"]
-
 
 @dataclass(frozen=True, repr=False)
 class Induce(Operator):

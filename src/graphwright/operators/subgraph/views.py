@@ -21,18 +21,6 @@ from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.csr import Csr
 from graphwright.operators.operator import source_of
 
-__all__ = [
-    "CONTINUES",
-    "NAMES",
-    "RELATIONS",
-    "SHARES",
-    "EntityGraph",
-    "MentionGraph",
-    "PassageGraph",
-    "StatementGraph",
-    "entity_vectors",
-]
-
 NAMES = "names the topic of"  # a passage that mentions the topic of another
 SHARES = "shares a name with"  # two passages that name the same rare entity
 CONTINUES = "continues"  # a passage and the one before it in its document

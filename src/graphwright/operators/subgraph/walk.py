@@ -18,8 +18,6 @@ from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["Frontier", "KHop", "PersonalizedPageRank", "RandomWalk", "STeX", "Unseen", "seed_groups", "seeds"]
-
 
 def seed_groups(state: State) -> list[tuple[Ints, float]]:
     """Return the seed nodes and the weight of each item of evidence, or of each anchor if there is no evidence.

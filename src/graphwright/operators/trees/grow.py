@@ -21,8 +21,6 @@ from graphwright.operators.search.nearest import Near, distinct_edges, edges_at,
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
-__all__ = ["Grow"]
-
 _PROMPT_EDGES = 64  # candidates, and edges of the item, in a prompt
 _DUPLICATES = 8  # 8 times the candidates are ranked to find enough with different texts
 

@@ -18,8 +18,6 @@ from graphwright.operators.operator import Operator, source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-__all__ = ["PrizeTree", "PrizedItems", "Prizes"]
-
 _RESTART = 0.5  # a short walk, so that the search stays near the prizes and small
 _NO_PRIZE = 0.01  # score of a node or edge of the tree without a prize
 

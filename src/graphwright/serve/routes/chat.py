@@ -27,8 +27,6 @@ from graphwright.serve.server import Server, ServerOf, index_named
 from graphwright.serve.workers import Stream
 from graphwright.streaming import Event
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
 _CREATED = int(time.time())
 _EVENTS = event_stream("The completion, or its chunks.")

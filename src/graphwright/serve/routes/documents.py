@@ -26,8 +26,6 @@ from graphwright.serve.problems import NotFoundError
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.uploads import Upload
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
 _READ, _WRITE = [require("read")], [require("write")]
 

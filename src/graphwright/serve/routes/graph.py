@@ -15,8 +15,6 @@ from graphwright.serve.graph_schemas import EntitiesReply, EntityReply, PathsRep
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.server import IndexOf, ServerOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=[require("read")])
 _MAX_CHARACTERS = 2**40
 

@@ -18,8 +18,6 @@ from graphwright.serve.jobs import JobFailedError, unknown_job
 from graphwright.serve.problems import ShuttingDownError, problem_of
 from graphwright.serve.server import Server, ServerOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _READ, _WRITE = [require("read")], [require("write")]
 _EVENTS: dict[int | str, dict[str, Any]] = {

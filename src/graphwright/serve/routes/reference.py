@@ -10,8 +10,6 @@ from fastapi import APIRouter, Response
 from graphwright.serve.access import require
 from graphwright.serve.problems import NotFoundError
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False, dependencies=[require("read")])
 _TYPES = {"index.html": "text/html", "reference.css": "text/css", "reference.js": "text/javascript"}
 

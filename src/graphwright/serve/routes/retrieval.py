@@ -26,8 +26,6 @@ from graphwright.serve.schemas import (
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.workers import Stream
 
-__all__ = ["checked_question", "filter_of", "query_of", "router"]
-
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=[require("read")])
 _EVENTS = event_stream(
     "The answer, or its events.", "trace", "evidence", "token", "citation", "dropped", "usage", "done", "error"

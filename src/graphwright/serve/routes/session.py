@@ -12,8 +12,6 @@ from graphwright.serve.grants import LOCAL, Grant
 from graphwright.serve.schemas import Body, Reply
 from graphwright.serve.server import Server, ServerOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/session", tags=["session"])
 
 

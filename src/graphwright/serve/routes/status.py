@@ -16,8 +16,6 @@ from graphwright.serve.problems import ProblemResponse
 from graphwright.serve.schemas import IndexesReply, IndexReply, MethodsReply
 from graphwright.serve.server import IndexOf, Server, ServerOf
 
-__all__ = ["index_facts", "router"]
-
 router = APIRouter(tags=["status"])
 
 
