@@ -180,9 +180,10 @@ def room_page(name: str) -> str:
     """Return the page of the public names of a module."""
     module = importlib.import_module(name)
     parts = [f"# {name}\n", prose(inspect.getdoc(module) or "")]
-    for public in sorted(getattr(module, "__all__", ()), key=str.lower):
+    own = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == name]
+    for public in sorted(getattr(module, "__all__", own), key=str.lower):
         value = getattr(module, public)
-        if not inspect.ismodule(value):
+        if not (public.startswith("_") or inspect.ismodule(value)):
             parts.append(entry(public, value))
     return "\n".join(parts)
 
