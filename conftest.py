@@ -1,11 +1,34 @@
-"""Leave out of the examples what needs a framework that is not installed; no deadlines in hypothesis."""
+"""Settings of all tests: temporary files in memory, no deadlines in hypothesis, no examples of missing frameworks."""
 
+import os
+import shutil
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
 from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
 settings.load_profile("untimed")
+
+
+def _in_memory(folder: Path = Path("/dev/shm")) -> Path | None:
+    """Keep temporary files in memory where there is room; a disk makes the tests of an index wait for each fsync."""
+    if "TMPDIR" in os.environ or not folder.is_dir() or shutil.disk_usage(folder).free < 4 << 30:
+        return None
+    made = tempfile.mkdtemp(prefix="graphwright-tests-", dir=folder)
+    tempfile.tempdir = os.environ["TMPDIR"] = made  # workers and other processes inherit it
+    return Path(made)
+
+
+_MADE = _in_memory()
+
+
+def pytest_unconfigure() -> None:
+    """Remove the temporary files, in the process that made their folder."""
+    if _MADE is not None:
+        shutil.rmtree(_MADE, ignore_errors=True)
+
 
 _MODULES = {"obstore": "src/graphwright/remote/bucket.py"}
 _FRAMEWORKS = {

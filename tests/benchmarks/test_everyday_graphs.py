@@ -16,6 +16,7 @@ from everyday_graphs import ask_graphs, file_of
 from everyday_score import Question, read_everyday, verdict, words
 
 from graphwright import Index
+from graphwright.models import HashEncoder
 from graphwright.operators.state import Answer, Citation
 
 Triple = tuple[str, str, str]
@@ -33,7 +34,7 @@ COMPARISONS = {"<": operator.lt, ">": operator.gt, "=": operator.eq, "!=": opera
 def triples(name: str) -> tuple[Triple, ...]:
     (path,) = (path for path in (FOLDER / "graphs").glob(f"{name}.*") if path.suffix != ".LICENSE")
     with TemporaryDirectory() as folder:
-        graph = Index.from_graph(Path(folder) / "index", path).graph
+        graph = Index.from_graph(Path(folder) / "index", path, encoder=HashEncoder()).graph
         return tuple(graph.triple(int(edge)) for edge in graph.edges)
 
 
