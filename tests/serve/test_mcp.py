@@ -147,7 +147,7 @@ def test_documents_and_status(cities_library: Library) -> None:
         ("ask", {"question": " "}, "question"),
         ("ask", {"question": "Who?", "method": "odd"}, "odd"),
         ("ask", {"question": "Who?", "base_url": "http://evil"}, "base_url"),
-        ("ask", {"question": "x" * 10_000}, "shorten it"),
+        ("ask", {"question": "x" * 10_000}, "this server takes"),
         ("read_passage", {"document": "../../etc/passwd"}, "There is no document"),
         ("neighbours", {"entity": "Nobody At All"}, "No node"),
         ("retrieve", {}, "question"),

@@ -60,15 +60,33 @@ async def with_pings(events: AsyncIterator[bytes], seconds: float = PING_SECONDS
             await events.aclose()
 
 
+async def _ended(events: AsyncIterator[bytes], failed: Callable[[Exception], bytes]) -> AsyncIterator[bytes]:
+    """Yield the events; the last one is that of an error, where there is one."""
+    try:
+        async for encoded in events:
+            yield encoded
+    except Exception as error:
+        yield failed(error)
+
+
 class EventStream(StreamingResponse):
     """A response of server-sent events, with pings; proxies are told not to buffer it."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncIterator[bytes], close: Callable[[], None], seconds: float = PING_SECONDS) -> None:
-        """Take encoded events; `close` is called when they have been sent or the client has gone away."""
+    def __init__(
+        self,
+        events: AsyncIterator[bytes],
+        close: Callable[[], None] = lambda: None,
+        failed: Callable[[Exception], bytes] | None = None,
+    ) -> None:
+        """Take encoded events.
+
+        `close` is called when they have been sent or the client has gone away; `failed` makes the last event of an
+        error.
+        """
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(with_pings(events, seconds), headers=headers)
+        super().__init__(with_pings(events if failed is None else _ended(events, failed)), headers=headers)
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphwright.errors import OptionError
 from graphwright.index_folder import Index
 from graphwright.models.protocols import Cancellation
 from graphwright.serve import document_views, graph_views
@@ -42,7 +41,7 @@ from graphwright.serve.mcp_results import (
     status_text,
 )
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.questions import Query
+from graphwright.serve.questions import Query, check_length
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.workers import Workers
 
@@ -93,6 +92,7 @@ class Arguments(BaseModel):
 
 
 _A = TypeVar("_A", bound=Arguments)
+_Work = Callable[[Call, _A], Result]
 Question = Annotated[str, Field(min_length=1, pattern=r"\S", description="A question in natural language.")]
 MethodName = Annotated[str | None, Field(max_length=100, description="Retrieval method, by default the index's.")]
 Text = Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -165,15 +165,23 @@ class RemoveArguments(Arguments):
 class Tool(Generic[_A]):
     """A tool. `work` runs in a thread; `writes`: whether it changes an index, `destroys`: whether something is lost."""
 
-    name: str
+    work: _Work[_A]
     title: str
-    about: str
     arguments: type[_A]
     reply: type[BaseModel]
-    work: Callable[[Call, _A], Result]
     writes: bool = False
     destroys: bool = False
     one_index: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of its function, without the underscore."""
+        return self.work.__name__.lstrip("_")
+
+    @property
+    def about(self) -> str:
+        """The documentation of its function, which tells a model when to call it."""
+        return " ".join((self.work.__doc__ or "").split())
 
     async def call(self, library: Library, grant: Grant, name: str, arguments: _A) -> Result:
         """Return the result, computed in a worker's thread; a change is waited for a while."""
@@ -183,6 +191,21 @@ class Tool(Generic[_A]):
             lambda cancel: self.work(Call(library, grant, name, index, cancel), arguments), llm=llm
         )
         return await _waited(library, name, result) if self.writes else result
+
+
+TOOLS: dict[str, Tool[Any]] = {}
+"""All tools by name."""
+
+
+def _tool(title: str, arguments: type[_A], reply: type[BaseModel], **traits: bool) -> Callable[[_Work[_A]], _Work[_A]]:
+    """Return the decorator that adds a function to TOOLS. `traits`: writes, destroys, one_index."""
+
+    def added(work: _Work[_A]) -> _Work[_A]:
+        tool = Tool(work, title, arguments, reply, **traits)
+        TOOLS[tool.name] = tool
+        return work
+
+    return added
 
 
 async def _waited(library: Library, name: str, result: Result) -> Result:
@@ -205,14 +228,25 @@ def address(index: str, kind: str, id: str | None = None) -> str:
     return "/".join([ROOT, *(quote(part, safe="") for part in (index, kind, *([] if id is None else [id])))])
 
 
+@_tool("Ask the documents", QuestionArguments, AnswerResult)
 def _ask(call: Call, given: QuestionArguments) -> Result:
+    """Answer a question from the indexed documents, with citations that were checked against their text.
+
+    Says so where the documents do not answer it. Keep the markers [1] and name the sources when you pass the answer
+    on.
+    """
     reply = _query(call, given).ask(call.index, call.cancel)
     call.library.report(call.name, reply)
     data = answer_result(call.name, reply, lambda document: address(call.name, "documents", document))
     return Result(data, answer_text(data))
 
 
+@_tool("Find passages", QuestionArguments, RetrievalResult)
 def _retrieve(call: Call, given: QuestionArguments) -> Result:
+    """Return the passages that help to answer a question, the best first, with the place of each in its document.
+
+    Quote them with document and characters.
+    """
     reply = _query(call, given).retrieve(call.index, call.cancel)
     call.library.report(call.name, reply)
     data = retrieval_result(call.name, reply, lambda document: address(call.name, "documents", document))
@@ -222,12 +256,13 @@ def _retrieve(call: Call, given: QuestionArguments) -> Result:
 def _query(call: Call, given: QuestionArguments) -> Query:
     settings = call.library.settings
     llm = call.library.models.llm(call.name)
-    if len(given.question) > settings.max_question:
-        raise OptionError(f"The question has more than {settings.max_question:,} characters; shorten it.")
+    check_length(given.question, settings)
     return Query(given.question, given.method, given.top_k, None, llm, settings.deadline)
 
 
+@_tool("Read a document", PassageArguments, PassageResult)
 def _read_passage(call: Call, given: PassageArguments) -> Result:
+    """Return characters of a document, such as those around a citation."""
     document_views.check_document(call.index.graph, given.document)
     text = call.index.text(given.document)
     end = given.start + _DEFAULT_CHARACTERS if given.end is None else min(given.end, given.start + _MAX_CHARACTERS)
@@ -241,30 +276,40 @@ def _read_passage(call: Call, given: PassageArguments) -> Result:
     return Result(data, passage_text(data))
 
 
+@_tool("Find entities", SearchArguments, EntitiesReply)
 def _find_entities(call: Call, given: SearchArguments) -> Result:
+    """Search people, places, organisations and other entities of the knowledge graph by name."""
     data = {"entities": graph_views.entities(call.index.snapshot, given.query, given.limit)}
     return Result(data, entities_text(data))
 
 
+@_tool("Explore an entity", EntityArguments, EntityReply)
 def _neighbours(call: Call, given: EntityArguments) -> Result:
+    """Return what the documents state about an entity: statements with their passages, and related entities."""
     graph = call.index.graph
     data = graph_views.entity(graph, graph_views.node_of(graph, given.entity), given.offset, given.limit)
     return Result(data, entity_text(data))
 
 
+@_tool("Connect two entities", PathArguments, PathsReply)
 def _paths_between(call: Call, given: PathArguments) -> Result:
+    """Return the shortest chains of statements that connect two entities."""
     graph = call.index.graph
     ends = graph_views.node_of(graph, given.source), graph_views.node_of(graph, given.target)
     data = {"paths": graph_views.paths(graph, *ends, given.limit)}
     return Result(data, paths_text(data, given.source, given.target))
 
 
+@_tool("List documents", ListArguments, DocumentsReply)
 def _list_documents(call: Call, given: ListArguments) -> Result:
+    """List the indexed documents with their ids, titles and lengths."""
     data = document_views.documents(call.index, given.query, given.offset, given.limit)
     return Result(data, documents_text(data, given.offset))
 
 
+@_tool("Status", Arguments, StatusResult, one_index=False)
 def _status(call: Call, given: Arguments) -> Result:
+    """List the indexes with their sizes, default methods and language models."""
     library = call.library
     names = [name for name in library.catalog if call.grant.sees(name) and given.index in (None, name)]
     if given.index is not None and not names:
@@ -290,7 +335,9 @@ def index_status(library: Library, name: str) -> dict[str, Any]:
     }
 
 
+@_tool("Add a document", AddArguments, QueuedReply, writes=True, destroys=True)
 def _add_document(call: Call, given: AddArguments) -> Result:
+    """Add a text to an index, or replace the document of this id."""
     jobs = call.library.jobs
     jobs.check_writable(call.name)
     upload = jobs.uploads.store_documents(new_id(), [{"title": given.title, "text": given.text, "id": given.id}])
@@ -298,102 +345,11 @@ def _add_document(call: Call, given: AddArguments) -> Result:
     return Result({"job": job.to_dict(call.name)}, "")
 
 
+@_tool("Remove a document", RemoveArguments, QueuedReply, writes=True, destroys=True)
 def _remove_document(call: Call, given: RemoveArguments) -> Result:
+    """Remove a document from an index."""
     jobs = call.library.jobs
     jobs.check_writable(call.name)
     document_views.check_removable(call.index, given.document)
     job = jobs.submit(call.name, "remove", {"ids": [given.document]})
     return Result({"job": job.to_dict(call.name)}, "")
-
-
-_ALL: tuple[Tool[Any], ...] = (
-    Tool(
-        "ask",
-        "Ask the documents",
-        "Answer a question from the indexed documents, with citations that were checked against their text. Says so "
-        "where the documents do not answer it. Keep the markers [1] and name the sources when you pass the answer on.",
-        QuestionArguments,
-        AnswerResult,
-        _ask,
-    ),
-    Tool(
-        "retrieve",
-        "Find passages",
-        "Return the passages that help to answer a question, the best first, with the place of each in its document. "
-        "Quote them with document and characters.",
-        QuestionArguments,
-        RetrievalResult,
-        _retrieve,
-    ),
-    Tool(
-        "read_passage",
-        "Read a document",
-        "Return characters of a document, such as those around a citation.",
-        PassageArguments,
-        PassageResult,
-        _read_passage,
-    ),
-    Tool(
-        "find_entities",
-        "Find entities",
-        "Search people, places, organisations and other entities of the knowledge graph by name.",
-        SearchArguments,
-        EntitiesReply,
-        _find_entities,
-    ),
-    Tool(
-        "neighbours",
-        "Explore an entity",
-        "Return what the documents state about an entity: statements with their passages, and related entities.",
-        EntityArguments,
-        EntityReply,
-        _neighbours,
-    ),
-    Tool(
-        "paths_between",
-        "Connect two entities",
-        "Return the shortest chains of statements that connect two entities.",
-        PathArguments,
-        PathsReply,
-        _paths_between,
-    ),
-    Tool(
-        "list_documents",
-        "List documents",
-        "List the indexed documents with their ids, titles and lengths.",
-        ListArguments,
-        DocumentsReply,
-        _list_documents,
-    ),
-    Tool(
-        "status",
-        "Status",
-        "List the indexes with their sizes, default methods and language models.",
-        Arguments,
-        StatusResult,
-        _status,
-        one_index=False,
-    ),
-    Tool(
-        "add_document",
-        "Add a document",
-        "Add a text to an index, or replace the document of this id.",
-        AddArguments,
-        QueuedReply,
-        _add_document,
-        writes=True,
-        destroys=True,
-    ),
-    Tool(
-        "remove_document",
-        "Remove a document",
-        "Remove a document from an index.",
-        RemoveArguments,
-        QueuedReply,
-        _remove_document,
-        writes=True,
-        destroys=True,
-    ),
-)
-TOOLS: dict[str, Tool[Any]] = {tool.name: tool for tool in _ALL}
-"""All tools by name."""

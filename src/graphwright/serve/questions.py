@@ -11,6 +11,7 @@ from graphwright.index_folder import Index
 from graphwright.methods.registry import method_named
 from graphwright.models.protocols import LLM, Cancellation
 from graphwright.operators.run import Run
+from graphwright.serve.settings import ServeSettings
 from graphwright.streaming import Event
 
 
@@ -66,6 +67,13 @@ class Query:
         if self.llm is not None and "llm" in method_named(name).options:
             options |= {"llm": self.llm, "deadline": self.deadline}
         return name, {option: value for option, value in options.items() if value is not None}
+
+
+def check_length(question: str, settings: ServeSettings) -> None:
+    """Raise OptionError for a question that is too long for this server."""
+    longest = settings.max_question
+    if len(question) > longest:
+        raise OptionError(f"The question has {len(question):,} characters; this server takes {longest:,}.")
 
 
 def _run(cancel: Cancellation | None) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +20,8 @@ from graphwright.serve.completions import ChatWriter, with_addresses
 from graphwright.serve.conversation import Conversation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, openai_error, reported
-from graphwright.serve.questions import Query
-from graphwright.serve.routes.retrieval import checked_question, filter_of
+from graphwright.serve.questions import Query, check_length
+from graphwright.serve.routes.retrieval import filter_of
 from graphwright.serve.schemas import event_stream
 from graphwright.serve.server import Server, ServerOf, index_named
 from graphwright.serve.workers import Stream
@@ -52,7 +52,7 @@ async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, with citations."""
     index, name, method = _index_and_method(body.model, server, request)
     conversation = Conversation.of(body.spoken())
-    checked_question(conversation.question, server)
+    check_length(conversation.question, server.settings)
     own = body.graphwright
     llm = None if own.offline else server.models.llm(name)
     query = Query(
@@ -71,7 +71,8 @@ async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     waits = query.waits_for_llm(index)
     if body.stream:
         stream: Stream[_Event] = await server.workers.stream(lambda send, cancel: asked.answer(cancel, send), llm=waits)
-        return EventStream(_with_errors(writer.chunks(stream), server), stream.close)
+        failed = lambda error: event("", {"error": openai_error(reported(error, server.catalog))})  # noqa: E731
+        return EventStream(writer.chunks(stream), stream.close, failed)
     reply = await server.workers.run(
         lambda cancel: to_json(writer.completion(asked.answer(cancel))), request, llm=waits
     )
@@ -120,13 +121,3 @@ def _index_and_method(model: str, server: Server, request: Request) -> tuple[Ind
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _CREATED, "owned_by": "graphwright"}
-
-
-async def _with_errors(chunks: AsyncIterator[bytes], server: Server) -> AsyncIterator[bytes]:
-    """Yield the chunks; an error becomes the last one, as OpenAI sends it."""
-    try:
-        async for chunk in chunks:
-            yield chunk
-    except Exception as error:
-        problem = reported(error, server.catalog)
-        yield event("", {"error": openai_error(problem)})

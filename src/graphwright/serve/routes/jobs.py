@@ -56,7 +56,7 @@ async def one_job(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
 async def events(id: JobId, server: ServerOf, grant: GrantOf) -> EventStream:
     """Follow a job: `progress` whenever it changes, then `done`, or `error` for one that failed."""
     await _visible(id, server, grant)
-    return EventStream(_followed(id, server), lambda: None)
+    return EventStream(_followed(id, server))
 
 
 @router.post("/{id}/cancel", response_model=JobReply, dependencies=_WRITE)

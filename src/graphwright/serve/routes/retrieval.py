@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
 
-from graphwright.errors import OptionError
 from graphwright.models.protocols import Cancellation
 from graphwright.serve.access import require
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import reported
-from graphwright.serve.questions import Query
+from graphwright.serve.questions import Query, check_length
 from graphwright.serve.schemas import (
     AnswerReply,
     Asked,
@@ -34,17 +32,10 @@ _EVENTS = event_stream(
 
 def query_of(body: Asked, server: Server, method: str | None, request: Request) -> Query:
     """Return the query of a body. Raises OptionError for a question that is too long."""
-    checked_question(body.question, server)
+    check_length(body.question, server.settings)
     name = request.path_params["ix"]
     llm, report = None if body.offline else server.models.llm(name), server.reporter(name, request)
     return Query(body.question, method, body.top_k, filter_of(body.filter), llm, server.settings.deadline, report)
-
-
-def checked_question(question: str, server: Server) -> None:
-    """Raise OptionError for a question that is too long."""
-    longest = server.settings.max_question
-    if len(question) > longest:
-        raise OptionError(f"The question has {len(question):,} characters; this server takes {longest:,}.")
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
@@ -68,17 +59,9 @@ async def ask(body: QuestionBody, index: IndexOf, server: ServerOf, request: Req
         stream: Stream[bytes] = await server.workers.stream(
             lambda send, cancel: query.ask(index, cancel, lambda item: send(event(item.kind, item.data))), llm=llm
         )
-        return EventStream(_with_errors(stream, server), stream.close)
+        failed = lambda error: event("error", reported(error, server.catalog))  # noqa: E731
+        return EventStream(stream, stream.close, failed)
     return JSONReply(await server.workers.run(lambda cancel: to_json(query.ask(index, cancel)), request, llm=llm))
-
-
-async def _with_errors(events: AsyncIterator[bytes], server: Server) -> AsyncIterator[bytes]:
-    """Yield the events; an error becomes the last one."""
-    try:
-        async for encoded in events:
-            yield encoded
-    except Exception as error:
-        yield event("error", reported(error, server.catalog))
 
 
 @router.post("/compare", response_model=CompareReply)
