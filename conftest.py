@@ -1,4 +1,4 @@
-"""Settings of all tests: temporary files in memory, no deadlines in hypothesis, no examples of missing frameworks."""
+"""Settings of all tests: temporary files in memory, one thread a product, no deadlines, no missing frameworks."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
 settings.load_profile("untimed")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes of the tests already use all cores
 
 
 def _in_memory(folder: Path = Path("/dev/shm")) -> Path | None:

@@ -16,13 +16,16 @@ PROGRAM = [sys.executable, "-m", "graphwright"]
 
 
 def graphwright(
-    *arguments: object, encoding: str = "utf-8", columns: int | None = None
+    *arguments: object, encoding: str = "utf-8", columns: int | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in this process; a bug is raised. `columns`: the width of a terminal that shows colours."""
+    """Run a command in this process; a bug is raised.
+
+    `columns`: the width of a terminal that shows colours. `variables`: of the environment.
+    """
     command, code = list(map(str, arguments)), 0
     out, err = (TextIOWrapper(BytesIO(), encoding=encoding, newline="\n") for _ in range(2))
     terminal = TERMINAL if columns is None else {"COLUMNS": str(columns), "FORCE_COLOR": "1"}
-    environment = mock.patch.dict(os.environ, {**terminal, "GRAPHWRIGHT_TRACEBACK": "1"})
+    environment = mock.patch.dict(os.environ, {**terminal, "GRAPHWRIGHT_TRACEBACK": "1", **variables})
     with environment, redirect_stdout(out), redirect_stderr(err):
         try:
             main(command)

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import networkx as nx
@@ -144,11 +145,11 @@ def test_a_missing_extra_marks_its_methods_and_the_rest_is_listed(
 
 
 def test_piped_output_is_unwrapped_and_has_no_passages(folder: Path) -> None:
-    done = graphwright_process("ask", QUESTION, "--index", folder, "-k", 3, COLUMNS="30")
+    done = graphwright("ask", QUESTION, "--index", folder, "-k", 3, COLUMNS="30")
     answer, citations = done.stdout.split("\n\n")
     assert "[1]\n" in answer and "\n\n" not in answer
     assert all(line.startswith(("[", "    ")) for line in citations.splitlines())
-    rows = graphwright_process("retrieve", QUESTION, "--index", folder, "-k", 3, COLUMNS="30").stdout.splitlines()
+    rows = graphwright("retrieve", QUESTION, "--index", folder, "-k", 3, COLUMNS="30").stdout.splitlines()
     assert len(rows) == 3 and all(len(row.split("\t")) == 4 for row in rows)
     assert rows[0].split("\t")[1] == "ermengarde#0"
 
@@ -240,7 +241,7 @@ def test_bad_input_gets_one_message_and_leaves_nothing(
 
 
 def test_errors_are_json_too_with_json(tmp_path: Path) -> None:
-    done = graphwright_process("ask", "x", "--index", tmp_path / "none", "--json")
+    done = graphwright("ask", "x", "--index", tmp_path / "none", "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["error"] == "StoreError"
     assert done.stderr.startswith("graphwright: ") and "Traceback" not in done.stderr
 
@@ -421,15 +422,13 @@ def test_a_closed_pipe_gives_no_traceback(corpus: Path) -> None:
 # Sources besides files, removal by pattern, and filters by range
 
 
-def test_stdin_is_a_source(tmp_path: Path) -> None:
-    index = tmp_path / "index"
-    command = [*PROGRAM, "index", "-", "--into", str(index)]
-    for name in ("notes.md", None):
-        text = "# Graz\n\nGraz lies on the **Mur**.\n"
-        done = subprocess.run(
-            [*command, *(["--name", name] if name else [])], input=text, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0 and "1 added" in done.stdout, done.stderr
+def test_stdin_is_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, text = tmp_path / "index", "# Graz\n\nGraz lies on the **Mur**.\n"
+    command = [*PROGRAM, "index", "-", "--into", str(index), "--name", "notes.md"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "1 added" in done.stdout, done.stderr
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text.encode())))
+    assert "1 added" in graphwright("index", "-", "--into", index).stdout
     first, second = json.loads(graphwright("documents", "--index", index, "--json").stdout)
     assert first["id"] == "notes.md" and first["title"] == "Graz" and second["id"].startswith("stdin-")
 

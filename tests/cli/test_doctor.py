@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.command import graphwright, graphwright_process
+from tests.cli.command import graphwright
 from tests.models.llm_server import LLMServer, Say, error
 from tests.toys import CORPUS
 
@@ -92,7 +92,7 @@ def write_settings(folder: Path, url: str) -> None:
 def test_a_broken_index_and_a_dead_model_give_no_traceback(folder: Path, dead: str) -> None:
     (folder / "index.sqlite").write_bytes(b"not a database" * 100)
     write_settings(folder, dead)
-    done = graphwright_process("doctor", "--index", folder, OPENAI_API_KEY=SECRET)
+    done = graphwright("doctor", "--index", folder, OPENAI_API_KEY=SECRET)
     assert done.returncode == 1 and "Traceback" not in done.stderr + done.stdout
     assert done.stdout.splitlines()[-1] == "Failed: opens, answers."
     assert "✗   opens " in done.stdout and "from OPENAI_API_KEY" in done.stdout
