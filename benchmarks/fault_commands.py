@@ -233,7 +233,8 @@ def attack(kind: str, name: str, bench: Bench, rng: random.Random) -> tuple[str,
         made.after(folder)
     problems = _problems_of(ended, kind, made, {-signal.SIGTERM} if name in WAITING else set())
     if not made.linked:
-        if ended.code == 0 and name == "import":  # which is done once
+        done = ended.code == 0 or (kind == "streams" and (folder / command.index / "CURRENT").exists())
+        if done and name == "import":  # which is done once, perhaps before its output was lost
             shutil.rmtree(folder / command.index)
         if name == "export":  # which replaces no file
             (folder / command.file).unlink(missing_ok=True)

@@ -3,7 +3,9 @@
     python benchmarks/scale.py --data DIR [--sizes 1000 10000 100000 1000000] [--work runs] [--again]
 
 Passages are those of three sets (`multihop`), repeated with every name changed, so that distinct entities grow with
-them. A hash of words takes the encoder's place. Each size is measured in a process of its own, and its row is written
+them. A hash of words takes the encoder's place. Passages, names and sentences have vectors, above 100,000 passages only
+passages: vectors of a million passages' names and sentences take 32 GB, in each of three files while an index is built.
+Each size is measured in a process of its own, and its row is written
 when it is complete; a second call measures the sizes that are missing (`--again`: all). Writes `scale.json` and
 `scale.md`.
 
@@ -37,12 +39,14 @@ from latency import changed_names
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
+from graphwright.index.changes import SPACES, Settings
 from graphwright.index_folder import Index
 from graphwright.models.protocols import Floats
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 METHODS = ("bm25", "vector", "hybrid", "multihop", "ppr")
 SETS = ("musique", "hotpotqa", "2wiki")
+MAX_NAMES_EMBEDDED = 100_000  # passages up to which names and sentences have vectors
 REPEATS, QUESTIONS, MANY = 3, 30, 1_000
 WORDS, DIMENSION = 1 << 16, 384
 
@@ -133,15 +137,26 @@ def anonymous() -> int | None:
     return next((int(line.split()[1]) // 1000 for line in lines if line.startswith("RssAnon")), None)
 
 
+def create(folder: Path, size: int) -> Index:
+    """Create an empty index for so many passages."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return Index.create(folder, encoder=WordTable(), settings=Settings(embed=embedded(size)))
+
+
+def embedded(size: int) -> tuple[str, ...]:
+    """Return which texts have vectors in an index of so many passages."""
+    return SPACES if size <= MAX_NAMES_EMBEDDED else SPACES[:1]
+
+
 def build(data: Path, folder: Path, size: int, queue: Any) -> None:
     """Index passages, and put the costs into a queue."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with Index.create(folder, encoder=WordTable()) as index:
+    with create(folder, size) as index:
         worked = time.process_time()
         _, seconds = elapsed(lambda: index.add(islice(documents(data), size)))
         work = time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    queue.put({"passages": size, "index s": round(seconds, 1), "index cpu s": round(work, 1), "peak MB": peak // 1000})
+    row = {"passages": size, "vectors of": ", ".join(embedded(size))}
+    queue.put(row | {"index s": round(seconds, 1), "index cpu s": round(work, 1), "peak MB": peak // 1000})
 
 
 def measure(data: Path, folder: Path, size: int, queue: Any) -> None:
@@ -152,9 +167,8 @@ def measure(data: Path, folder: Path, size: int, queue: Any) -> None:
     row |= changes(folder, encoder, more)
     if size > MANY:
         alone = folder.with_name(f"{folder.name}-alone")
-        shutil.rmtree(alone, ignore_errors=True)
         worked = time.process_time()
-        with Index.create(alone, encoder=encoder) as index:
+        with create(alone, size) as index:
             _, base = elapsed(lambda: index.add(more[REPEATS:]))
         alone_work = time.process_time() - worked
         seconds, work, _ = change(folder, encoder, lambda index: index.add(more[REPEATS:]))

@@ -9,6 +9,9 @@ def main() -> None:
         from graphwright.cli.app import main as run
 
         run()
+    except OSError as error:  # such as too many open files, while the command line is loaded
+        print(f"graphwright: its own files cannot be read: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
     except KeyboardInterrupt:
         print("graphwright: interrupted. Run the same command again to resume.", file=sys.stderr)
         raise SystemExit(130) from None

@@ -517,3 +517,18 @@ def test_ctrl_c_outside_of_a_command_ends_with_a_message(
     with pytest.raises(SystemExit) as end:
         __main__.main()
     assert end.value.code == 130 and capsys.readouterr().err.startswith("graphwright: interrupted. ")
+
+
+def test_files_that_cannot_be_read_while_it_is_loaded_end_with_a_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from graphwright import __main__
+    from graphwright.cli import app
+
+    def refuse() -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "app.py")
+
+    monkeypatch.setattr(app, "main", refuse)
+    with pytest.raises(SystemExit) as end:
+        __main__.main()
+    assert end.value.code == 1 and "cannot be read: [Errno 24] Too many open files" in capsys.readouterr().err

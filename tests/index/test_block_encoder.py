@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphwright import Document, Index
-from graphwright.errors import StoreError
+from graphwright.errors import ModelError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.index import block_encoder
 from graphwright.index.block_encoder import BlockEncoder
 from graphwright.models import HashEncoder
-from graphwright.models.protocols import Usage
+from graphwright.models.protocols import Floats, Usage
 
 TEXTS = [f"text {at % 700}" for at in range(1200)]
 
 
 def test_many_vectors_are_held_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = HashEncoder(8).encode(TEXTS)
-    monkeypatch.setattr(block_encoder, "_HELD", 20_000)
+    expected = HashEncoder(8).encode(TEXTS).astype(np.float16)
+    monkeypatch.setattr(block_encoder, "_HELD", 10_000)
     told: list[tuple[str, int, int]] = []
     encode = BlockEncoder(HashEncoder(8), Usage(), lambda *done: told.append(done), tmp_path)
     on_disk = encode.all("names", TEXTS)
-    assert isinstance(on_disk, np.memmap) and np.array_equal(on_disk, expected)
-    assert not isinstance(encode.all("names", TEXTS[:600]), np.memmap)
+    assert isinstance(on_disk.bits, np.memmap) and np.array_equal(on_disk, expected)
+    assert not isinstance(encode.all("names", TEXTS[:600]).bits, np.memmap)
     assert told[:3] == [("encode names", done, 1200) for done in (512, 1024, 1200)]
     rows = encode.new("names", TextColumn.of(TEXTS), None)
     assert len(rows.new) == 700 and np.array_equal(np.asarray(rows), expected)
@@ -50,3 +51,13 @@ def test_a_folder_that_cannot_hold_vectors_is_named(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(block_encoder, "_HELD", 0)
     with pytest.raises(StoreError, match=r"vectors cannot be held in .*none"):
         BlockEncoder(HashEncoder(8), Usage(), None, tmp_path / "none").all("names", TEXTS)
+
+
+@pytest.mark.parametrize("number", [70_000.0, float("inf"), float("nan")])
+def test_a_number_that_no_index_keeps_is_refused(number: float) -> None:
+    class Large(HashEncoder):
+        def encode(self, texts: Sequence[str]) -> Floats:
+            return np.full((len(texts), 8), number, np.float32)
+
+    with pytest.raises(ModelError, match=r"Large.* returned a number above 65,504 or none"):
+        BlockEncoder(Large(8), Usage(), None).all("names", TEXTS)

@@ -15,7 +15,8 @@ from graphwright.graph import storage
 from graphwright.graph.storage import load_array, save_array
 from graphwright.kernels.blocks import Limits, MappedArray, block_sums
 from graphwright.kernels.csr import Csr, undirected
-from graphwright.kernels.hops import khop, products
+from graphwright.kernels.half import products
+from graphwright.kernels.hops import khop
 from graphwright.kernels.mapped_type import BLOCK
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.strings import gather, position

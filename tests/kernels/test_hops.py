@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS, as_networkx
 
 from graphwright.kernels.csr import undirected
-from graphwright.kernels.hops import Around, components, khop, products, random_walk
+from graphwright.kernels.half import products
+from graphwright.kernels.hops import Around, components, khop, random_walk
 from graphwright.kernels.ppr import push_ppr
 
 

@@ -9,14 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphwright.errors import StoreError, explained
+from graphwright.errors import ModelError, StoreError, explained
 from graphwright.graph.columns import TextColumn
 from graphwright.index.changes import Progress
 from graphwright.index.known_vectors import positions
 from graphwright.index.vector_rows import VectorRows
+from graphwright.kernels.half import LARGEST, HalfArray, to_half
 from graphwright.kernels.strings import distinct
-from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
+from graphwright.models.protocols import Encoder, Usage, call_metered
 
 _BLOCK = 512  # texts that are encoded between two reports of progress
 _HELD = 64 * 2**20  # bytes of new vectors that are held in memory
@@ -35,26 +37,37 @@ class BlockEncoder:
     progress: Progress | None
     scratch: Path | None = None
 
-    def all(self, name: str, texts: Sequence[str]) -> Floats:
-        """Return a vector for each text; `name` is that of the space, for progress. Raises StoreError."""
+    def all(self, name: str, texts: Sequence[str]) -> HalfArray:
+        """Return a vector for each text; `name` is that of the space, for progress.
+
+        Raises StoreError where the scratch folder cannot be used, and ModelError for numbers that cannot be kept.
+        """
         if not len(texts):
-            return np.empty((0, getattr(self.encoder, "dimension", 0)), np.float32)
+            return HalfArray.of(np.empty((0, getattr(self.encoder, "dimension", 0))))
         blocks = self._blocks(name, texts)
         first = next(blocks)
-        if self.scratch is None or len(texts) * 4 * first.shape[1] <= _HELD:
-            return np.concatenate([first, *blocks])
+        if self.scratch is None or len(texts) * first[0].nbytes <= _HELD:
+            return HalfArray(np.concatenate([first, *blocks]))
         try:
             with TemporaryFile(dir=self.scratch) as file:  # which has no name that a killed process could leave
                 for block in chain((first,), blocks):
-                    file.write(np.ascontiguousarray(block, np.float32).data)
+                    file.write(block.data)
                 file.flush()
-                return np.memmap(file, np.float32, "r", shape=(len(texts), first.shape[1]))
+                return HalfArray(np.memmap(file, np.uint16, "r", shape=(len(texts), first.shape[1])))
         except OSError as error:
             raise StoreError(f"vectors cannot be held in {self.scratch}: {explained(error, _CHECK)}") from error
 
-    def _blocks(self, name: str, texts: Sequence[str]) -> Iterator[Floats]:
+    def _blocks(self, name: str, texts: Sequence[str]) -> Iterator[NDArray[np.uint16]]:
+        """Yield the halves of vectors, as bits."""
         for start in range(0, len(texts), _BLOCK):
-            yield call_metered(self.usage, self.encoder, "encode", list(texts[start : start + _BLOCK]))
+            vectors = call_metered(self.usage, self.encoder, "encode", list(texts[start : start + _BLOCK]))
+            try:
+                yield to_half(vectors).view(np.uint16)
+            except ValueError:
+                raise ModelError(
+                    f"{self.encoder!r} returned a number above {LARGEST:,.0f} or none, which no index keeps. Scale its "
+                    f"vectors, to length 1 for example."
+                ) from None
             if self.progress is not None:
                 self.progress(f"encode {name}", min(start + _BLOCK, len(texts)), len(texts))
 
@@ -70,5 +83,5 @@ class BlockEncoder:
         row[at < 0] = len(rows.base) + len(rows.new) + number
         row[at >= 0] = rows.row[at[at >= 0]]
         if len(rows.new):
-            added = np.concatenate([part for part in (np.asarray(rows.new), added) if len(part)])
+            added = HalfArray.of(np.concatenate([np.asarray(part) for part in (rows.new, added) if len(part)]))
         return VectorRows(rows.base, added, row, rows.sums)

@@ -85,7 +85,7 @@ def build_from_chunks(
     clock.lap("words")
     rows = _rows(graph, len(chunks))
     if copied or imported is not None:
-        spaces = {name: VectorIndex(np.asarray(matrix), rows[name], encoder) for name, matrix in vectors.items()}
+        spaces = {name: VectorIndex(matrix.halves(), rows[name], encoder) for name, matrix in vectors.items()}
     else:
         spaces = {name: _shared(name, matrix, rows[name], encoder, known) for name, matrix in vectors.items()}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}

@@ -160,7 +160,7 @@ def _nearest(rows: _UnitRows, pivots: Floats) -> Ints:
     nearest: list[NDArray[np.int64]] = [np.empty((0, probes), np.int64)]
     for block in range(0, len(rows), _BLOCK):
         cosines = rows[block : block + _BLOCK] @ pivots.T
-        nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes])
+        nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes].copy())  # a view would keep it all
     return np.concatenate(nearest)
 
 

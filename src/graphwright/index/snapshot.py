@@ -25,7 +25,7 @@ from graphwright.index.vector_pages import Pages, map_pages, write_pages
 from graphwright.kernels.blocks import Limits
 from graphwright.models.protocols import Encoder
 
-FORMAT = 4
+FORMAT = 5
 _BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
 _NEAREST = "names.nearest.npy"
 _PART = 2**24  # bytes that are read at a time

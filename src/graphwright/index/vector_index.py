@@ -15,10 +15,8 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.index.vector_pages import Pages
 from graphwright.index.vector_rows import VectorRows, row_sums
 from graphwright.kernels.blocks import MappedArray
-from graphwright.kernels.hops import products
+from graphwright.kernels.half import HalfArray, products
 from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
-
-_SMALL = 64  # numbers of a vector below which BLAS adds up a row by its place in the matrix
 
 
 class EncodingRun(Protocol):
@@ -70,7 +68,7 @@ class ChecksummedIndex:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorIndex(ChecksummedIndex):
-    """Vectors, not normalised: `vectors: float32[rows, dimension]`, memory-mapped if an index is open.
+    """Vectors, not normalised: `vectors: float32[rows, dimension]`, of an index's snapshot in half precision.
 
     `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
     that one sentence states. Without it row i belongs to id i. Two indexes are equal if each id has an equal vector in
@@ -81,7 +79,7 @@ class VectorIndex(ChecksummedIndex):
     [0.5, 2.0]
     """
 
-    vectors: Any  # Floats; VectorRows in a snapshot that can only be written
+    vectors: Any  # Floats or HalfArray; VectorRows in a snapshot that can only be written
     row_of: NDArray[np.int32] | None = None
     encoder: Encoder | None = None
     place: NDArray[np.int32] | None = field(default=None, kw_only=True)
@@ -120,7 +118,7 @@ class VectorIndex(ChecksummedIndex):
     @cached_property
     def checksum(self) -> str:
         """Sixteen hexadecimal digits over the vectors of all ids."""
-        sums = row_sums(np.asarray(self.vectors)) if self.pages is None else self.pages.sums
+        sums = row_sums(self.vectors) if self.pages is None else self.pages.sums
         return vectors_checksum(sums, self.row_of, self.dimension)
 
     def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
@@ -146,10 +144,7 @@ class VectorIndex(ChecksummedIndex):
     def scores(self, query: Floats, run: EncodingRun | None = None) -> Floats:
         """Return the dot product of every row with `query`: float32[rows]; computed once in a run."""
         if run is None:
-            if self.dimension < _SMALL:
-                return products(self.vectors, np.arange(len(self.vectors)), query)
-            scores: Floats = self.vectors @ query
-            return scores
+            return products(self.vectors, np.arange(len(self.vectors)), query)
         key = "scores", id(self), query.tobytes()
         if key not in run.scratch:
             run.scratch[key] = self.scores(query)
@@ -163,8 +158,7 @@ class VectorIndex(ChecksummedIndex):
         """Return those of `ids` that have a vector, and its dot product with `query`."""
         known, rows = self.rows_of(ids)
         if len(rows) * 2 < self.shape[0]:
-            some: Floats = self.vectors[rows] @ query
-            return known, some
+            return known, products(self.vectors, rows, query)
         return known, self.scores(query, run)[rows]
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
@@ -217,12 +211,14 @@ class VectorIndex(ChecksummedIndex):
     def compact(self) -> VectorIndex:
         """Return the index with a copy of its vectors, one row for each text that was embedded."""
         rows, row_of = self.by_text()
-        return VectorIndex(np.asarray(rows), row_of, self.encoder)
+        return VectorIndex(rows.halves(), row_of, self.encoder)
 
     @cached_property
     def lengths(self) -> NDArray[np.floating]:
         """The length of each vector."""
-        lengths: NDArray[np.floating] = np.linalg.norm(self.vectors, axis=1)
+        lengths: NDArray[np.floating] = (
+            self.vectors.lengths() if isinstance(self.vectors, HalfArray) else np.linalg.norm(self.vectors, axis=1)
+        )
         return lengths
 
     @cached_property

@@ -1,9 +1,9 @@
 """Files of vectors in pages that snapshots share: a change writes only the pages that it touches.
 
-A page is a file of at most 4 MB with whole vectors, float32, and never changes. A new snapshot links the pages of the
-one before, and writes anew those in which vectors were removed or added; vectors of removed texts are overwritten with
-zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side by side, so that
-kernels see one array; each block of 16 KB is verified against its checksum.
+A page is a file of at most 4 MB with whole vectors, in half precision, and never changes. A new snapshot links the
+pages of the one before, and writes anew those in which vectors were removed or added; vectors of removed texts are
+overwritten with zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side by
+side, so that kernels see one matrix; each block of 16 KB is verified against its checksum.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +24,12 @@ from graphwright.files import flush, link
 from graphwright.graph.storage import IN_BLOCKS, damaged_block
 from graphwright.index.vector_rows import Sums, VectorRows, row_sums
 from graphwright.kernels.blocks import MappedArray, block_sums
+from graphwright.kernels.half import HalfArray
 from graphwright.kernels.mapped_type import BLOCK
-from graphwright.models.protocols import Floats
 
 PAGE = 4 * 2**20
 """Most bytes of a page, unless one block of whole vectors has more."""
-_ALIGNED = 32  # rows; products of a matrix and a vector do not depend on the place of a row in so many
+_ITEM = 2  # bytes of a number
 _MAX_UNUSED = 1 / 4  # share of rows without a text above which all pages are written anew
 _FIXED = 0x10  # MAP_FIXED of Linux and macOS
 Mask = NDArray[np.bool_]
@@ -56,7 +55,7 @@ class Pages:
     def empty(cls, folder: Path, name: str, dimension: int) -> Pages:
         """Return pages without rows."""
         none, unit = np.empty(0, np.uint64), _unit(dimension)
-        return cls(folder, name, 0, dimension, max(PAGE // (4 * max(dimension, 1) * unit), 1) * unit, none, none)
+        return cls(folder, name, 0, dimension, max(PAGE // (_ITEM * max(dimension, 1) * unit), 1) * unit, none, none)
 
     def paths(self) -> list[Path]:
         """Return the files, in order."""
@@ -65,38 +64,35 @@ class Pages:
     def sizes(self) -> list[int]:
         """Return the bytes of each file."""
         each = self.page_rows
-        return [4 * self.dimension * (min(start + each, self.rows) - start) for start in range(0, self.rows, each)]
+        return [_ITEM * self.dimension * (min(start + each, self.rows) - start) for start in range(0, self.rows, each)]
 
 
 def _unit(dimension: int) -> int:
     """Return the rows of which every page has a multiple: whole blocks."""
-    size = 4 * max(dimension, 1)
-    rows = BLOCK // gcd(BLOCK, size)
-    return rows * _ALIGNED // gcd(rows, _ALIGNED)
+    return BLOCK // gcd(BLOCK, _ITEM * max(dimension, 1))
 
 
-def map_pages(pages: Pages) -> Floats:
-    """Return all rows as one array, mapped: up to 64 MB verified now, else each block before it is first read.
+def map_pages(pages: Pages) -> HalfArray:
+    """Return all rows as one matrix, mapped: up to 64 MB verified now, else each block before it is first read.
 
     Raises StoreError for a page that is missing, cut short or damaged.
     """
     raw = _mapped(pages.paths(), pages.sizes())
-    values = raw.view(np.float32).reshape(pages.rows, pages.dimension)
+    values = raw.view(np.uint16).reshape(pages.rows, pages.dimension)
     if pages.blocks.shape != (raw.size // BLOCK,) or pages.sums.shape != (pages.rows,):
         raise StoreError(f"{pages.folder}: checksums of vectors of {pages.name} are missing; build the index again.")
 
     def damage(block: int) -> StoreError:
-        at, inside = divmod(block * BLOCK, 4 * pages.dimension * pages.page_rows)
+        at, inside = divmod(block * BLOCK, _ITEM * pages.dimension * pages.page_rows)
         return damaged_block(pages.paths()[at], inside // BLOCK)
 
     if raw.size > IN_BLOCKS:
-        mapped: Any = MappedArray(raw, values, pages.blocks, damage)
-        return mapped  # type: ignore[no-any-return]
+        return HalfArray(MappedArray(raw, values, pages.blocks, damage))
     wrong = np.flatnonzero(block_sums(raw) != pages.blocks)
     if len(wrong):
         raise damage(int(wrong[0]))
     values.flags.writeable = False
-    return values
+    return HalfArray(values)
 
 
 def _mapped(paths: Sequence[Path], sizes: Sequence[int]) -> NDArray[np.uint8]:
@@ -200,7 +196,7 @@ class _Plan:
     def write(self, folder: Path, name: str) -> tuple[Pages, NDArray[np.int32]]:
         """Write the pages that change, and link the others."""
         old, n, each = self.before, self.before.rows, self.before.page_rows
-        blocks = np.zeros(4 * old.dimension * self.rows // BLOCK, np.uint64)
+        blocks = np.zeros(_ITEM * old.dimension * self.rows // BLOCK, np.uint64)
         blocks[: len(old.blocks)] = old.blocks
         sums = np.zeros(self.rows, np.uint64)
         kept = (self.source >= 0) & (self.source < n)
@@ -213,14 +209,14 @@ class _Plan:
             rows = slice(at * each, min((at + 1) * each, self.rows))
             content = self._content(self.source[rows])
             sums[rows] = np.where(self.source[rows] >= 0, row_sums(content), np.uint64(0))
-            data = content.reshape(-1).view(np.uint8)
-            first = 4 * old.dimension * rows.start // BLOCK
+            data = content.bits.reshape(-1).view(np.uint8)
+            first = _ITEM * old.dimension * rows.start // BLOCK
             blocks[first : first + data.size // BLOCK] = block_sums(data)
             path.write_bytes(data.data)
             flush(path)
         return pages, self.place
 
-    def _content(self, source: NDArray[np.int64]) -> Floats:
+    def _content(self, source: NDArray[np.int64]) -> HalfArray:
         content, has = np.zeros((len(source), self.before.dimension), np.float32), source >= 0
         content[has] = VectorRows(self.vectors.base, self.vectors.new, source[has])[:]
-        return content
+        return HalfArray.of(content)

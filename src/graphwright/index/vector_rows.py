@@ -7,22 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphwright.kernels.half import HalfArray
 from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Floats
 
 Sums = NDArray[np.uint64]
+_BLOCK = 4_096  # rows that are read at a time
 
 
-def row_sums(vectors: Floats) -> Sums:
-    """Return a fingerprint of each vector, never 0: uint64[rows]."""
-    rows = np.ascontiguousarray(vectors, np.float32)
-    size = 4 * rows.shape[1] if rows.ndim == 2 else 0
-    sums: Sums = fingerprints(rows.reshape(-1).view(np.uint8), np.arange(len(rows) + 1, dtype=np.int64) * size)
-    return np.maximum(sums, np.uint64(1))
+def row_sums(vectors: Floats | HalfArray | VectorRows) -> Sums:
+    """Return a fingerprint of each vector, of its numbers in float32, never 0: uint64[rows]."""
+    parts = [np.empty(0, np.uint64)]
+    for start in range(0, len(vectors), _BLOCK):
+        rows = np.ascontiguousarray(vectors[start : start + _BLOCK], np.float32)
+        size = np.arange(len(rows) + 1, dtype=np.int64) * rows[0].nbytes
+        parts.append(np.maximum(fingerprints(rows.reshape(-1).view(np.uint8), size), np.uint64(1)))
+    return np.concatenate(parts)
 
 
 class VectorRows:
-    """A matrix whose i-th row is row `row[i]` of `base`, followed by `new`; what is read is copied.
+    """A matrix whose i-th row is row `row[i]` of `base`, followed by `new`; what is read is a copy, float32.
 
     `sums`: the fingerprint of each row of `base`, where they are known (see `row_sums`).
 
@@ -32,13 +36,17 @@ class VectorRows:
     """
 
     def __init__(
-        self, base: Floats, new: Floats | VectorRows, row: NDArray[np.integer[Any]], sums: Sums | None = None
+        self,
+        base: Floats | HalfArray,
+        new: Floats | HalfArray | VectorRows,
+        row: NDArray[np.integer[Any]],
+        sums: Sums | None = None,
     ) -> None:
         self.base, self.new, self.row, self.sums = base, new, np.asarray(row, np.int64), sums
         self.shape: tuple[int, int] = (len(self.row), new.shape[1] if len(new) or not len(base) else base.shape[1])
 
     @classmethod
-    def of(cls, vectors: Floats | VectorRows) -> VectorRows:
+    def of(cls, vectors: Floats | HalfArray | VectorRows) -> VectorRows:
         """Return rows as they are, or those of an array."""
         if isinstance(vectors, VectorRows):
             return vectors
@@ -56,14 +64,18 @@ class VectorRows:
                 out[at_part] = part[rows[at_part] - offset]
         return out
 
+    def halves(self) -> HalfArray:
+        """Return a copy of all rows, in half precision."""
+        return HalfArray.of(self[:])
+
     def take(self, at: NDArray[np.integer[Any]]) -> VectorRows:
         """Return some rows, without copies."""
         return VectorRows(self.base, self.new, self.row[at], self.sums)
 
     def fingerprints(self) -> Sums:
         """Return the fingerprint of each row."""
-        base = row_sums(np.asarray(self.base)) if self.sums is None else np.asarray(self.sums)
-        both: Sums = np.concatenate((base, row_sums(np.asarray(self.new))))[self.row]
+        base = row_sums(self.base) if self.sums is None else np.asarray(self.sums)
+        both: Sums = np.concatenate((base, row_sums(self.new)))[self.row]
         return both
 
     def positions(self) -> NDArray[np.int64]:

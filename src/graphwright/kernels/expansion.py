@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.kernels.csr import Ids, Pointers, kernel
+from graphwright.kernels.half import single
 
 Table = NDArray[np.int64]
-Rows32 = NDArray[np.float32]
+Rows32 = NDArray[np.float32] | NDArray[np.uint16]
 
 _UNIT = 2.0**32  # costs are whole multiples of 2^-32: sums are exact, and ties do not depend on their order
 NODE, COST, HOPS, STAMP = 0, 1, 2, 3  # columns of Tables.nodes, a row for each node touched
@@ -28,8 +29,8 @@ class Costs(NamedTuple):
     """Vectors that give the cost of a node: 1 - cos of its vector and `query`, at least 0; 1 without a vector.
 
     `query: float64[d]`, of length 1 or zero. `ids: int64`, the id of each local node; empty where they are equal.
-    `first: float32[r, d]` holds vectors and `first_rows: int32` the row of each id, -1 for none; empty where row i is
-    that of id i. An id without a row is looked up in `second` and `second_rows`.
+    `first: float32[r, d]`, or bits of halves, holds vectors and `first_rows: int32` the row of each id, -1 for none;
+    empty where row i is that of id i. An id without a row is looked up in `second` and `second_rows`.
     """
 
     query: NDArray[np.float64]
@@ -97,12 +98,12 @@ def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
     d0 = d1 = d2 = d3 = s0 = s1 = s2 = s3 = 0.0
     whole = vector.size & ~3
     for i in range(0, whole, 4):
-        a, b = np.float64(vector[i]), np.float64(vector[i + 1])
-        c, d = np.float64(vector[i + 2]), np.float64(vector[i + 3])
+        a, b = np.float64(single(vector[i])), np.float64(single(vector[i + 1]))
+        c, d = np.float64(single(vector[i + 2])), np.float64(single(vector[i + 3]))
         d0, d1, d2, d3 = d0 + a * query[i], d1 + b * query[i + 1], d2 + c * query[i + 2], d3 + d * query[i + 3]
         s0, s1, s2, s3 = s0 + a * a, s1 + b * b, s2 + c * c, s3 + d * d
     for i in range(whole, vector.size):
-        a = np.float64(vector[i])
+        a = np.float64(single(vector[i]))
         d0, s0 = d0 + a * query[i], s0 + a * a
     length = (s0 + s1) + (s2 + s3)
     if length == 0.0:

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, same_length, workspace
 from graphwright.kernels.ranking import kth
 
-Singles = NDArray[np.float32]
-_SUMS = 64  # a constant, so that loops over it are vectorised
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
 _LAST_MIX = np.uint64(0x94D049BB133111EB)
@@ -296,51 +294,3 @@ class Around:
                     f"similarity gave shape {values.shape} for {new.size} nodes. Return one number for each."
                 )
             self._similar = np.concatenate((self._similar, values))
-
-
-@kernel
-def _products(table: Singles, rows: Ids, query: Singles, out: Singles) -> None:
-    """Write the dot product of each row with `query`.
-
-    The terms of a row are added in one order, so its product does not depend on the other rows.
-    """
-    sums = np.empty(_SUMS, np.float32)
-    whole = query.size - query.size % _SUMS
-    for first in range(0, rows.size, 8):
-        last = min(first + 8, rows.size)
-        # Touch each cache line of the next rows first, so that they are fetched in parallel.
-        touched = np.float32(0.0)
-        for i in range(first, last):
-            for j in range(0, query.size, 16):
-                touched += table[rows[i], j]
-        out[first] = touched  # keeps the loop from being removed
-        for i in range(first, last):
-            row = table[rows[i]]
-            sums[:] = 0.0
-            for j in range(0, whole, _SUMS):
-                for lane in range(_SUMS):
-                    sums[lane] += row[j + lane] * query[j + lane]
-            for j in range(whole, query.size):
-                sums[j - whole] += row[j] * query[j]
-            total = np.float32(0.0)
-            for lane in range(_SUMS):
-                total += sums[lane]
-            out[i] = total
-
-
-def products(table: ArrayLike, rows: ArrayLike, query: ArrayLike) -> Singles:
-    """Return the dot product of each of `rows`, int[m], of `table: float32[n, d]` with `query`: float32[m].
-
-    For a few thousand rows of a large table. A row's product does not depend on the other rows, to the last bit.
-    Raises ValueError for a row that the table does not have, or a query of another length.
-
-    >>> products([[1, 0], [0, 1], [2, 2]], [2, 0], [0.5, 0.25]).tolist()
-    [1.5, 0.5]
-    """
-    matrix, vector = readonly(table, np.float32), readonly(query, np.float32)
-    if matrix.ndim != 2 or vector.shape != matrix.shape[1:]:
-        raise ValueError(f"the table has shape {matrix.shape}, the query {vector.shape}. Pass one number per column.")
-    at = node_ids(rows, len(matrix), "rows")
-    out = np.empty(at.size, np.float32)
-    _products(matrix, at, vector, out)
-    return out

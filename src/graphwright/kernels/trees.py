@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.kernels import expansion as at
 from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, same_length, workspace
 from graphwright.kernels.expansion import Costs, Tables
+from graphwright.kernels.half import HalfArray, matrix_of
 
 Table = NDArray[np.int64]
 
@@ -28,21 +29,22 @@ class Meeting(NamedTuple):
 
 def node_costs(
     query: ArrayLike,
-    vectors: ArrayLike,
+    vectors: ArrayLike | HalfArray,
     rows: ArrayLike = (),
-    more: ArrayLike | None = None,
+    more: ArrayLike | HalfArray | None = None,
     more_rows: ArrayLike = (),
     ids: ArrayLike = (),
 ) -> Costs:
     """Return the costs of nodes by their vectors (see Costs); each is computed when its node is touched.
 
-    `query` may have any length. `vectors` and `more`: float32[r, d], not copied where they are C-contiguous.
+    `query` may have any length. `vectors` and `more`: float32[r, d], not copied where they are C-contiguous, or in half
+    precision.
     Raises ValueError for vectors that are not of the query's dimension.
     """
     direction = np.asarray(query, np.float64)
     length = np.sqrt(direction @ direction)
     direction = readonly(direction / length if length else direction, np.float64)
-    tables = [readonly(np.empty((0, direction.size)) if t is None else t, np.float32) for t in (vectors, more)]
+    tables = [matrix_of(np.empty((0, direction.size)) if t is None else t) for t in (vectors, more)]
     for table in tables:
         if table.ndim != 2 or table.shape[1] != direction.size:
             raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")

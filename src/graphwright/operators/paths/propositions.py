@@ -14,6 +14,7 @@ from graphwright.graph.graph import ALIAS, SYNONYM, Graph
 from graphwright.index.snapshot import SnapshotCache
 from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.kernels.csr import Csr, group
+from graphwright.kernels.half import products
 from graphwright.kernels.ranking import top
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -200,9 +201,9 @@ def _by_vectors(index: VectorIndex, rows: Ints, query: np.ndarray) -> tuple[Scor
         total = vectors(np.array(path)).sum(axis=0)
         return cosines(vectors(added) + total, unit)
 
-    products = index.scores(query)[rows] if 2 * len(rows) > index.shape[0] else index.vectors[rows] @ query
+    scores = index.scores(query)[rows] if 2 * len(rows) > index.shape[0] else products(index.vectors, rows, query)
     lengths = index.lengths[rows] * np.linalg.norm(query)
-    return np.divide(products, lengths, out=np.zeros(len(rows)), where=lengths > 0), extended
+    return np.divide(scores, lengths, out=np.zeros(len(rows)), where=lengths > 0), extended
 
 
 def _item(known: Propositions, path: Path) -> tuple[list[int], list[int]]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.index.vector_index import VectorIndex
-from graphwright.kernels.hops import Around, khop, products, random_walk
+from graphwright.kernels.half import products
+from graphwright.kernels.hops import Around, khop, random_walk
 from graphwright.kernels.ppr import push_ppr
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of

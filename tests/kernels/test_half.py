@@ -1,0 +1,83 @@
+"""Half precision against numpy's, on all numbers that it has, and products against those in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from graphwright.kernels.blocks import MappedArray, block_sums
+from graphwright.kernels.half import LARGEST, HalfArray, products, to_half, to_single
+
+FINITE: NDArray[np.float16] = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+FINITE = FINITE[np.isfinite(FINITE)]
+
+
+def test_every_half_is_read_as_numpy_reads_it_and_written_as_it_was() -> None:
+    singles = to_single(FINITE)
+    assert np.array_equal(singles.view(np.uint32), FINITE.astype(np.float32).view(np.uint32))
+    assert np.array_equal(to_half(singles).view(np.uint16), FINITE.view(np.uint16))
+
+
+def test_what_lies_between_two_halves_becomes_the_even_one() -> None:
+    normal = np.sort(FINITE[np.abs(FINITE.astype(np.float32)) >= 2.0**-14]).astype(np.float32)
+    middle = (normal[:-1] + normal[1:]) / 2
+    for values in (middle, np.nextafter(middle, np.float32(-np.inf)), np.nextafter(middle, np.float32(np.inf))):
+        inside = np.abs(values) >= 2.0**-14
+        assert np.array_equal(to_half(values[inside]), values[inside].astype(np.float16))
+
+
+@given(st.lists(st.floats(-LARGEST, LARGEST, width=32), min_size=1))
+def test_a_number_is_rounded_by_one_in_2048_at_most(values: list[float]) -> None:
+    given_, kept = np.float32(values), to_single(to_half(values))
+    assert (np.abs(kept - given_) <= np.maximum(np.abs(given_) / 2048, 2.0**-24)).all()
+
+
+@pytest.mark.parametrize("number", [65_520.0, -1e30, float("inf"), float("nan")])
+def test_other_numbers_are_refused(number: float) -> None:
+    with pytest.raises(ValueError, match=r"not finite or above 65,504"):
+        to_half([1.0, number])
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 16, 384, 385])
+def test_products_are_those_of_the_rounded_numbers_in_whatever_order(dimension: int) -> None:
+    draw = np.random.default_rng(dimension)
+    values, query = (draw.standard_normal((rows, dimension)).astype(np.float32) for rows in (50, 1))
+    table, some = HalfArray.of(values), draw.permutation(50)[:20]
+    expected = values.astype(np.float16).astype(np.float64) @ query[0].astype(np.float64)
+    assert np.allclose(table @ query[0], expected, atol=1e-4)
+    assert np.array_equal((table @ query[0])[some], products(table, some, query[0]))
+    assert np.array_equal(products(table[:], some, query[0]), products(np.asarray(table), some, query[0]))
+    both = table @ np.stack((query[0], 2 * query[0]), axis=1)
+    assert np.allclose(both, np.stack((expected, 2 * expected), axis=1), atol=1e-4)
+    assert np.allclose(table.lengths(), np.linalg.norm(np.asarray(table), axis=1))
+
+
+def test_a_mapped_matrix_verifies_what_is_read() -> None:
+    bits = to_half(np.random.default_rng(0).standard_normal((512, 64))).view(np.uint16)
+    raw = bits.reshape(-1).view(np.uint8).copy()
+    sums = block_sums(raw)
+    raw[20_000] ^= 1  # in the second block, which begins with row 128
+    mapped = MappedArray(raw, raw.view(np.uint16).reshape(512, 64), sums, lambda block: OSError(f"block {block}"))
+    table, query = HalfArray(mapped), np.ones(64, np.float32)
+    assert np.array_equal(table[:128], to_single(bits[:128].view(np.float16)))
+    assert np.array_equal(
+        products(table, [5, 300], query), products(to_single(bits[[5, 300]].view(np.float16)), [0, 1], query)
+    )
+    with pytest.raises(OSError, match="block 1"):
+        table[[3, 156]]
+    with pytest.raises(OSError, match="block 1"):
+        table @ query
+
+
+def test_matrices_of_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"shape \(2, 3\) cannot be multiplied"):
+        HalfArray.of(np.ones((2, 3))) @ np.ones(2, np.float32)
+
+
+def test_no_rows() -> None:
+    none = HalfArray.of(np.empty((0, 4)))
+    assert (none @ np.ones(4, np.float32)).shape == (0,) and none[:].shape == (0, 4) and none.lengths().size == 0
+    assert (none @ np.ones((4, 2), np.float32)).shape == (0, 2)
