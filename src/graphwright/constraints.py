@@ -21,7 +21,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from graphwright.errors import OptionError
+from graphwright.errors import OptionError, cut
 
 _MAX_SHOWN = 200  # characters of a value in an error
 _MAX_NESTED = 100  # levels of a JSON value
@@ -135,7 +135,7 @@ def _shown(value: Any) -> str:
         text = repr(value)
     except (ValueError, RecursionError):  # thousands of digits, or nested too deeply
         text = f"a value of type {type(value).__name__} that is too large to show"
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} …"
+    return cut(text, _MAX_SHOWN)
 
 
 def _problem(value: Any, kinds: tuple[Any, ...], constraints: tuple[Constraint, ...]) -> str:

@@ -75,6 +75,20 @@ def meant(name: object, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count and its noun, singular or plural.
+
+    >>> counted(1, "document"), counted(1200, "chunk")
+    ('1 document', '1,200 chunks')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def cut(text: str, most: int = 240) -> str:
+    """Return the first `most` characters of a text, the last an ellipsis where it is too long."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 _SPACE = "Free some space, then run the same command again."
 _CAUSES: dict[int, tuple[str, str]] = {
     errno.EMFILE: (

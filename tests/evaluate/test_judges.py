@@ -94,7 +94,7 @@ def test_of_a_long_answer_and_a_long_reason_the_beginning_counts() -> None:
     judge, asked = recorded(json.dumps({"why": "so " * 400, "right": True}))
     result = judge.accuracy("Who?", ("Udo",), "x" * 20_000, Run())
     assert len(data(asked[0][1])[-1]["answer"]) == 8_000
-    assert result.value == 1.0 and len(result.why) == 301 and result.why.endswith("…")
+    assert result.value == 1.0 and len(result.why) == 300 and result.why.endswith("…")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_whole_numbers_marks_and_foreign_line_ends_are_read(tmp_path: Path) -> N
         ('[llm]\nmodel = "m"\ntimeout = "5"', "timeout is '5'; it must be a number"),
         ('[llm]\nmodel = "m"\ntimeout = inf', "timeout is inf; it must be a number"),
         ('[llm]\nmodel = "m"\ntimeout = 0', r"timeout is 0; it must be a number, at least 0\.001 and at most 86400"),
-        ('[llm]\nmodel = "m"\ntimeout = 1' + "0" * 400, "timeout is 10+ …; it must be a number"),
+        ('[llm]\nmodel = "m"\ntimeout = 1' + "0" * 400, "timeout is 10+…; it must be a number"),
         ('[llm]\nmodel = "m"\nconcurrency = true', "concurrency is True; it must be a whole number"),
         (
             '[llm]\nmodel = "m"\nconcurrency = 0',

@@ -35,17 +35,9 @@ from graphwright.cli.options import (
 )
 from graphwright.cli.remote import pull, push
 from graphwright.cli.serve import serve
-from graphwright.cli.terminal import (
-    check_output,
-    counted,
-    discard_output,
-    flush_output,
-    note,
-    print_json,
-    say,
-)
+from graphwright.cli.terminal import check_output, discard_output, flush_output, note, print_json, say
 from graphwright.cli.training import train
-from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, explained
+from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, counted, explained
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Evidence

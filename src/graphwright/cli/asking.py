@@ -17,9 +17,9 @@ from rich.text import Text
 
 from graphwright.cli.explanation import show_explanation
 from graphwright.cli.progress import note_compilation, progress, progress_text
-from graphwright.cli.terminal import console, counted, note, print_json, say, shortened
+from graphwright.cli.terminal import console, note, print_json, say, shortened
 from graphwright.data.questions import read_questions
-from graphwright.errors import OptionError
+from graphwright.errors import OptionError, counted
 from graphwright.graph.columns import Passage
 from graphwright.graph.shown_path import shown_path
 from graphwright.index_folder import Index

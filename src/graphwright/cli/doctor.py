@@ -24,8 +24,8 @@ from rich.table import Table
 from rich.text import Text
 
 from graphwright.cli.options import ModelOptions
-from graphwright.cli.terminal import console, counted, print_json
-from graphwright.errors import GraphwrightError, OptionError
+from graphwright.cli.terminal import console, print_json
+from graphwright.errors import GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console

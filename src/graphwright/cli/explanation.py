@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from graphwright.cli.terminal import counted, plain_table, shortened
+from graphwright.cli.terminal import plain_table, shortened
+from graphwright.errors import counted
 from graphwright.graph.evidence import Piece
 from graphwright.graph.graph import Graph, Kind
 from graphwright.graph.walks import edge_label

@@ -29,16 +29,8 @@ from graphwright.cli.options import (
     names_in,
 )
 from graphwright.cli.progress import note_compilation, progress
-from graphwright.cli.terminal import (
-    counted,
-    flush_output,
-    note,
-    print_json,
-    say,
-    shortened,
-    tokens_and_cost,
-)
-from graphwright.errors import DataError, GraphwrightError, OptionError
+from graphwright.cli.terminal import flush_output, note, print_json, say, shortened, tokens_and_cost
+from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.data.document import Document, Skipped

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.text import Text
 
-from graphwright.cli.terminal import console, counted, plain_size, print_json, say, shortened
-from graphwright.errors import GraphwrightError
+from graphwright.cli.terminal import console, plain_size, print_json, say, shortened
+from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS, Method, method_named, pipeline
 

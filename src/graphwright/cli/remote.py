@@ -10,7 +10,8 @@ import typer
 
 from graphwright.cli.options import AsJson, expanded
 from graphwright.cli.progress import progress
-from graphwright.cli.terminal import counted, note, print_json, say
+from graphwright.cli.terminal import note, print_json, say
+from graphwright.errors import counted
 
 _URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import BaseUrl, expanded, served_folders
-from graphwright.cli.terminal import counted, note
-from graphwright.errors import DataError, OptionError
+from graphwright.cli.terminal import note
+from graphwright.errors import DataError, OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.serve.settings import ServeSettings

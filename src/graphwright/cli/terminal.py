@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from graphwright.errors import DataError
+from graphwright.errors import DataError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,15 +60,6 @@ def shortened(text: str, width: int) -> str:
     if len(line) <= width:
         return line
     return f"{line[: width - 1].rpartition(' ')[0] or line[: width - 2]} …"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count and its noun, singular or plural.
-
-    >>> counted(1, "document"), counted(1200, "chunk")
-    ('1 document', '1,200 chunks')
-    """
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def plain_size(size: int) -> str:

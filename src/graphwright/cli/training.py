@@ -10,8 +10,8 @@ import typer
 
 from graphwright.cli.options import AsJson, IndexFolder, ModelOptions, expanded
 from graphwright.cli.progress import progress
-from graphwright.cli.terminal import counted, note, print_json, say
-from graphwright.errors import OptionError
+from graphwright.cli.terminal import note, print_json, say
+from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.index.snapshot import Snapshot

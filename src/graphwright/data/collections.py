@@ -19,13 +19,12 @@ from graphwright.data.questions import (
     Source,
     check_gold,
     contents,
-    counted,
     first_few,
     question_remarks,
     read_questions,
 )
 from graphwright.data.records import TEXT_FIELDS, field_names, read_records
-from graphwright.errors import DataError
+from graphwright.errors import DataError, counted
 
 _QUESTIONS = ("questions.jsonl", "queries.jsonl")
 _HIPPORAG = "_corpus.json"

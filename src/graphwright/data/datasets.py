@@ -32,13 +32,12 @@ from graphwright.data.questions import (
     QuestionRecord,
     Source,
     contents,
-    counted,
     first_few,
     question_remarks,
     questions_of,
 )
 from graphwright.data.records import SUFFIXES, Record, Records, field_names, read_records
-from graphwright.errors import DataError
+from graphwright.errors import DataError, counted
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphwright.data.decoding import clean, existing, lines, stem, suffix_of
-from graphwright.data.questions import (
-    Dataset,
-    QuestionRecord,
-    Source,
-    Triple,
-    counted,
-    question_remarks,
-    questions_of,
-)
+from graphwright.data.questions import Dataset, QuestionRecord, Source, Triple, question_remarks, questions_of
 from graphwright.data.records import Records, checked, read_records
-from graphwright.errors import DataError
+from graphwright.errors import DataError, counted
 
 _GRAPHS = ("kb.tsv", "kb_union.tsv", "kb.txt", "kb.tsv.gz")
 ENTITIES = ("topic_entities", "q_entity", "entities")

@@ -23,14 +23,13 @@ from graphwright.data.questions import (
     QuestionRecord,
     Source,
     check_gold,
-    counted,
     question_remarks,
     questions_of,
     texts_of,
 )
 from graphwright.data.records import Record, Records, checked, read_records
 from graphwright.data.rows import MAX_PASSAGE
-from graphwright.errors import DataError
+from graphwright.errors import DataError, counted
 from graphwright.text.words import WORD
 
 QUESTION_FIELDS = ("question", "query", "text", "input", "document")

@@ -12,7 +12,7 @@ from graphwright.data.decoding import clean, existing, stem, suffix_of
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.records import SUFFIXES, Record, Records, field_names, first_field, first_value, read_records
-from graphwright.errors import DataError
+from graphwright.errors import DataError, counted
 
 _NAMES = {
     "id": ("id", "_id"),
@@ -161,15 +161,6 @@ def question_remarks(questions: Sequence[QuestionRecord], *, gold: bool) -> Iter
             f"(line {question.line}) as {earlier.id!r} (line {earlier.line})"
             f"{', and so on' if len(repeats) > 1 else ''}."
         )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "question"), counted(2400, "triple")
-    ('1 question', '2,400 triples')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def first_few(values: Iterable[str]) -> str:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from graphwright.errors import counted, cut
+
 LEVEL = 0.05
 """Significance level of the corrected p values."""
 
@@ -150,11 +152,6 @@ def clean(text: str) -> str:
     return _INVALID.sub("\ufffd", text)
 
 
-def cut(text: str, max_characters: int = 240) -> str:
-    """Return the beginning of a text, with an ellipsis where it is too long."""
-    return text if len(text) <= max_characters else text[: max_characters - 1] + "…"
-
-
 def heading(summary: Summary) -> str:
     """Return the compared methods and the data as a sentence.
 
@@ -165,12 +162,12 @@ def heading(summary: Summary) -> str:
     data, methods = summary["data"], list(summary["methods"])
     compared = f"{methods[0]} measured" if len(methods) == 1 else f"{len(methods)} methods compared"
     if data["over"] == "documents":
-        place = f"over the {_counted(data['documents'], 'document')} of {data['name']}"
+        place = f"over the {counted(data['documents'], 'document')} of {data['name']}"
     else:
-        size = f"{_counted(data['nodes'], 'node')} and {_counted(data['edges'], 'edge')}"
+        size = f"{counted(data['nodes'], 'node')} and {counted(data['edges'], 'edge')}"
         place = f"over the graph of {data['name']}, {size}"
         place = place if data["over"] == "graph" else f"of {data['name']} over an index of {size}"
-    return f"{compared} on {_counted(data['questions'], 'question')} {place}."
+    return f"{compared} on {counted(data['questions'], 'question')} {place}."
 
 
 def reading(summary: Summary) -> list[str]:
@@ -256,7 +253,7 @@ def _failures(methods: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} failed on every question, so that nothing is known of its quality: {error}."
         else:
             most = ", most often" if len(method["errors"]) > 1 else ""
-            yield f"{name} failed on {_counted(method['failed'], 'question')}, counted as 0{most}: {error}."
+            yield f"{name} failed on {counted(method['failed'], 'question')}, counted as 0{most}: {error}."
     if len(failed) > _NAMED:
         yield f"{len(failed) - _NAMED} more failed on some or all questions."
 
@@ -269,7 +266,3 @@ def _value(summary: Summary, name: str) -> str:
 
 def _time(summary: Summary, name: str) -> str:
     return f"{milliseconds(summary['methods'][name]['milliseconds']['p50'])} ms"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

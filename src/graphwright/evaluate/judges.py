@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, Field, create_model, field_validator
 
+from graphwright.errors import cut
 from graphwright.evaluate.metrics import normalised, token_f1
 from graphwright.models.protocols import LLM
 from graphwright.operators.run import Run
@@ -150,8 +151,7 @@ def _comparison(dimensions: tuple[str, ...]) -> type[Any]:
 
 
 def _short(why: str) -> str:
-    line = " ".join(why.split())
-    return line if len(line) <= _WHY else line[:_WHY] + "…"
+    return cut(" ".join(why.split()), _WHY)
 
 
 @dataclass(frozen=True)

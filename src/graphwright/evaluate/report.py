@@ -16,13 +16,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
+from graphwright.errors import cut
 from graphwright.evaluate.charts import Chart, Mark, Scale, curves, scatter
 from graphwright.evaluate.figures import (
     LEVEL,
     amount,
     answer_metric,
     clean,
-    cut,
     failed_wholly,
     heading,
     is_share,

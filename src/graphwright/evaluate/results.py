@@ -20,7 +20,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from graphwright.evaluate.figures import clean, cut, is_share, metric_names, ranked
+from graphwright.errors import cut
+from graphwright.evaluate.figures import clean, is_share, metric_names, ranked
 from graphwright.evaluate.judges import Verdict
 from graphwright.files import whole, write_text
 

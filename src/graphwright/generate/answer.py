@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Constraint, Has
+from graphwright.errors import cut
 from graphwright.generate.citations import Place, best_passages, citation, locate, supported
 from graphwright.generate.prompts import (
     CONTEXT_PASSAGES,
@@ -292,8 +293,7 @@ def _verified(quotes: Iterable[Any], texts: Mapping[int, str], run: Run) -> tupl
     for number, item in enumerate(quotes, 1):
         place = locate(item.quote, item.passage, texts)
         if place is None:
-            quote = item.quote if len(item.quote) <= _SHOWN else f"{item.quote[: _SHOWN - 1]}…"
-            run.note(f"citation {number} was dropped: {quote!r} is in none of the passages")
+            run.note(f"citation {number} was dropped: {cut(item.quote, _SHOWN)!r} is in none of the passages")
         elif place.passage != item.passage:
             run.note(f"citation {number} is in passage {place.passage}, not in {item.passage}")
         markers.append(None if place is None else places.setdefault(place, len(places) + 1))

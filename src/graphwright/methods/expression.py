@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from graphwright.errors import GraphwrightError, OptionError, meant
+from graphwright.errors import GraphwrightError, OptionError, cut, meant
 from graphwright.graph.graph import Kind
 from graphwright.index.inverted_index import SparseIndex
 from graphwright.index.passage_vectors import dense_index
@@ -55,7 +55,7 @@ def read_expression(text: str, snapshot: Snapshot, **names: Any) -> Operator:
     try:
         value = _Parser(text.strip(), {"ix": snapshot, **names}).parse()
     except (MemoryError, RecursionError) as error:
-        raise OptionError(f"{_shown(text)} is nested too deeply: {error}.") from None
+        raise OptionError(f"{cut(text, _MAX_SHOWN)!r} is nested too deeply: {error}.") from None
     if not isinstance(value, Operator):
         raise OptionError(
             f"{text!r} is of type {type(value).__name__}. A method is an operator, such as LinkEntities() >> ...."
@@ -78,7 +78,7 @@ def literals(text: str, arguments: str) -> dict[str, Any]:
         return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise OptionError(
-            f"{_shown(text)}: options are written as name=value, each name once: ppr(restart=0.5, top_k=40)."
+            f"{cut(text, _MAX_SHOWN)!r}: options are written as name=value, each name once: ppr(restart=0.5, top_k=40)."
         ) from None
 
 
@@ -94,7 +94,7 @@ class _Parser:
             body = ast.parse(self.text, mode="eval").body
         except (SyntaxError, ValueError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise OptionError(f"{_shown(self.text)} is not an expression of operators: {reason}.") from None
+            raise OptionError(f"{cut(self.text, _MAX_SHOWN)!r} is not an expression of operators: {reason}.") from None
         return self._value(body)
 
     def _value(self, node: ast.expr) -> Any:
@@ -158,12 +158,7 @@ class _Parser:
 
     def _error(self, node: ast.expr, problem: str, hint: str = "") -> OptionError:
         part = ast.get_source_segment(self.text, node) or ""
-        context = "" if part == self.text else f" of {_shown(self.text)}"
+        context = "" if part == self.text else f" of {cut(self.text, _MAX_SHOWN)!r}"
         line = re.split(r"\r\n?|\n", self.text)[node.lineno - 1]
         before = line.encode()[: node.col_offset].decode()  # ast counts bytes
-        return OptionError(f"{_shown(part)}{context} (character {len(before) + 1}): {problem}.{hint}")
-
-
-def _shown(text: str) -> str:
-    """Return a text as a message shows it: the beginning if it is very long."""
-    return repr(text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} …")
+        return OptionError(f"{cut(part, _MAX_SHOWN)!r}{context} (character {len(before) + 1}): {problem}.{hint}")

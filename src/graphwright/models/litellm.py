@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
+from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError, cut
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.client import credible_count, sendable
 from graphwright.models.openai.secret import HiddenText, Secret
@@ -154,8 +154,8 @@ class LiteLLMModel(Checked):
 
     def _error(self, error: Exception, received: bool) -> ModelError:
         """Return the error of a request, without keys."""
-        text = self._hidden(" ".join(str(error).partition("Traceback (most recent call last)")[0].split()))
-        text = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} ..."
+        text = " ".join(str(error).partition("Traceback (most recent call last)")[0].split())
+        text = cut(self._hidden(text), _MAX_SHOWN)
         kind = ReplyCutError if received else ModelError
         return kind(f"{self.model} did not answer ({type(error).__name__}: {text}). Check its name, server and key.")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from graphwright.errors import LLMResponseError, ModelError, OptionError
+from graphwright.errors import LLMResponseError, ModelError, OptionError, cut
 from graphwright.models.protocols import Cancel, Completion, OnText, Schema, Usage
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
 
 
 def _misfit(reply: RawReply, mismatch: Mismatch, schema: type[Any], name: str, *, corrected: bool) -> LLMResponseError:
-    line = " ".join(reply.text.split())
-    beginning = line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN] + " ..."
+    beginning = cut(" ".join(reply.text.split()), _MAX_SHOWN)
     return LLMResponseError(
         f"{name} was asked for {schema.__name__} as JSON, "
         f"{'then to correct its reply, which still does not fit' if corrected else 'but its reply does not fit'}"

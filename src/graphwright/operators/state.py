@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, OneOf
-from graphwright.errors import OptionError
+from graphwright.errors import OptionError, cut
 from graphwright.graph.evidence import Evidence, Ints, Ranking, html_table
 from graphwright.graph.graph import Graph
 from graphwright.graph.shown_path import shown_path
@@ -120,7 +120,7 @@ class Answer:
     def __repr__(self) -> str:
         short = f", short={list(self.short)}" if self.short else ""
         state = f"found={self.found}, verified={self.verified}"
-        return f"Answer({_shortened(self.text)!r}{short}, citations={len(self.citations)}, {state})"
+        return f"Answer({_brief(self.text)!r}{short}, citations={len(self.citations)}, {state})"
 
     def _repr_html_(self) -> str:
         cited = [(f"[{i}]", c.document, f"{c.start}–{c.end}", c.text) for i, c in enumerate(self.citations, 1)]
@@ -244,8 +244,8 @@ class State:
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in self.sizes().items()]
         parts += [f"{len(self.trace)} steps"] if self.trace else []
-        answer = "" if self.answer is None else f", answer={_shortened(self.answer.text)!r}"
-        return f"State({_shortened(self.question.text)!r}: {', '.join(parts)}{answer})"
+        answer = "" if self.answer is None else f", answer={_brief(self.answer.text)!r}"
+        return f"State({_brief(self.question.text)!r}: {', '.join(parts)}{answer})"
 
     def _repr_html_(self) -> str:
         names = list(self.sizes())
@@ -335,6 +335,5 @@ def _evidence_dicts(graph: Graph, evidence: Evidence) -> list[dict[str, Any]]:
     ]
 
 
-def _shortened(text: str, limit: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+def _brief(text: str) -> str:
+    return cut(" ".join(text.split()), 60)

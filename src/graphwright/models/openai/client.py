@@ -27,7 +27,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from graphwright.constraints import TEXT, AtLeast, Between, Checked
-from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
+from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError, cut
 from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.openai.secret import Secret
 from graphwright.models.protocols import Cancellation
@@ -467,8 +467,7 @@ def _message(body: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line[:_MAX_SHOWN] + " ..." if len(line) > _MAX_SHOWN else line
+    return cut(" ".join(text.split()), _MAX_SHOWN)
 
 
 def _retry_after(header: str, now: float) -> float | None:
