@@ -16,7 +16,7 @@ from graphwright.graph.walks import relation_words, ways_of
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import path_evidence, query_entities
-from graphwright.operators.rerank.rerank import Choose, Rerank
+from graphwright.operators.rerank.rerank import Choose, Rerank, best_by
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -57,9 +57,7 @@ class BeamSearch(Operator):
 
     model: Annotated[
         Encoder | CrossEncoder | Scorer | LLM | Operator,
-        ModelOf(
-            "an encoder, a cross-encoder, a scorer, an LLM or an operator", Encoder, CrossEncoder, Scorer, LLM, Operator
-        ),
+        ModelOf(Encoder, CrossEncoder, Scorer, LLM, Operator),
     ]
     width: Annotated[int, AtLeast(1)] = 8
     length: Annotated[int, AtLeast(1)] = 4
@@ -107,15 +105,7 @@ class BeamSearch(Operator):
         if not isinstance(model, Operator):
             scorer = score_function(model, state, run)
             return lambda paths, k: ranked_by(paths, scorer(paths), k)
-
-        def rank(paths: Evidence, k: int) -> Evidence:
-            after = model.execute(state.with_(evidence=paths, trace=()), run, k)
-            for step in after.trace:
-                run.notes += step.notes
-            best = (after.evidence or Evidence.of_nodes([], [])).top(k)
-            return best.take(range(len(best)), best.ranked_scores) if best.scores is None else best
-
-        return rank
+        return lambda paths, k: best_by(model, paths, state, run, k)
 
 
 def _united(levels: list[Evidence]) -> Evidence:
@@ -158,9 +148,7 @@ class Explore(Operator):
     ['Bertha child Ida; Ida spouse Udo', 'Bertha child Ida']
     """
 
-    model: Annotated[
-        Encoder | CrossEncoder | LLM, ModelOf("an encoder, a cross-encoder or an LLM", Encoder, CrossEncoder, LLM)
-    ]
+    model: Annotated[Encoder | CrossEncoder | LLM, ModelOf(Encoder, CrossEncoder, LLM)]
     width: Annotated[int, AtLeast(1)] = 3
     depth: Annotated[int, AtLeast(1)] = 3
     max_nodes: Annotated[int, AtLeast(1)] = 256

@@ -23,7 +23,7 @@ from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
-from graphwright.operators.rerank.rerank import Choose, Rerank
+from graphwright.operators.rerank.rerank import Choose, Rerank, best_by
 from graphwright.operators.rerank.scorer import ModelOf
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -54,9 +54,7 @@ class ReadRelations(Operator):
     ['directed by, directed by of']
     """
 
-    model: Annotated[
-        LLM | Encoder | CrossEncoder, ModelOf("an LLM, an encoder or a cross-encoder", LLM, Encoder, CrossEncoder)
-    ]
+    model: Annotated[LLM | Encoder | CrossEncoder, ModelOf(LLM, Encoder, CrossEncoder)]
     turns: Annotated[int, AtLeast(1)] = 3
     max_triples: Annotated[int, AtLeast(1)] = 64
     max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
@@ -92,12 +90,9 @@ class ReadRelations(Operator):
     def _selected(self, state: State, run: Run, paths: list[RelationPath]) -> tuple[int, float] | None:
         """Return the position and the score of the best of these paths; None where a language model selects none."""
         items = _items(state.graph, paths)
-        candidates = state.with_(evidence=Evidence.of_pieces(items, render=relation_text), trace=())
         ranker = Choose(self.model) if isinstance(self.model, LLM) else LengthPenalty(MaskEntities(Rerank(self.model)))
-        after = ranker.execute(candidates, run, 1)
-        run.notes += [note for step in after.trace for note in step.notes]
-        best = after.evidence
-        if best is None or not len(best):
+        best = best_by(ranker, Evidence.of_pieces(items, render=relation_text), state, run, 1)
+        if not len(best):
             return None
         position = [tuple(map(tuple, item)) for item in items].index(best.identities()[0])
         return position, float(best.ranked_scores[0])

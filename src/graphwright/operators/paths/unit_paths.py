@@ -15,7 +15,8 @@ from graphwright.kernels.ranking import top
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.propositions import Propositions, propositions
-from graphwright.operators.rerank.scorer import ModelOf, Scorer, score_function
+from graphwright.operators.rerank.rerank import SCORES_ITEMS
+from graphwright.operators.rerank.scorer import Scorer, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import overlap
 from graphwright.operators.state import State
@@ -50,10 +51,7 @@ class UnitPaths(Operator):
     """
 
     triples: VectorIndex | None
-    model: Annotated[
-        Encoder | CrossEncoder | Scorer,
-        ModelOf("an encoder, a cross-encoder or a scorer", Encoder, CrossEncoder, Scorer),
-    ]
+    model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
     units: Annotated[int, AtLeast(1)] = 3
     width: Annotated[int, AtLeast(1)] = 5
     depth: Annotated[int, AtLeast(1)] = 3

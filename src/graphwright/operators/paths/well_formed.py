@@ -14,7 +14,7 @@ from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.rerank.constrained import ConstrainedDecoding
-from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.rerank import Rerank, best_by
 from graphwright.operators.rerank.scorer import ModelOf, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -44,10 +44,7 @@ class WellFormedChains(Operator):
     """
 
     model: Annotated[
-        LLM | Encoder | CrossEncoder | Scorer | Operator,
-        ModelOf(
-            "an LLM, an encoder, a cross-encoder, a scorer or an operator", LLM, Encoder, CrossEncoder, Scorer, Operator
-        ),
+        LLM | Encoder | CrossEncoder | Scorer | Operator, ModelOf(LLM, Encoder, CrossEncoder, Scorer, Operator)
     ]
     width: Annotated[int, AtLeast(1)] = 3
     length: Annotated[int, AtLeast(1)] = 3
@@ -81,11 +78,7 @@ class WellFormedChains(Operator):
         if isinstance(model, LLM):
             model = ConstrainedDecoding(model, self.width)
         ranker = model if isinstance(model, Operator) else Rerank(model)
-        after = ranker.execute(state.with_(evidence=Evidence.of_pieces(chains), trace=()), run, self.width)
-        for step in after.trace:
-            run.notes += step.notes
-        best = after.evidence or Evidence.of_nodes([], [])
-        return best.take(range(len(best)), best.ranked_scores)
+        return best_by(ranker, Evidence.of_pieces(chains), state, run, self.width)
 
 
 def _extended(graph: Graph, sources: tuple[int, ...], chains: list[Chain]) -> list[Chain]:

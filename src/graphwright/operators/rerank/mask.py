@@ -124,7 +124,7 @@ class Patterns(Scorer):
     (['x child y; y spouse z', 'x child y'], [0.22, 0.21])
     """
 
-    model: Annotated[Encoder, ModelOf("an encoder", Encoder)]
+    model: Annotated[Encoder, ModelOf(Encoder)]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the cosine of the masked question and the pattern."""

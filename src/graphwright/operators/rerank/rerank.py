@@ -17,13 +17,21 @@ from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.messages import smooth
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder, Floats
-from graphwright.operators.operator import Ranker
+from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
-SCORES_ITEMS = ModelOf("an encoder, a cross-encoder or a scorer", Encoder, CrossEncoder, Scorer)
+SCORES_ITEMS = ModelOf(Encoder, CrossEncoder, Scorer)
+
+
+def best_by(ranker: Operator, items: Evidence, state: State, run: Run, k: int) -> Evidence:
+    """Return the k best items by an operator that ranks evidence, scored; its notes become those of the run."""
+    after = ranker.execute(state.with_(evidence=items, trace=()), run, k)
+    run.notes += [note for step in after.trace for note in step.notes]
+    best = (after.evidence or Evidence.of_nodes([], [])).top(k)
+    return best.take(range(len(best)), best.ranked_scores) if best.scores is None else best
 
 
 class _Reranker(Ranker):

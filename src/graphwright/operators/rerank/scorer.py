@@ -23,6 +23,7 @@ from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
+_NAMES = {"LLM": "an LLM", "Encoder": "an encoder", "CrossEncoder": "a cross-encoder", "Operator": "an operator"}
 ScoreFunction = Callable[[Evidence], Scores]
 """Scores items of evidence for one question: float64, one each, higher is better."""
 
@@ -39,16 +40,17 @@ class Scorer(Checked, ABC):
         return source_of(self)
 
 
-def ModelOf(expected: str, *types: type) -> Constraint:
+def ModelOf(*types: type) -> Constraint:
     """Return the condition of an instance of these types; a text is none, although it has `encode` as an Encoder has.
 
-    `expected`: the names of the types, for the error message.
+    >>> ModelOf(Encoder, CrossEncoder, Scorer).expected
+    'an encoder, a cross-encoder or a scorer, not its name'
     """
-
-    def holds(value: Any) -> bool:
-        return not isinstance(value, str) and isinstance(value, types)
-
-    return Constraint(f"{expected}, not its name", holds)
+    names = [_NAMES.get(kind.__name__) or f"a {kind.__name__.lower()}" for kind in types]
+    expected = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return Constraint(
+        f"{expected}, not its name", lambda value: not isinstance(value, str) and isinstance(value, types)
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +69,7 @@ class Steps(Scorer):
     [0.24, 0.479, 0.359]
     """
 
-    model: Annotated[Encoder | CrossEncoder, ModelOf("an encoder or a cross-encoder", Encoder, CrossEncoder)]
+    model: Annotated[Encoder | CrossEncoder, ModelOf(Encoder, CrossEncoder)]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the mean of the scores of triples, each read once."""

@@ -131,7 +131,7 @@ class Think(Operator):
     ['Which river is Graz on? Graz is on the Mur.']
     """
 
-    model: Annotated[LLM | Reader | Encoder, ModelOf("a language model, a reader or an encoder", LLM, Reader, Encoder)]
+    model: Annotated[LLM | Reader | Encoder, ModelOf(LLM, Reader, Encoder)]
     passages: Annotated[int, AtLeast(1)] = 5
     needs = ("evidence",)
     gives = ("anchors",)
