@@ -33,7 +33,7 @@ def main() -> int:
     broken = []
     for part in options.only:
         begun = time.perf_counter()
-        record = modules[part].run(options)
+        record = {"seed": options.seed, **modules[part].run(options)}
         write_results(options.out / f"faults-{part}.json", record)
         failures = record["failures"]
         print(f"{part}: {len(failures)} failures in {time.perf_counter() - begun:,.0f} s", *failures, sep="\n  ")
