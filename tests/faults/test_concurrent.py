@@ -62,18 +62,17 @@ def test_threads_get_the_results_of_sequential_calls(method: str, folder: Path) 
         alone = {question: summary(index.retrieve(question, method)) for question in QUESTIONS}
         together = index.retrieve_many(questions, method, threads=4)
         assert [summary(state) for state in together] == [alone[question] for question in questions]
-        answered = {question: summary(index.ask(question, method)) for question in QUESTIONS}
-        assert [summary(s) for s in index.ask_many(2 * QUESTIONS, method, threads=4)] == [
-            answered[q] for q in 2 * QUESTIONS
-        ]
+        few = QUESTIONS[:5]  # an answer takes a hundred times longer than passages
+        answered = {question: summary(index.ask(question, method)) for question in few}
+        assert [summary(s) for s in index.ask_many(4 * few, method, threads=4)] == [answered[q] for q in 4 * few]
 
 
 def test_threads_that_share_an_index_may_use_different_methods_and_open_it_together(folder: Path) -> None:
     with Index.open(folder, encoder=ENCODER) as index:
-        alone = {(q, m): summary(index.ask(q, m)) for q in QUESTIONS[:4] for m in METHODS}
+        alone = {(q, m): summary(index.ask(q, m)) for q in QUESTIONS[:2] for m in METHODS}
     with Index.open(folder, encoder=ENCODER) as index, ThreadPoolExecutor(4) as pool:
         # Nothing is loaded yet: the first four calls open the snapshot at the same time.
-        asked = [(q, m) for _ in range(2) for q in QUESTIONS[:4] for m in METHODS]
+        asked = [(q, m) for _ in range(4) for q in QUESTIONS[:2] for m in METHODS]
         assert list(pool.map(lambda pair: summary(index.ask(*pair)), asked)) == [alone[pair] for pair in asked]
 
 
