@@ -25,7 +25,16 @@ from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
 from graphwright.index.assembly import graph_of
-from graphwright.index.changes import Changes, Problem, Progress, Recorder, Settings, Source, checked_spaces
+from graphwright.index.changes import (
+    Changes,
+    Problem,
+    Progress,
+    Recorder,
+    Settings,
+    Source,
+    Transform,
+    checked_spaces,
+)
 from graphwright.index.creation import create_graph_index, create_index
 from graphwright.index.distribution import EngineEncoder, on_engine
 from graphwright.index.extraction import Excerpt, Extractor
@@ -267,6 +276,7 @@ class Index:
         *,
         usage: Usage | None = None,
         options: ReadOptions | None = None,
+        transform: Transform | None = None,
         engine: Engine | None = None,
     ) -> Changes:
         """Add documents, replace those with a known id and other content, and publish the new snapshot.
@@ -277,11 +287,12 @@ class Index:
         If the extractor is a language model, the offline extractor reads the documents first, so that they can be
         searched at once; then the model reads them, with failures retried in the next call. After an interruption the
         next call continues where this one stopped. `usage`: a record that the models' work is added to. `options`: how
-        files and folders are read (`graphwright.data.ReadOptions`). `engine`: where chunks are extracted and texts
-        encoded (`graphwright.engines`), by default in this process; the result is the same.
+        files and folders are read (`graphwright.data.ReadOptions`). `transform`: a function from all documents read to
+        those that are stored, such as `with_references`. `engine`: where chunks are extracted and texts encoded
+        (`graphwright.engines`), by default in this process; the result is the same.
         """
         with self._write(progress, usage, engine) as writer:
-            return writer.add(documents, options)
+            return writer.add(documents, options, transform)
 
     def sync(
         self,
@@ -290,16 +301,18 @@ class Index:
         *,
         usage: Usage | None = None,
         options: ReadOptions | None = None,
+        transform: Transform | None = None,
         engine: Engine | None = None,
     ) -> Changes:
         """Make the documents that came from a folder those that it contains now: added, replaced and removed.
 
         Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
         (`Changes.retained`, `Changes.unreadable`). `options`: how the folder is read; documents of files that they
-        leave out are removed. `engine`: as in `add`. Raises DataError for a folder that is missing or has no documents.
+        leave out are removed. `transform`, `engine`: as in `add`. Raises DataError for a folder that is missing or has
+        no documents.
         """
         with self._write(progress, usage, engine) as writer:
-            return writer.sync(_path(folder), options)
+            return writer.sync(_path(folder), options, transform)
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
         """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id.
@@ -347,10 +360,13 @@ class Index:
         return [chunk.excerpt for chunk in self._writer().outdated(ids)]
 
     def chunks_to_extract(
-        self, documents: Iterable[Source] | Source, options: ReadOptions | None = None
+        self,
+        documents: Iterable[Source] | Source,
+        options: ReadOptions | None = None,
+        transform: Transform | None = None,
     ) -> list[Excerpt]:
         """Return the chunks that `add` would read, for an estimate; writes nothing."""
-        return self._writer().unread(documents, options)
+        return self._writer().unread(documents, options, transform)
 
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Return the problems of the folder, none if it is sound.

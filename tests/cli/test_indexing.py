@@ -16,6 +16,7 @@ from tests.cli.command import graphwright
 from tests.models.llm_server import LLMServer, Say, error
 from tests.toys import CORPUS
 
+from graphwright import Index
 from graphwright.cli.indexing import _show_notes
 from graphwright.data.document import Skipped
 from graphwright.index.changes import Changes
@@ -286,3 +287,94 @@ def test_wrong_model_options_leave_nothing_behind(
 def test_the_command_in_a_note_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     _show_notes(Changes(retained=["r 1"], unreadable=["rows.jsonl:1"]), Path("my index"))
     assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
+
+
+CITING = {
+    "e12-2021.txt": "Web annotation\n\nBoth tools render vector graphics. They show Lothair.",
+    "d19-3001.txt": "Dialogue annotation\n\nLIDA fills gaps of e12-2021.txt, as Ermengarde wrote.",
+}
+
+
+@pytest.fixture
+def citing(tmp_path: Path) -> Path:
+    """A folder of two documents, of which one names the other."""
+    (tmp_path / "citing").mkdir()
+    for name, text in CITING.items():
+        (tmp_path / "citing" / name).write_text(text, encoding="utf-8")
+    return tmp_path / "citing"
+
+
+def references(index: Path) -> list[tuple[str, str]]:
+    """The documents at both ends of each reference."""
+    with Index.open(index) as opened:
+        graph = opened.snapshot.graph
+        assert graph.passages is not None
+        return [
+            (graph.passages.of(int(head)).document, graph.passages.of(int(tail)).document)
+            for head, tail in zip(*graph.columns.references, strict=True)
+        ]
+
+
+def cites(asked: dict[str, Any]) -> str:
+    """Lists the title of the other document where a text has the word "fills"; extracts names otherwise."""
+    if "references" not in asked["response_format"]["json_schema"]["schema"]["properties"]:
+        return model(asked)
+    cited = ["e12-2021.txt"] if "fills" in asked["messages"][-1]["content"] else []
+    return json.dumps({"references": cited})
+
+
+def test_references_by_rules_are_the_same_by_index_and_by_sync(citing: Path, tmp_path: Path) -> None:
+    for command in ("index", "sync"):
+        plain, joined = tmp_path / f"{command} plain", tmp_path / command
+        assert graphwright(command, citing, "--into", plain).returncode == 0
+        assert graphwright(command, citing, "--into", joined, "--references", "rules").returncode == 0
+        assert references(plain) == [] and references(joined) == [("d19-3001.txt", "e12-2021.txt")]
+        again = graphwright(command, citing, "--into", joined, "--references", "rules", "--json")
+        assert json.loads(again.stdout)["unchanged"] == 2
+    (citing / "e12-2021.txt").write_text("It cites d19-3001.txt in return.")
+    assert graphwright("sync", citing, "--into", joined, "--references", "rules").returncode == 0
+    assert sorted(references(joined)) == [("d19-3001.txt", "e12-2021.txt"), ("e12-2021.txt", "d19-3001.txt")]
+
+
+def test_references_by_a_model_are_asked_once_and_estimated_beside_extraction(citing: Path, tmp_path: Path) -> None:
+    with LLMServer(cites) as server:
+        index, usual = tmp_path / "ix", ("--llm", "m", "--base-url", server.url, "--references", "llm")
+        estimate = graphwright("index", citing, "--into", index, *usual, "--estimate", "--json")
+        result = json.loads(estimate.stdout)
+        assert list(result) == ["full", "triples", "references"] and result["references"]["calls"] == 2
+        assert not server.requests and not index.exists()
+        done = graphwright("index", citing, "--into", index, *usual)
+        assert done.returncode == 0, done.stderr
+        assert references(index) == [("d19-3001.txt", "e12-2021.txt")] and len(server.requests) == 4
+        assert re.search(r"language model: [1-9][\d,]* tokens", done.stdout)
+        again = graphwright("sync", citing, "--into", index, *usual, "--json")
+        assert json.loads(again.stdout)["unchanged"] == 2 and len(server.requests) == 4
+
+
+def test_replies_about_references_outlive_a_command_that_could_index_nothing(citing: Path, tmp_path: Path) -> None:
+    index, refused = tmp_path / "ix", [True]
+    index.mkdir()
+
+    def refusing(asked: dict[str, Any]) -> Any:
+        return error(400, "no more") if refused and "Both tools" in str(asked) else cites(asked)
+
+    with LLMServer(refusing) as server:
+        settings = f'[llm]\nmodel = "m"\nbase_url = "{server.url}"\nconcurrency = 1\n'
+        (index / "settings.toml").write_text(settings, encoding="utf-8")
+        failed = graphwright("index", citing, "--into", index, "--references", "llm")
+        assert failed.returncode != 0 and "no more" in failed.stderr and len(server.requests) == 2
+        refused.clear()
+        assert graphwright("index", citing, "--into", index, "--references", "llm").returncode == 0
+        assert len(server.requests) == 2 + 1 + 2  # the part that was refused, and two extractions
+    assert references(index) == [("d19-3001.txt", "e12-2021.txt")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(("--references", "all"), "choose from rules, llm"), (("--references", "llm"), "needs --llm MODEL")],
+)
+def test_references_that_cannot_be_found_are_an_error(
+    citing: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    failed = graphwright("index", citing, "--into", tmp_path / "ix", *options)
+    assert failed.returncode == 2 and message in failed.stderr and not (tmp_path / "ix").exists()

@@ -94,7 +94,15 @@ def test_a_model_lists_what_each_part_cites_and_a_bad_reply_leaves_the_rules() -
 
     usage = Usage()
     long = Document("long-1", "word " * 1000 + "E12-2021", "Long")
-    listed = with_references([BRAT, DOCCANO, LIDA, long], ScriptedLLM(model), threads=1, usage=usage)
+    shown_work: list[tuple[str, int, int]] = []
+    listed = with_references(
+        [BRAT, DOCCANO, LIDA, long],
+        ScriptedLLM(model),
+        threads=1,
+        usage=usage,
+        progress=lambda *work: shown_work.append(work),
+    )
+    assert shown_work == [("find references", done, 5) for done in range(1, 6)]
     assert links(listed) == {
         "E12-2021": ("doccano",),
         "doccano": (),
@@ -116,7 +124,7 @@ def test_the_estimate_counts_prompts_and_prices_them() -> None:
 
 def test_the_corpus_graph_has_an_edge_for_each_reference(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "papers", encoder=HashEncoder())
-    index.add(with_references([BRAT, DOCCANO, LIDA, LATER]))
+    index.add([BRAT, DOCCANO, LIDA, LATER], transform=with_references)
     graph = index.snapshot.graph
     assert graph.passages is not None
     heads, tails = graph.columns.references

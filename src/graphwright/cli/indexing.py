@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from graphwright.cli.options import (
     FileOptions,
     IndexFolder,
     Into,
+    References,
     expanded,
     names_in,
 )
@@ -35,10 +37,10 @@ from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 if TYPE_CHECKING:
     from graphwright.data.document import Document, Skipped
     from graphwright.data.reading import ReadOptions
-    from graphwright.index.changes import Changes, Progress
+    from graphwright.index.changes import Changes, Progress, Transform
     from graphwright.index.extraction import Excerpt, Extractor
     from graphwright.index_folder import Index
-    from graphwright.models.protocols import Usage
+    from graphwright.models.protocols import LLM, Usage
     from graphwright.models.settings import LLMSettings
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
@@ -70,6 +72,7 @@ def index(
     overlap: Annotated[
         int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
     ] = None,
+    references: References = None,
     files: FileOptions,
     where: EngineOptions,
     name: Annotated[str | None, "Id of what is read from stdin; its suffix tells the format, such as notes.md."] = None,
@@ -90,19 +93,30 @@ def index(
     if openie is not None and (model.llm or estimate):
         raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
     llm = None if openie is not None else model.settings(into)
-    reading = files.read_options()
+    client = _client(llm, into, model, dry_run=estimate)
+    refer, reading = _references(references, llm, client), files.read_options()
     skipped: list[Skipped] = []
     with tempfile.TemporaryDirectory() as scratch:
         documents = _read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
-            _show_estimate(_new_chunks(documents, into, settings, reading), llm, model, as_json=as_json)
+            citing: list[Document] = []  # that the model would read
+            transform = partial(_listed, citing) if references == "llm" else refer
+            chunks = _new_chunks(documents, into, settings, reading, transform)
+            _show_estimate(chunks, llm, model, citing, as_json=as_json)
             return
         stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
-        extractor = stored or _extractor(llm, into, model)
+        extractor = stored or _extractor(llm, client, model)
         with where.started() as engine, _opened(into, settings, encoder, extractor) as opened:
             _change(
                 opened,
-                lambda show, usage: opened.add(documents, show, usage=usage, options=reading, engine=engine),
+                lambda show, usage: opened.add(
+                    documents,
+                    show,
+                    usage=usage,
+                    options=reading,
+                    transform=refer and partial(refer, usage=usage, progress=show),
+                    engine=engine,
+                ),
                 skipped,
                 as_json=as_json,
             )
@@ -114,6 +128,7 @@ def sync(
     into: Into,
     *,
     encoder: Encoder = None,
+    references: References = None,
     files: FileOptions,
     where: EngineOptions,
     as_json: AsJson = False,
@@ -124,11 +139,23 @@ def sync(
     New documents are added, changed ones replaced, missing ones removed.
     """
     _check_paths([folder])
-    reading = files.read_options()
-    extractor = _extractor(model.settings(into), into, model)
+    reading, llm = files.read_options(), model.settings(into)
+    client = _client(llm, into, model)
+    refer, extractor = _references(references, llm, client), _extractor(llm, client, model)
     with where.started() as engine, _opened(into, {}, encoder, extractor) as opened:
-        work = lambda show, usage: opened.sync(folder, show, usage=usage, options=reading, engine=engine)  # noqa: E731
-        _change(opened, work, [], as_json=as_json)
+        _change(
+            opened,
+            lambda show, usage: opened.sync(
+                folder,
+                show,
+                usage=usage,
+                options=reading,
+                transform=refer and partial(refer, usage=usage, progress=show),
+                engine=engine,
+            ),
+            [],
+            as_json=as_json,
+        )
 
 
 @expanded
@@ -150,9 +177,10 @@ def reextract(
     llm = model.settings(index)
     if llm is None and not model.offline and model.extractor is None:
         raise OptionError("reextract needs --llm MODEL, a settings.toml that names one, --extractor NAME or --offline.")
-    opened = Index.open(index, extractor=_extractor(llm, index, model, dry_run=estimate))
+    client = _client(llm, index, model, dry_run=estimate)
+    opened = Index.open(index, extractor=_extractor(llm, client, model))
     if estimate:
-        _show_estimate(opened.chunks_to_reextract(ids or None), llm, model, as_json=as_json)
+        _show_estimate(opened.chunks_to_reextract(ids or None), llm, model, (), as_json=as_json)
         return
     work = lambda show, usage: opened.reextract(ids or None, show, usage=usage)  # noqa: E731
     changes = _change(opened, work, [], as_json=as_json)
@@ -281,13 +309,33 @@ def _show_graph(info: Mapping[str, Any], seconds: float) -> None:
     )
 
 
-def _extractor(
-    llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False
-) -> Extractor | str | None:
-    """Return the extractor or its name; one of a model caches replies in the folder, and needs no key in a dry run."""
+def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> LLM | None:
+    """Return the client of a model, which caches replies in the folder, and needs no key in a dry run."""
+    if llm is None:
+        return None
+    return llm.llm(api_key="none") if dry_run else model.client(llm, folder)
+
+
+def _references(
+    references: str | None, llm: LLMSettings | None, client: LLM | None
+) -> Callable[..., list[Document]] | None:
+    """Return the function that finds references between documents; None if there is none to be called."""
+    from graphwright.index.references import with_references
+
+    if references not in (None, "rules", "llm"):
+        raise OptionError(f"--references is {references!r}; choose from rules, llm.")
+    if references != "llm":
+        return None if references is None else with_references
+    if llm is None:
+        raise OptionError("--references llm needs --llm MODEL or a settings.toml that names one; rules need none.")
+    return partial(with_references, llm=client, threads=llm.concurrency)
+
+
+def _extractor(llm: LLMSettings | None, client: LLM | None, model: ExtractionOptions) -> Extractor | str | None:
+    """Return the extractor or its name."""
     from graphwright.index.generative import GenerativeExtractor
 
-    if llm is None:
+    if llm is None or client is None:
         options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")
         if given := [name for name in options if getattr(model, name) is not None]:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -295,7 +343,6 @@ def _extractor(
         return model.extractor
     if model.extractor is not None:
         raise OptionError("--extractor is for extraction without a language model; leave out --llm, or add --offline.")
-    client = llm.llm(api_key="none") if dry_run else model.client(llm, folder)
     return GenerativeExtractor(client, extraction=llm.extraction, gleanings=llm.gleanings, threads=llm.concurrency)
 
 
@@ -350,15 +397,16 @@ def _shown(value: Any) -> str:
 
 
 def _delete_unused(into: Path, keep_folder: bool) -> None:
-    """Delete an index to which nothing was added, unless another process writes it."""
+    """Delete an index to which nothing was added, unless another process writes it, or a model's replies are in it."""
     from graphwright.index.layout import IndexLayout, writer_lock
     from graphwright.index_folder import Index
 
     with writer_lock(into):
         with Index.open(into) as index:
             documents = index.documents
-        if not documents:
-            IndexLayout(into).delete(keep_folder)
+        layout = IndexLayout(into)
+        if not documents and not layout.replies.exists():
+            layout.delete(keep_folder)
 
 
 def _read_sources(
@@ -411,8 +459,18 @@ def _id_of_content(file: Path) -> str:
         return f"stdin-{hashlib.file_digest(content, 'sha256').hexdigest()[:16]}"
 
 
+def _listed(listed: list[Document], documents: Iterable[Document]) -> list[Document]:
+    """Add documents to a list, and return it."""
+    listed += documents
+    return listed
+
+
 def _new_chunks(
-    paths: Sequence[Path | Document], into: Path, settings: Mapping[str, Any], reading: ReadOptions
+    paths: Sequence[Path | Document],
+    into: Path,
+    settings: Mapping[str, Any],
+    reading: ReadOptions,
+    transform: Transform | None,
 ) -> list[Excerpt]:
     """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
     from graphwright.index.changes import Settings
@@ -422,19 +480,32 @@ def _new_chunks(
         exists = (into / "index.sqlite").exists()
         index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
         with index:
-            return index.chunks_to_extract(paths, reading)
+            return index.chunks_to_extract(paths, reading, transform)
 
 
-def _show_estimate(chunks: list[Excerpt], llm: LLMSettings | None, model: ExtractionOptions, *, as_json: bool) -> None:
-    """Print the estimated tokens, hours and cost of each kind of extraction from these chunks."""
+def _show_estimate(
+    chunks: list[Excerpt],
+    llm: LLMSettings | None,
+    model: ExtractionOptions,
+    citing: Sequence[Document],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the estimated tokens, hours and cost of each kind of extraction from these chunks.
+
+    `citing`: the documents whose references the model lists.
+    """
     from graphwright.index.estimate import estimate, estimate_table
     from graphwright.index.generative import KINDS
+    from graphwright.index.references import estimate_references
 
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
     prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
     estimates = {
         kind: estimate(chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate) for kind in KINDS
     }
+    if citing:
+        estimates["references"] = estimate_references(citing, prices=prices, rate=rate)
     if as_json:
         print_json({kind: estimated.to_dict() for kind, estimated in estimates.items()})
         return

@@ -82,6 +82,11 @@ Into = Annotated[
         show_default=False,
     ),
 ]
+References = Annotated[
+    str | None,
+    "Join documents with those of the same command that their texts cite: rules (identifiers, titles, authors with "
+    "years), or llm (the language model lists what a text cites).",
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]
 Method = Annotated[

@@ -25,6 +25,8 @@ from graphwright.errors import DataError, OptionError
 from graphwright.models.protocols import Usage
 
 Source = Document | Mapping[str, Any] | Path | str
+Transform = Callable[[Iterable[Document]], Iterable[Document]]
+"""Called with all documents that were read; what it returns is stored."""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")
 _MAX_PATH = 1_000  # maximum characters of a text that may be a mistaken path

@@ -7,9 +7,11 @@ way a citation is matched with the documents at hand: by an identifier, by a tit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from math import ceil
+from threading import Lock
 
 from graphwright.data.document import Document
 from graphwright.errors import LLMResponseError
@@ -104,7 +106,12 @@ def _surname(authors: str) -> str:
 
 
 def with_references(
-    documents: Iterable[Document], llm: LLM | None = None, *, threads: int = 8, usage: Usage | None = None
+    documents: Iterable[Document],
+    llm: LLM | None = None,
+    *,
+    threads: int = 8,
+    usage: Usage | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Document]:
     """Return the documents with `links` to those that their texts cite, beside the links that they have.
 
@@ -112,7 +119,7 @@ def with_references(
     cited; ("refers to",) of `fastinsight` searches along them alone. `llm` reads 4,096 characters at a time (prompt
     `references`), several parts at a time in `threads`; a part without a usable reply is read by the rules. Raises
     ModelError where the model gives no reply, and once the budget of a BudgetedLLM is exhausted; a CachedLLM keeps what
-    was read until then.
+    was read until then. `progress`: called with the name of the work, and the number of parts read and of all.
 
     >>> a = Document("a-2001", "We extend the work of b-1999."); b = Document("b-1999", "The first work.")
     >>> [document.links for document in with_references([a, b])]
@@ -127,10 +134,27 @@ def with_references(
     else:
         parts = [(document.id, part) for document in listed for part in _parts(document.text)]
         calls = MeteredCalls(llm, Usage() if usage is None else usage)
-        texts = calls.for_each(_citations, [part for _, part in parts], threads)
+        read = _counted(_citations, len(parts), progress)
+        texts = calls.for_each(read, [part for _, part in parts], threads)
         for (name, _), text in zip(parts, texts, strict=True):
             targets[name] |= cited.cited_in(text)
     return [replace(document, links=tuple(sorted(targets[document.id] - {document.id}))) for document in listed]
+
+
+def _counted(
+    read: Callable[[str, MeteredCalls], str], total: int, progress: Callable[[str, int, int], None] | None
+) -> Callable[[str, MeteredCalls], str]:
+    """Return a function that threads call, and that reports how many of its calls have ended."""
+    lock, ended = Lock(), count(1)
+
+    def reporting(part: str, calls: MeteredCalls) -> str:
+        result = read(part, calls)
+        with lock:
+            if progress is not None:
+                progress("find references", next(ended), total)
+        return result
+
+    return reporting
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -13,7 +13,16 @@ from graphwright.data.document import Chunk, Document, split
 from graphwright.data.reading import ReadOptions
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index.build import build_from_chunks
-from graphwright.index.changes import Changes, Progress, Source, is_new, possibly_present, read_sources, storable
+from graphwright.index.changes import (
+    Changes,
+    Progress,
+    Source,
+    Transform,
+    is_new,
+    possibly_present,
+    read_sources,
+    storable,
+)
 from graphwright.index.derived import Derived, Refiner, Task
 from graphwright.index.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.index.layout import IndexLayout
@@ -52,10 +61,16 @@ class Writer:
     _many_files: bool = field(default=False, init=False)
     _failed: set[tuple[str, int]] = field(default_factory=set, init=False)  # documents and chunks, in this run
 
-    def add(self, sources: Iterable[Source] | Source, options: ReadOptions | None = None) -> Changes:
+    def add(
+        self,
+        sources: Iterable[Source] | Source,
+        options: ReadOptions | None = None,
+        transform: Transform | None = None,
+    ) -> Changes:
         """Add documents, and replace those with a known id and other content."""
+        documents = self._read(sources, options, transform)
         with self._transaction():
-            self._store_documents(read_sources(sources, self.changes, self.layout.path, options, self._report_files))
+            self._store_documents(documents)
         return self._finish(self._pending_chunks())
 
     def add_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> Changes:
@@ -70,16 +85,15 @@ class Writer:
                 self._report("read documents", len(self.changes.added), len(self.changes.added))
         return self._finish([])
 
-    def sync(self, folder: Path, options: ReadOptions | None = None) -> Changes:
+    def sync(self, folder: Path, options: ReadOptions | None = None, transform: Transform | None = None) -> Changes:
         """Make the documents of a folder those that it contains now."""
         if not folder.is_dir():
             raise DataError(f"{folder} is not a folder that could be synced; nothing was changed.")
         source, changes = str(folder.resolve()), self.changes
+        documents = self._read([folder], options, transform)
         with self._transaction():
             self._check_not_nested(source)
-            files = self._store_documents(
-                read_sources([folder], changes, self.layout.path, options, self._report_files), source
-            )
+            files = self._store_documents(documents, source)
             present = {*changes.added, *changes.replaced, *changes.unchanged}
             self.store.set_folder(present, source)
             missing = self.store.documents_of(source) - present
@@ -141,10 +155,15 @@ class Writer:
         self._check_known(ids or (), "extracted")
         return [c for c in self.store.chunks(ids=ids) if c.pending or c.extractor != self.extractor.id]
 
-    def unread(self, sources: Iterable[Source] | Source, options: ReadOptions | None = None) -> list[Excerpt]:
+    def unread(
+        self,
+        sources: Iterable[Source] | Source,
+        options: ReadOptions | None = None,
+        transform: Transform | None = None,
+    ) -> list[Excerpt]:
         """Return the chunks that would be read if these documents were added; writes nothing."""
         seen, excerpts = dict[str, bytes](), list[Excerpt]()
-        documents = read_sources(sources, self.changes, self.layout.path, options)
+        documents = self._read(sources, options, transform)
         while batch := list(islice(documents, _DOCUMENTS)):
             known = self.store.hashes(document.id for document in batch)
             new = [document for document in batch if is_new(document, known, seen, self.changes)]
@@ -170,6 +189,13 @@ class Writer:
         counter = {} if count is None else {"count_tokens": count}
         for document in documents:
             yield document, split(document, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
+
+    def _read(
+        self, sources: Iterable[Source] | Source, options: ReadOptions | None, transform: Transform | None
+    ) -> Iterator[Document]:
+        """Return an iterator over the documents as read, or as a function of them all returns them."""
+        documents = read_sources(sources, self.changes, self.layout.path, options, self._report_files)
+        return documents if transform is None else map(storable, transform(documents))
 
     def _report_files(self, done: int, total: int) -> None:
         self._many_files = total > 1
