@@ -97,7 +97,7 @@ def test_vectors_of_triples_are_those_of_the_edges_that_are_left() -> None:
     encoded = SNAPSHOT.encoder.encode([QUESTION])[0]
     for (_, (edge,)), score in zip(result, result.scores.tolist(), strict=True):
         text = SNAPSHOT.encoder.encode([sparser.graph.edge_text(int(edge))])[0]
-        assert float(text @ encoded) == pytest.approx(score, abs=1e-5)
+        assert float(text @ encoded) == pytest.approx(score, abs=1e-3)
     assert len(GlobalEdges(sparser.triples, by_question=True)(start(QUESTION, sparser.graph), Run()))
 
 

@@ -217,7 +217,7 @@ def test_entities_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time(
         part = slice(*batch.edges.offsets[at : at + 2])
         alone, led = scored(made.weights, every.batch([at], None))
         assert np.concatenate(led, axis=1) == pytest.approx(torch.cat(walks, 1)[part].numpy(), abs=1e-6)
-        assert alone == pytest.approx(together[part].numpy(), abs=1e-6 * float(together.abs().max()))
+        assert alone == pytest.approx(together[part].numpy(), abs=2e-6 * float(together.abs().max()))
 
 
 def test_the_gates_of_a_question_that_was_learned_are_those_of_its_path() -> None:

@@ -225,7 +225,8 @@ def most_central(vectors: Floats, relevance: Floats, k: int) -> Ints:
     The value of i is 0.7 · relevance[i] / max(relevance) - 0.3 · s, with s its largest cosine with a vector that was
     selected before; with an s of 0.9 or more it is not selected. `vectors`: unit rows, float32[n, d].
     """
-    values = _RELEVANCE * relevance.astype(np.float64) / max(float(relevance.max(initial=0.0)), 1e-9)
+    share = relevance.astype(np.float64) / max(float(relevance.max(initial=0.0)), 1e-9)
+    values = _RELEVANCE * share.round(6)  # two vectors have equal ones, but for the last digits
     likeness = np.zeros(len(values))
     free = np.ones(len(values), bool)
     best: list[int] = []
