@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,41 +13,27 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.data.dumps.dump import Dump
-from graphwright.data.knowledge_graphs import dump_of
-from graphwright.data.other_indexes.read import read_other_index
-from graphwright.data.property_graphs import is_property_graph, read_property_graph
 from graphwright.data.reading import ReadOptions
 from graphwright.engines import Engine
 from graphwright.errors import DataError, GraphwrightError, OptionError, StoreError, meant
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
 from graphwright.graph.graph import Graph
-from graphwright.index.assembly import graph_of
-from graphwright.index.changes import (
-    Changes,
-    Problem,
-    Progress,
-    Recorder,
-    Settings,
-    Source,
-    Transform,
-    checked_spaces,
-)
-from graphwright.index.creation import create_graph_index, create_index
+from graphwright.index.changes import Changes, Problem, Progress, Recorder, Settings, Source, Transform
+from graphwright.index.creation import create_index
 from graphwright.index.distribution import EngineEncoder, on_engine
 from graphwright.index.extraction import Excerpt, Extractor
 from graphwright.index.extractors import extractor_of
 from graphwright.index.filter import Filter
+from graphwright.index.graph_sources import GraphSource, create_from
 from graphwright.index.layout import IndexLayout, is_written, writer_lock
 from graphwright.index.name_index import MAX_NORMALISED
-from graphwright.index.other_import import create_other_index
 from graphwright.index.reader import SnapshotReader
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.store import Store
 from graphwright.index.verification import problems_of
 from graphwright.index.writer import Writer
-from graphwright.methods.registry import default_method, pipeline, retrieval_part
+from graphwright.methods.registry import Builder, default_method, operator_of, retrieval_part
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.deadline import Deadline
 from graphwright.models.protocols import NamedEncoder, Usage
@@ -59,7 +44,7 @@ from graphwright.operators.state import Question, State, start
 from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
 from graphwright.text.places import Places
 
-Method = str | Operator | Callable[[Snapshot], Operator]
+Method = str | Operator | Builder
 Questions = Sequence[str | Question]
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
 _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
@@ -165,7 +150,7 @@ class Index:
     def from_graph(
         cls,
         path: str | Path,
-        source: Graph | str | Path | Dump | Sequence[str | Path | Dump],
+        source: GraphSource,
         *,
         names: Sequence[str | Path] = (),
         max_malformed: int | None = None,
@@ -198,30 +183,17 @@ class Index:
         >>> index.ask("What does the Mur flow into?", method="lego-1").answer.text.splitlines()[-1]
         'Drava'
         """
-        spaces = None if embed is None else checked_spaces(embed)
-        if isinstance(source, str | Path) and Path(source).is_dir():
-            if names or max_malformed is not None:
-                raise OptionError(f"{source} is a folder: leave out names and max_malformed, which are for triples.")
-            settings = Settings() if spaces is None else Settings(embed=checked_spaces(("passages", *spaces)))
-            other, folder = read_other_index(Path(source)), Path(path)
-            create_other_index(
-                folder, other, Path(source), encoder, settings=settings, reports=reports, progress=progress
-            )
-            return cls(folder, encoder=encoder)
-        if reports:
-            raise OptionError("reports=True is for the output of Microsoft GraphRAG; give its folder as the source.")
-        files: Any = source if isinstance(source, Graph | list | tuple) else [source]
-        paths = [Path(f) for f in files if isinstance(f, str | Path)] if not isinstance(files, Graph) else []
-        if any(map(is_property_graph, paths)):
-            _check_property_graph(files, names, max_malformed)
-            read = read_property_graph(paths)
-            files = graph_of(read.nodes, read.edges)
-        given = files if isinstance(files, Graph) else [f if isinstance(f, Dump) else dump_of(f) for f in files]
-        if not isinstance(given, Graph) and not given:
-            raise OptionError("give at least one file of triples to import.")
-        labels = [dump_of(file) for file in names]
-        layout = create_graph_index(Path(path), given, encoder, labels, max_malformed, spaces, progress)
-        return cls(layout.path, encoder=encoder)
+        folder = create_from(
+            Path(path),
+            source,
+            names=names,
+            max_malformed=max_malformed,
+            embed=embed,
+            encoder=encoder,
+            reports=reports,
+            progress=progress,
+        )
+        return cls(folder, encoder=encoder)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -682,16 +654,7 @@ class Index:
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}
-        method = self.default_method if method is None else method
-        if isinstance(method, str):
-            return snapshot, pipeline(method, snapshot, **options)
-        if options:
-            raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
-        if not callable(method):
-            raise OptionError(
-                f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
-            )
-        return snapshot, method if isinstance(method, Operator) else _built(method, snapshot)
+        return snapshot, operator_of(self.default_method if method is None else method, snapshot, **options)
 
 
 def _path(path: str | Path) -> Path:
@@ -700,31 +663,11 @@ def _path(path: str | Path) -> Path:
     return Path(path)
 
 
-def _check_property_graph(files: Sequence[Any], names: Sequence[Any], max_malformed: int | None) -> None:
-    if not all(isinstance(file, str | Path) for file in files) or names or max_malformed is not None:
-        raise OptionError(
-            "a property graph (JSON, or CSV of Neo4j) is read as it is: give paths of its files alone, without names "
-            "and max_malformed."
-        )
-
-
 def _ids(ids: str | Iterable[str]) -> list[str]:
     listed = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
     if wrong := [one for one in listed if not isinstance(one, str)]:
         raise OptionError(f"{wrong[0]!r} is not the id of a document. Give ids as strings.")
     return listed
-
-
-def _built(method: Callable[[Snapshot], Operator], snapshot: Snapshot) -> Operator:
-    """Return the operator that a function makes for a snapshot. Raises OptionError if it makes none."""
-    try:
-        inspect.signature(method).bind(snapshot)
-    except (TypeError, ValueError) as error:  # ValueError: a built-in function without a signature
-        raise OptionError(f"{method!r} must take one argument, the snapshot: {error}.") from error
-    operator = method(snapshot)
-    if not isinstance(operator, Operator):
-        raise OptionError(f"{method!r} returned {operator!r}; a function given as a method must return an operator.")
-    return operator
 
 
 def _many(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -14,12 +14,9 @@ import numpy as np
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.expression import literals, read_expression
-from graphwright.methods.registry import METHODS, method_named, pipeline
+from graphwright.methods.registry import METHODS, Builder, method_named, operator_of, pipeline
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
-
-Builder = Callable[[Snapshot], Operator]
-"""A function from a snapshot to a pipeline."""
 
 _ON, _OFFLINE = "llm", "offline"
 _MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{_OFFLINE})", re.DOTALL)
@@ -69,7 +66,7 @@ class Entry:
         Raises OptionError for options that do not fit.
         """
         if not isinstance(self.method, str):
-            return self.method(snapshot)
+            return operator_of(self.method, snapshot)
         if self.model == _ON and llm is None:
             raise OptionError(f"{self.name} needs a language model; give llm=..., or --llm MODEL, or leave out @{_ON}.")
         llm = None if self.model == _OFFLINE else llm

@@ -19,7 +19,7 @@ from graphwright.data.document import Document, Skipped
 from graphwright.data.questions import Dataset, QuestionRecord, Source, Triple
 from graphwright.data.records import read_openie
 from graphwright.errors import DataError, OptionError
-from graphwright.evaluate.entries import Builder, Entry, checked_grid, entries, entry_of, plain
+from graphwright.evaluate.entries import Entry, checked_grid, entries, entry_of, plain
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
 from graphwright.files import write_text
 from graphwright.index.changes import SPACES
@@ -29,6 +29,7 @@ from graphwright.index.layout import IndexLayout
 from graphwright.index.mentions import MentionExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
+from graphwright.methods.registry import Builder
 
 _NONE = "None"  # TOML has no null
 

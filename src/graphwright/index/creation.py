@@ -22,27 +22,26 @@ from graphwright.index.store import Store
 from graphwright.models.registry import EMBEDDED, encoder_of
 
 
-def create_index(folder: Path, encoder: object, settings: Settings) -> IndexLayout:
-    """Create an empty index in a new or empty folder, atomically. `encoder`: see `encoder_of`; by default embedded."""
+def create_index(
+    folder: Path,
+    encoder: object,
+    settings: Settings,
+    fill: Callable[[IndexLayout, Store], None] | None = None,
+    **more: str,
+) -> IndexLayout:
+    """Create an index in a new or empty folder, atomically: an empty one, or with what `fill` adds to its store.
+
+    `encoder`: see `encoder_of`; by default embedded. `more`: further settings of the store.
+    """
     if "passages" not in settings.embed:
         raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
-    snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
-    return IndexLayout.create(folder.resolve(), lambda layout: _write_new(layout, snapshot, encoder, settings))
-
-
-def create_index_with(
-    folder: Path, encoder: object, settings: Settings, fill: Callable[[IndexLayout, Store], None], **more: str
-) -> IndexLayout:
-    """Create an index in a new or empty folder, atomically, with what `fill` adds to its store.
-
-    `more`: further settings of the store.
-    """
     snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
 
     def write(layout: IndexLayout) -> None:
         _write_new(layout, snapshot, encoder, settings, **more)
-        with closing(Store(layout.store)) as store:
-            fill(layout, store)
+        if fill is not None:
+            with closing(Store(layout.store)) as store:
+                fill(layout, store)
 
     return IndexLayout.create(folder.resolve(), write)
 

@@ -15,7 +15,7 @@ from graphwright.data.document import Chunk, Document
 from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
 from graphwright.index.changes import Progress, Settings
-from graphwright.index.creation import create_index_with
+from graphwright.index.creation import create_index
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation, located
 from graphwright.index.extractors import extractor_of
 from graphwright.index.layout import IndexLayout
@@ -194,7 +194,7 @@ def create_other_index(
         "relationships": len(other.relationships),
         "remarks": other.remarks,
     }
-    return create_index_with(folder, encoder, settings, fill, source=json.dumps(about))
+    return create_index(folder, encoder, settings, fill, source=json.dumps(about))
 
 
 def _extracted(imported: ImportedDocument, system: str) -> Callable[[Sequence[Chunk]], list[ExtractedChunk]]:

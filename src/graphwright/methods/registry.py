@@ -106,6 +106,9 @@ class Method:
         return list(inspect.signature(self.build).parameters.values())[1:]
 
 
+Builder = Callable[[Snapshot], Operator]
+"""A function from a snapshot to a pipeline."""
+
 _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "vanilla": vanilla,
     "cot": cot,
@@ -184,6 +187,31 @@ def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
     if operator.needs:
         # A named method starts from a question alone, so another need is a fault in its wiring.
         raise NeedsError(f"Method {name!r} needs {', '.join(operator.needs)} from its start state: {operator!r}.")
+    return operator
+
+
+def operator_of(method: str | Operator | Builder, snapshot: Snapshot, **options: Any) -> Operator:
+    """Return a method over a snapshot, given its name, an operator, or a function from a snapshot to one.
+
+    `options`: arguments of a named method. Raises OptionError for anything else.
+    """
+    if isinstance(method, str):
+        return pipeline(method, snapshot, **options)
+    if options:
+        raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
+    if isinstance(method, Operator):
+        return method
+    if not callable(method):
+        raise OptionError(
+            f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
+        )
+    try:
+        inspect.signature(method).bind(snapshot)
+    except (TypeError, ValueError) as error:  # ValueError: a built-in function without a signature
+        raise OptionError(f"{method!r} must take one argument, the snapshot: {error}.") from error
+    operator = method(snapshot)
+    if not isinstance(operator, Operator):
+        raise OptionError(f"{method!r} returned {operator!r}; a function given as a method must return an operator.")
     return operator
 
 
