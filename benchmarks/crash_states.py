@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlparse
@@ -170,7 +171,7 @@ def _extend(versions: list[Any], newest: Any) -> None:
 @contextmanager
 def recording(root: Path) -> Iterator[Recorder]:
     """Record the writes to a folder in the block."""
-    recorder = Recorder(root)
+    recorder, lock = Recorder(root), Lock()
     recorder.begin()
 
     def around(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,8 +183,9 @@ def recording(root: Path) -> Iterator[Recorder]:
 
     def fsync(file: Any) -> None:
         inode = os.fstat(file).st_ino
-        recorder.look("fsync")
-        recorder.flushed(inode)
+        with lock:  # several files are flushed at a time
+            recorder.look("fsync")
+            recorder.flushed(inode)
 
     with ExitStack() as stack:
         for name in _CALLS:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import DataError
-from graphwright.files import growing, remove_drafts, scratch, whole, whole_lines, write_text
+from graphwright.files import flush_all, growing, remove_drafts, scratch, whole, whole_lines, write_text
 
 needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
 
@@ -105,3 +105,15 @@ def test_drafts_that_were_left_go_and_nothing_else(tmp_path: Path) -> None:
 
 def test_no_lines_where_there_is_no_file(tmp_path: Path) -> None:
     assert whole_lines(tmp_path / "rows.jsonl") == []
+
+
+def test_all_files_are_flushed_and_a_refusal_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [tmp_path / str(number) for number in range(40)]
+    for path in paths:
+        path.write_text("x")
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: flushed.append(os.fstat(file).st_ino))
+    flush_all(paths)
+    assert sorted(flushed) == sorted(path.stat().st_ino for path in paths)
+    with pytest.raises(FileNotFoundError):
+        flush_all([*paths, tmp_path / "gone"])

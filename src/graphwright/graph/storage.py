@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError, cause_of, explained
-from graphwright.files import flush
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import Columns, Graph
 from graphwright.kernels.blocks import Limits, MappedArray, block_sums, outside
@@ -42,7 +40,7 @@ _COMPOSED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
 
 
 def save_graph(graph: Graph, folder: Path) -> None:
-    """Write a snapshot into a new folder; every file is on disk when this returns."""
+    """Write a graph into a new folder."""
     folder.mkdir(parents=True)
     columns = graph.columns
     fields = [field.name for field in dataclasses.fields(columns)]
@@ -55,7 +53,6 @@ def save_graph(graph: Graph, folder: Path) -> None:
     manifest = {"format": FORMAT, "checksum": columns.checksum, "shapes": kinds}
     path = folder / "graph.json"
     path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    flush(path)
 
 
 def load_graph(folder: Path) -> Graph:
@@ -136,7 +133,7 @@ def check_limits(array: Array, limits: Limits, path: Path) -> None:
 
 
 def save_array(array: Array, path: Path) -> None:
-    """Write one array and wait until it is on disk; beside a large one, checksums of its blocks."""
+    """Write one array; beside a large one, checksums of its blocks."""
     _write(array, path)
     if path.stat().st_size > IN_BLOCKS:
         _write(block_sums(np.memmap(path, np.uint8, "r")), block_file(path))
@@ -151,8 +148,6 @@ def _write(array: Array, path: Path) -> None:
                 file.write(b"\0")
                 file.flush()
             raise
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def block_file(path: Path) -> Path:

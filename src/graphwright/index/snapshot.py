@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError, cause_of, explained
-from graphwright.files import flush
+from graphwright.files import flush_all
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
 from graphwright.index.inverted_index import WordIndex
@@ -129,7 +129,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     }
     about["sum"] = _checksum(about)
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-    flush(folder / "about.json")
+    flush_all(path for path in folder.rglob("*") if path.is_file() and path.stat().st_nlink == 1)  # others are linked
 
 
 def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
-from graphwright.files import flush, link
+from graphwright.files import link
 from graphwright.graph.storage import IN_BLOCKS, damaged_block
 from graphwright.index.vector_rows import Sums, VectorRows, row_sums
 from graphwright.kernels.blocks import MappedArray, block_sums
@@ -124,7 +124,7 @@ def _mapped(paths: Sequence[Path], sizes: Sequence[int]) -> NDArray[np.uint8]:
 
 
 def write_pages(folder: Path, name: str, vectors: VectorRows, before: Pages | None) -> tuple[Pages, NDArray[np.int32]]:
-    """Write the vectors of a space into the folder of a new snapshot; all of it is on disk when this returns.
+    """Write the vectors of a space into the folder of a new snapshot.
 
     `before`: the pages that the base of `vectors` is mapped from, if any. Return the pages, and the row of each vector.
     """
@@ -213,7 +213,6 @@ class _Plan:
             first = _ITEM * old.dimension * rows.start // BLOCK
             blocks[first : first + data.size // BLOCK] = block_sums(data)
             path.write_bytes(data.data)
-            flush(path)
         return pages, self.place
 
     def _content(self, source: NDArray[np.int64]) -> HalfArray:
