@@ -184,13 +184,9 @@ class ReportPrompt(Operator):
         edges = [] if state.evidence is None else state.evidence.edges.tolist()
         statements = list(dict.fromkeys(state.graph.edge_text(edge) for edge in edges))[:_MAX_RELATIONS]
         relations = [data_line({"relation": text}) for text in statements]
-        items = partial(_as_given, [*reports, *relations])
-        shown, passages = with_passages(state, self.passages, self.tokens, _REPORTS, items)
+        lines = [*reports, *relations]
+        shown, passages = with_passages(state, self.passages, self.tokens, _REPORTS, lambda numbers, tokens: lines)
         return state.with_(prompt=filled("reports", state, lines=(*shown, *passages.values())))
-
-
-def _as_given(lines: list[str], numbers: Mapping[int, int], tokens: int) -> list[str]:
-    return lines
 
 
 class Room:

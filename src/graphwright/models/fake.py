@@ -175,7 +175,7 @@ class ScriptedLLM:
     ) -> Completion:
         """Answer one prompt, as LLM.complete does. Raises ModelError after the last reply of a script."""
         name = repr(self.id)
-        return complete_by(self._reply, system, user, name, _count_words, schema, on_text, cancel)
+        return complete_by(self._reply, system, user, name, lambda text: len(text.split()), schema, on_text, cancel)
 
     def _reply(self, system: str, user: str) -> str:
         if callable(self.replies):
@@ -184,7 +184,3 @@ class ScriptedLLM:
         if position >= len(self.replies):
             raise ModelError(f"The script of {self.id!r} has {len(self.replies)} replies, and all were given.")
         return self.replies[position]
-
-
-def _count_words(text: str) -> int:
-    return len(text.split())

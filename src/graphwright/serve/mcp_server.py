@@ -109,9 +109,8 @@ class _Handlers:
             return _failed(f"The arguments of {tool.name} are not right. {_listed(error)}")
         except Exception as error:
             return _failed(self._shown(error))
-        return types.CallToolResult(
-            content=[types.TextContent(text=_storable(result.text))], structured_content=_storable_data(result.data)
-        )
+        data = json.loads(_storable(json.dumps(result.data, ensure_ascii=False)))
+        return types.CallToolResult(content=[types.TextContent(text=_storable(result.text))], structured_content=data)
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -309,7 +308,3 @@ def _listed(error: ValidationError) -> str:
 def _storable(text: str) -> str:
     """Return a text without half surrogate pairs, which JSON in UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _storable_data(data: Any) -> Any:
-    return json.loads(_storable(json.dumps(data, ensure_ascii=False)))

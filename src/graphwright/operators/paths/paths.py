@@ -169,9 +169,7 @@ class FlowPaths(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the paths."""
-        evidence, graph = state.evidence, state.graph
-        if evidence is None:
-            return state
+        evidence, graph = state.items, state.graph
         ends = graph.local(np.concatenate((evidence.nodes, graph.ends(evidence.edges))))
         table = flow_paths(
             *graph.adjacency,
@@ -227,11 +225,8 @@ class HopFirst(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Order the items."""
-        evidence = state.evidence
-        if evidence is None:
-            return state
-        order = np.argsort(np.diff(evidence.edge_ptr), kind="stable")
-        return state.with_(evidence=evidence.unscored().take(order.tolist()))
+        order = np.argsort(np.diff(state.items.edge_ptr), kind="stable")
+        return state.with_(evidence=state.items.unscored().take(order.tolist()))
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,8 +248,5 @@ class Shuffled(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Order the items."""
-        evidence = state.evidence
-        if evidence is None:
-            return state
         rng = np.random.default_rng([int(self.seed), zlib.crc32(state.question.text.encode(errors="replace"))])
-        return state.with_(evidence=evidence.unscored().take(rng.permutation(len(evidence)).tolist()))
+        return state.with_(evidence=state.items.unscored().take(rng.permutation(len(state.items)).tolist()))
