@@ -19,25 +19,23 @@ Writes `formats.json` and `formats.md`.
 
 from __future__ import annotations
 
-import email
 import json
 import os
 import random
 import re
 import resource
 import shutil
-import subprocess
 import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from email import policy
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from formats_asked import asked_page, measure_asked
+from formats_references import form_of, references
 from harness import Record, arguments, mean, parse, table, write_results
 from packages import Source, Unavailable, fetched, read_sources, unpacked
 
@@ -47,8 +45,6 @@ from graphwright.data.documents import read_file
 SOURCES = Path(__file__).parent / "formats" / "sources.toml"
 MAX_SECONDS = 60.0
 PAGE = 4096
-OFFICE = {"docx": "txt:Text (encoded):UTF8", "odt": "txt:Text (encoded):UTF8", "html": "txt:Text (encoded):UTF8"}
-SHEETS = "csv:Text - txt - csv (StarCalc):32,34,76,1,,0,false,true,false,false,false,-1"  # all sheets of a workbook
 
 
 def corpus(work: Path) -> list[Path]:
@@ -80,11 +76,6 @@ def _copied(source: Source, package: Path, folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
     draft.rename(folder)
-
-
-def form_of(path: Path) -> str:
-    """Return the format of a file, by its suffix."""
-    return Path(path.name.removesuffix(".gz")).suffix[1:].lower()
 
 
 def read(path: Path) -> Record:
@@ -128,74 +119,6 @@ def words(text: str) -> dict[str, int]:
 def shared(first: Mapping[str, int], second: Mapping[str, int]) -> int:
     """Return how many words two texts share, each as often as it is in both."""
     return sum(min(count, second.get(word, 0)) for word, count in first.items())
-
-
-def references(paths: Sequence[Path], work: Path) -> dict[Path, str]:
-    """Return the text of each file by another program, where there is one."""
-    found: dict[Path, str] = {}
-    missing: set[str] = set()
-    with TemporaryDirectory() as folder:
-        for number, path in enumerate(paths):
-            kept = work / "references" / f"{path.relative_to(work / 'corpus')}.txt"
-            if not kept.exists():
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                scratch = Path(folder) / str(number)
-                scratch.mkdir()
-                try:
-                    kept.write_text("\n".join(_others(path, scratch)), encoding="utf-8")
-                except FileNotFoundError as error:  # no such program here
-                    missing.add(str(error.filename))
-                    continue
-            if text := kept.read_text(encoding="utf-8"):
-                found[path] = text
-    if missing:
-        print(f"not compared for want of {', '.join(sorted(missing))}", file=sys.stderr)
-    return found
-
-
-def _others(path: Path, scratch: Path) -> Iterator[str]:
-    """Yield the texts that another program finds in a file."""
-    form = form_of(path)
-    if form == "pdf":
-        plain = scratch / "file.pdf"
-        plain.write_bytes(subprocess.run(["gzip", "-cdf", path], capture_output=True, check=True).stdout)
-        yield _pdftotext(plain)
-    elif form == "ipynb":
-        cells = json.loads(path.read_text(encoding="utf-8")).get("cells", [])
-        yield from ("".join(cell.get("source", ())) for cell in cells)
-    elif form == "eml":
-        message = email.message_from_bytes(path.read_bytes(), policy=policy.default)
-        for part in message.walk():
-            if part.get_content_type() == "text/plain":
-                content = part.get_payload(decode=True)
-                assert isinstance(content, bytes)
-                yield content.decode(part.get_content_charset("utf-8"), "replace")
-    elif form in OFFICE:
-        yield from (made.read_text("utf-8-sig", "replace") for made in _converted(path, OFFICE[form], scratch))
-    elif form == "xlsx":
-        yield from (made.read_text("utf-8-sig", "replace") for made in _converted(path, SHEETS, scratch))
-    elif form == "pptx":
-        yield from map(_pdftotext, _converted(path, "pdf", scratch))
-
-
-def _pdftotext(path: Path) -> str:
-    return subprocess.run(["pdftotext", "-q", path, "-"], capture_output=True).stdout.decode("utf-8", "replace")
-
-
-def _converted(path: Path, target: str, scratch: Path) -> list[Path]:
-    """Return what LibreOffice makes of a file; nothing where it cannot read it."""
-    command = [
-        "soffice",
-        "--headless",
-        f"-env:UserInstallation=file://{scratch.parent}/profile",
-        "--convert-to",
-        target,
-    ]
-    try:
-        subprocess.run([*command, "--outdir", scratch, path], capture_output=True, timeout=2 * MAX_SECONDS)
-    except subprocess.TimeoutExpired:
-        return []
-    return sorted(path for path in scratch.iterdir() if path.is_file())
 
 
 def measure_read(paths: Sequence[Path], options: Namespace) -> Record:

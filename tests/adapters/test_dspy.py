@@ -32,5 +32,5 @@ def test_passages_of_several_queries_take_turns(folder: Path) -> None:
     assert prediction.passages == list(dict.fromkeys([first[0].text, second[0].text]))[:2]
 
 
-def test_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page("dspy", folder, tmp_path, monkeypatch)
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("dspy", tmp_path, monkeypatch)

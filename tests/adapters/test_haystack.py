@@ -43,5 +43,5 @@ def test_a_pipeline_survives_yaml(folder: Path) -> None:
     assert answer.documents[0].meta["document"] == asked.citations[0].document
 
 
-def test_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page("haystack", folder, tmp_path, monkeypatch)
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("haystack", tmp_path, monkeypatch)

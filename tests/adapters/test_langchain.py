@@ -72,5 +72,5 @@ def test_the_tool_answers_with_citations() -> None:
         assert message.content.startswith(message.artifact["answer"])
 
 
-def test_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page("langchain", folder, tmp_path, monkeypatch)
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("langchain", tmp_path, monkeypatch)

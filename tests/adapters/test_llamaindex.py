@@ -40,5 +40,5 @@ def test_sources_are_the_citations(folder: Path) -> None:
         assert [n.text for n in response.source_nodes] == [cited.text for cited in answer.citations]
 
 
-def test_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page("llamaindex", folder, tmp_path, monkeypatch)
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("llamaindex", tmp_path, monkeypatch)

@@ -62,5 +62,5 @@ def test_a_retriever_of_pyterrier_in_our_pipeline() -> None:
     assert "elsewhere" in state.trace[0].notes[0]
 
 
-def test_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page("pyterrier", folder, tmp_path, monkeypatch)
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("pyterrier", tmp_path, monkeypatch)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.formats.test_archives import zipped
 
 from graphwright.data.decoding import MAX_LINE, SAMPLE
 from graphwright.data.document import Heading
@@ -273,7 +274,7 @@ def test_damaged_archives_and_odd_files_are_named(tmp_path: Path) -> None:
     rows = "".join(f'{{"text": "row {number}"}}\n' for number in range(1000))
     (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(rows.encode())[:-100])
     documents, skipped = read(tmp_path)
-    assert documents[0].id == "good.txt" and "rows.jsonl.gz cannot be read to its end" in skipped[-1].reason
+    assert documents[0].id == "good.txt" and skipped[-1].reason.startswith("cannot be read to its end")
     assert skipped[-1].unread
 
 
@@ -298,4 +299,46 @@ def test_files_of_rows_that_are_none_or_too_large_are_named_and_the_rest_is_read
         "huge.jsonl": "binary, not rows of text",
         "huge.json": "larger than 256 MB; save",
         "line.jsonl": "a line of more than 64 M",
+    }
+
+
+def test_names_that_are_not_utf_8_or_not_one_line_are_told_apart(tmp_path: Path) -> None:
+    names = {b"caf\xe9.txt": "caf%E9.txt", b"caf\xe8.txt": "caf%E8.txt", b"two\nlines.txt": "two%0Alines.txt"}
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_text(f"The text of {name!r}.")
+    documents, skipped = read(tmp_path)
+    assert not skipped and {d.id: d.text for d in documents} == {i: f"The text of {n!r}." for n, i in names.items()}
+
+
+def test_a_document_under_the_name_of_a_table_is_read_by_its_content(tmp_path: Path) -> None:
+    files = {"inner.txt": b"Graz lies on the Mur."}
+    (tmp_path / "rows.csv").write_bytes(zipped(files))
+    (tmp_path / "outer.zip").write_bytes(zipped({"rows.jsonl": zipped(files)}))
+    (tmp_path / "old.csv").write_bytes(b"\xd0\xcf\x11\xe0" + bytes(600))
+    documents, skipped = read(tmp_path)
+    assert [d.id for d in documents] == ["outer.zip/rows.jsonl/inner.txt", "rows.csv/inner.txt"]
+    assert [item.reason.partition(";")[0] for item in skipped] == ["an old or encrypted Office document"]
+
+
+@pytest.mark.parametrize("name", ["a.ipynb", "a.eml", "a.docx", "a.mbox", "a.txt"])
+def test_an_empty_file_of_any_format_is_named_so(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    (tmp_path / "b.txt").write_text("text")
+    assert [(Path(item.path).name, item.reason) for item in read(tmp_path)[1]] == [(name, "empty")]
+
+
+def test_a_file_whose_name_many_folders_have_is_titled_after_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "zlib").mkdir()
+    (tmp_path / "zlib" / "README").write_text("It packs.")
+    (tmp_path / "zlib" / "notes.md").write_text("# Changelog\n\nIt packs better.")
+    (tmp_path / "zlib" / "guide.txt").write_text("How to pack.")
+    (tmp_path / "README").write_text("All.")
+    (tmp_path / "png.zip").write_bytes(zipped({"png-1.6/NEWS": b"It draws."}))
+    titles = {document.id: document.title for document in read(tmp_path)[0]}
+    assert titles == {
+        "README": "README",
+        "png.zip/png-1.6/NEWS": "png-1.6 › NEWS",
+        "zlib/README": "zlib › README",
+        "zlib/guide.txt": "guide",
+        "zlib/notes.md": "zlib › Changelog",
     }

@@ -13,6 +13,9 @@ from graphwright.errors import OptionError
 from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
 
+BELOW = " › "
+"""Between the titles of a section and of one in it, or of a folder and a file in it."""
+
 
 class Heading(NamedTuple):
     """A heading of a document: where its section begins in the text, its level from 1, and its title."""
@@ -73,7 +76,7 @@ def passage_title(title: str, heading: str) -> str:
     >>> passage_title("Manual", "Installing › Linux"), passage_title("Manual", ""), passage_title("", "Installing")
     ('Manual › Installing › Linux', 'Manual', 'Installing')
     """
-    return _BELOW.join(filter(None, (title, heading)))
+    return BELOW.join(filter(None, (title, heading)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,6 @@ TokenCounter = Callable[[Sequence[str]], list[int]]
 _BATCH = 2048  # sentences per call of the counter
 _MAX_HEADING = 100  # characters
 _MAX_DEPTH = 10  # headings above a chunk
-_BELOW = " › "  # between the titles of a section and of one in it
 _TOKEN = re.compile(r"[a-zA-Z]{1,8}|[0-9]{1,2}|[^\sa-zA-Z0-9]")
 _SPACES = re.compile(r"\s+")
 
@@ -163,7 +165,7 @@ def _headings(document: Document, spans: Sequence[tuple[int, int]]) -> Iterator[
         for heading in document.headings[following : bisect_left(starts, end, following)]:
             path = _above(path, heading)
         titles = [heading.title for heading in path]
-        yield _BELOW.join(titles[1:] if titles[:1] == [document.title] else titles)
+        yield BELOW.join(titles[1:] if titles[:1] == [document.title] else titles)
 
 
 def _above(path: Sequence[Heading], heading: Heading) -> list[Heading]:

@@ -8,8 +8,8 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from graphwright.data.decoding import SAMPLE, clean, is_binary, open_bytes, suffix_of
-from graphwright.data.document import Document, Skipped
+from graphwright.data.decoding import SAMPLE, clean, file_name, is_binary, open_bytes, suffix_of
+from graphwright.data.document import Document, Skipped, passage_title
 from graphwright.data.folders import files
 from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.format import MAX_BYTES, Extracted, File, Unread, UnreadableError
@@ -18,8 +18,10 @@ from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolv
 from graphwright.data.reading import ReadOptions
 from graphwright.data.rows import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError
+from graphwright.text.names import is_file_title
 
 _MAX_DEPTH = 4  # of archives in archives
+_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # a workbook under the name of a table is read as a workbook
 _BESIDE = ("queries.jsonl", "questions.jsonl", "openie.jsonl")  # files of a corpus that are no documents
 
 
@@ -106,7 +108,7 @@ def _read(
                 continue
             document, place = item, (_digest(item), path, line)
             if line and (other := places.get(item.id)) and other[1] != path and other[0] != place[0]:
-                document = replace(item, id=f"{clean(name)}#{item.id}")  # the id of a row in another file
+                document = replace(item, id=f"{file_name(name)}#{item.id}")  # the id of a row in another file
             first = places.setdefault(document.id, place)
             if first is place:
                 yield document
@@ -155,23 +157,25 @@ def _items(path: Path, name: str, options: ReadOptions, named: bool) -> _Rows:
     except DataError as error:
         if named:
             raise
-        yield 0, Skipped(str(path), str(error).removeprefix(f"{path}: ").removesuffix("."), True)
+        yield 0, Skipped(str(path), str(error).removeprefix(str(path)).lstrip(": ").removesuffix("."), True)
 
 
 def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
     """Read one file; without permission it becomes `Skipped`. Raises DataError for a damaged file."""
-    name = clean(name)  # a name that is not UTF-8 has lone surrogates, which cannot be stored
+    name = file_name(name)
     try:
         if not path.is_file():
             reason = "not a regular file" if path.exists() else "a link that leads nowhere"
             yield 0, Skipped(str(path), reason, True)
-        elif reason := _part_of_corpus(path):
+            return
+        if reason := _part_of_corpus(path):
             yield 0, Skipped(str(path), reason)
-        elif has_rows(path):
+            return
+        source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path)
+        if has_rows(path) and not source.head(4).startswith(_OFFICE):
             reason = _not_rows(path)
             yield from ((0, Skipped(str(path), reason, True)),) if reason else _rows(path, name, options)
         else:
-            source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path)
             yield from ((0, item) for item in _Reader(str(path), _Allowance(), options).read(source, name))
     except PermissionError as error:  # of the file, or of the links beside it
         yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
@@ -232,18 +236,7 @@ class _Reader:
     def read(self, file: File, name: str) -> Iterator[Document | Skipped]:
         """Yield the documents of a file whose id is `name`; what cannot be read becomes `Skipped`."""
         try:
-            format = format_of(file)
-            names = set[str]()
-            for part in format.read(file):
-                if isinstance(part, Extracted):
-                    yield from self._document(file, name, part)
-                elif isinstance(part, Unread):
-                    yield Skipped(f"{self.where}{part.name}", part.reason, True)
-                elif part.name in names:
-                    yield Skipped(f"{self.where}{part.name}", "another file of the same name", True)
-                else:
-                    names.add(part.name)
-                    yield from self._inner(part, name)
+            yield from self._parts(file, name)
         except UnreadableError as error:
             yield Skipped(self.where, str(error), True)
         except ModuleNotFoundError as error:
@@ -255,15 +248,32 @@ class _Reader:
                 raise
             yield Skipped(self.where, f"damaged ({type(error).__name__}: {str(error)[:100]})", True)
 
-    def _document(self, file: File, name: str, part: Extracted) -> Iterator[Document | Skipped]:
+    def _parts(self, file: File, name: str) -> Iterator[Document | Skipped]:
+        head = file.head(SAMPLE)
+        if len(head) < SAMPLE and not head.strip():
+            yield Skipped(self.where, "empty")
+            return
+        names = set[str]()
+        for part in format_of(file).read(file):
+            if isinstance(part, Extracted):
+                yield from self._document(name, part)
+            elif isinstance(part, Unread):
+                yield Skipped(f"{self.where}{part.name}", part.reason, True)
+            elif part.name in names:
+                yield Skipped(f"{self.where}{part.name}", "another file of the same name", True)
+            else:
+                names.add(part.name)
+                yield from self._inner(part, name)
+
+    def _document(self, name: str, part: Extracted) -> Iterator[Document | Skipped]:
         text = part.text
         if not text or text.isspace():
-            yield Skipped(self.where, "no text in it" if file.head(SAMPLE).strip() else "empty")
+            yield Skipped(self.where, "no text in it")
             return
         yield Document(
             name + part.name,
             text,
-            part.title or ("" if part.name else PurePosixPath(name.removesuffix(".gz")).stem),
+            part.title if part.name else _title_of(name, part.title),
             {clean(key): clean(value) for key, value in part.metadata.items()},
             links=resolved(name, part.links),
             file=not part.name,
@@ -280,7 +290,7 @@ class _Reader:
         if self.depth >= _MAX_DEPTH or self.allowance.unpacked < 0:
             limit = f"{_MAX_DEPTH} archives" if self.depth >= _MAX_DEPTH else f"{MAX_UNPACKED >> 20:,} MB"
             yield Skipped(where, f"in an archive of more than {limit}; unpack it first", True)
-        elif has_rows(Path(file.name)):
+        elif has_rows(Path(file.name)) and not file.head(4).startswith(_OFFICE):
             yield from _inner_rows(file, name, where, self.options)
         else:
             yield from _Reader(where, self.allowance, self.options, self.depth + 1).read(file, name)
@@ -296,6 +306,17 @@ def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iter
                 yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row
         except DataError as error:
             yield Skipped(where, str(error).replace(str(path), where), True)
+
+
+def _title_of(name: str, own: str) -> str:
+    """Return the title of a file: its own, else its name; after the name of its folder if many files have such a title.
+
+    >>> _title_of("guide/rivers.txt", ""), _title_of("zlib/changelog.gz", ""), _title_of("zlib/a.md", "README")
+    ('rivers', 'zlib › changelog', 'zlib › README')
+    """
+    path = PurePosixPath(name.removesuffix(".gz"))
+    title = own or path.stem
+    return passage_title(path.parent.name, title) if is_file_title(title) else title
 
 
 def _needed(error: ModuleNotFoundError) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.data.decoding import clean
+from graphwright.data.decoding import file_name
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import has_rows, read_documents
 from graphwright.data.reading import ReadOptions
@@ -173,7 +173,7 @@ def possibly_present(
             for path in {Path(skip.path)} if exists else {Path(skip.path), Path(_LINE_NUMBER.sub("", skip.path))}:
                 if path == folder or not path.is_relative_to(folder):
                     return sorted(documents), [skip.path]
-                name = clean(path.relative_to(folder).as_posix())  # as in ids: a file name need not be UTF-8
+                name = file_name(path.relative_to(folder).as_posix())  # as in ids
                 # Path.is_dir would raise for a folder that cannot be entered.
                 inside = any(map(os.path.isfile, path.parents))  # a part of a file, such as a file in an archive
                 if os.path.isdir(path) or not (exists or inside) or has_rows(path):

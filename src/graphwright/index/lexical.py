@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from graphwright.data.document import BELOW
 from graphwright.index.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.index.statements import sentence_relations
-from graphwright.text.names import capitals_problem, is_boilerplate, name_spans, name_words, surface_words
+from graphwright.text.names import capitals_problem, is_boilerplate, is_file_title, name_spans, surface_words
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.words import FILE_TITLES, frequent_terms, repeated_phrases
+from graphwright.text.words import frequent_terms, repeated_phrases
 
 _SAMPLE = 400  # characters that tell whether capitals mark names
 _START = attrgetter("start")
@@ -53,12 +54,13 @@ class LexicalExtractor:
 
 
 def topic_of(title: str) -> str:
-    """Return the title as the topic of a document; "" for one that is only the name of its file.
+    """Return the title as the topic of a document; of one that is only the name of its file, the folder before it.
 
-    >>> topic_of("changelog.Debian"), topic_of(" The Who ")
-    ('', 'The Who')
+    >>> topic_of("changelog.Debian"), topic_of("zlib › README"), topic_of(" The Who ")
+    ('', 'zlib', 'The Who')
     """
-    return "" if " ".join(name_words(title)) in FILE_TITLES else title.strip()
+    folder, _, last = title.rpartition(BELOW)
+    return (folder if is_file_title(last) else title).strip()
 
 
 def _extraction(title: str, text: str) -> Extraction:

@@ -9,7 +9,7 @@ from functools import cache
 from string import ascii_lowercase, ascii_uppercase
 
 from graphwright.text.scripts import UNSPACED, fold_letters
-from graphwright.text.words import BOILERPLATE, NOT_NAMES
+from graphwright.text.words import BOILERPLATE, FILE_TITLES, NOT_NAMES
 
 ARTICLES = frozenset({"the", "a", "an"})
 """Leading words that are ignored when names are compared."""
@@ -90,6 +90,15 @@ def is_boilerplate(name: str) -> bool:
     return " ".join(words) in BOILERPLATE or (
         len(words) == 1 and words[0] in NOT_NAMES and name.replace(".", "") not in _ACRONYMS
     )
+
+
+def is_file_title(title: str) -> bool:
+    """Return whether a title is only the name of a file that many folders have.
+
+    >>> is_file_title("changelog.Debian"), is_file_title("README"), is_file_title("The README of Graz")
+    (True, True, False)
+    """
+    return " ".join(name_words(title)) in FILE_TITLES
 
 
 def aliases_of(name: str) -> tuple[str, ...]:

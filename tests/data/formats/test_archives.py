@@ -140,3 +140,17 @@ def test_encrypted_damaged_and_repeated_files_are_named(tmp_path: Path) -> None:
 def test_a_packed_text_that_is_no_archive_is_named(tmp_path: Path) -> None:
     documents, skipped = read(tmp_path, a_bz2=bz2.compress(b"Text."), b_txt=b"Good.")
     assert len(documents) == 1 and "tar archive" in skipped[0].reason
+
+
+def test_names_in_an_archive_are_told_apart_in_any_encoding(tmp_path: Path) -> None:
+    says_utf_8 = zipped({"Gr\u00fc\u00dfe.txt": b"Text."})
+    old = says_utf_8.replace(b"\x00\x08", b"\x00\x00")
+    assert old != says_utf_8
+    with io.BytesIO() as result:
+        with tarfile.open(fileobj=result, mode="w", format=tarfile.GNU_FORMAT, encoding="latin-1") as archive:
+            for name in ("caf\u00e9", "caf\u00e8"):
+                archive.addfile(tarfile.TarInfo(name))
+        names = result.getvalue()
+    documents, skipped = read(tmp_path, a_zip=old, b_tar=names)
+    assert [document.id for document in documents] == ["a.zip/Gr\u00fc\u00dfe.txt"]
+    assert [Path(item.path).name for item in skipped] == ["caf%E9", "caf%E8"]

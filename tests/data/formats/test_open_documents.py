@@ -117,3 +117,23 @@ def test_a_notebook_is_read_cell_by_cell() -> None:
 def test_a_file_that_is_no_notebook_is_named(source: bytes) -> None:
     with pytest.raises(UnreadableError, match="not a notebook"):
         extracted("a.ipynb", source)
+
+
+def test_an_encrypted_text_is_named_as_such() -> None:
+    manifest = b'<m xmlns:m="urn:m"><m:file-entry m:full-path="content.xml"><m:encryption-data/></m:file-entry></m>'
+    files = {"mimetype": b"application/vnd.oasis.opendocument.text", "META-INF/manifest.xml": manifest}
+    with pytest.raises(UnreadableError, match="encrypted"):
+        extracted("a.odt", zipped({**files, "content.xml": bytes(range(256))}))
+
+
+def test_a_book_whose_pages_are_encrypted_is_named_and_one_with_obscured_fonts_is_read() -> None:
+    files = {"mimetype": b"application/epub+zip", "META-INF/container.xml": CONTAINER, "OEBPS/b.opf": PACKAGE}
+    files |= {"OEBPS/two.xhtml": b"<p>Two.</p>", "OEBPS/t/one .xhtml": b"<p>One.</p>"}
+    declared = (
+        '<encryption><EncryptedData><CipherData><CipherReference URI="%s"/></CipherData></EncryptedData></encryption>'
+    )
+    sealed = {"META-INF/encryption.xml": (declared % "OEBPS/t/one%20.xhtml").encode()}
+    with pytest.raises(UnreadableError, match="encrypted"):
+        extracted("a.epub", zipped({**files, **sealed}))
+    fonts = {"META-INF/encryption.xml": (declared % "OEBPS/font.otf").encode()}
+    assert extracted("a.epub", zipped({**files, **fonts})).text == "One.\n\nTwo."

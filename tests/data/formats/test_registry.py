@@ -12,7 +12,7 @@ import pytest
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.formats import registry
-from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
 from graphwright.errors import DataError
 
 
@@ -85,3 +85,40 @@ def test_a_file_above_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     skipped: list[Skipped] = []
     assert [d.id for d in read_documents([tmp_path], skipped.append)] == ["b.txt"]
     assert skipped[0].reason == "larger than 1 MB; split it"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.asc", b"-----BEGIN PGP MESSAGE-----\n\nhQEMA6kQ\n-----END PGP MESSAGE-----\n", "PGP"),
+        ("a.7z", b"7z\xbc\xaf\x27\x1c" + bytes(range(256)), "7z archive"),
+        ("a.rar", b"Rar!\x1a\x07\x01\x00" + bytes(range(256)), "RAR archive"),
+        ("a.tar.zst", b"\x28\xb5\x2f\xfd" + bytes(range(256)), "zstd"),
+    ],
+)
+def test_a_file_of_a_known_kind_that_is_not_read_is_named_with_its_kind(name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        registry.format_of(File(name, content=content))
+
+
+def test_a_signed_text_is_read() -> None:
+    signed = b"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\nThe text.\n"
+    assert registry.format_of(File("a.txt", content=signed)).name == "text"
+
+
+@pytest.mark.parametrize(
+    "content", ["<html><p>A", "\ufeff\n<!DOCTYPE HTML>\n<p>A", '<?xml version="1.0"?>\n<html><p>A']
+)
+def test_a_page_under_another_name_is_read_as_a_page(content: str) -> None:
+    for name, kind in (("a.doc", "HTML page"), ("a.docx", "HTML page"), ("a", "HTML page"), ("a.md", "Markdown")):
+        assert registry.format_of(File(name, content=content.encode())).name == kind
+    assert registry.format_of(File("a.txt", content=b"The tag <html> begins a page.")).name == "text"
+
+
+def test_the_size_of_a_file_is_checked_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("Text.")
+    with (tmp_path / "a.txt").open("ab") as file:
+        file.truncate(2**40)  # of zeros, which take no space
+    monkeypatch.setattr("graphwright.data.formats.format.open_bytes", None)
+    with pytest.raises(UnreadableError, match="larger than 256 MB"):
+        File("a.txt", tmp_path / "a.txt").data()

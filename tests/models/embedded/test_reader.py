@@ -261,3 +261,14 @@ def test_words_of_a_title_are_cited_where_they_are_in_the_text():
 
     assert place("554 Too many hops 19") == (4, 17, "Too many hops")
     assert place("It was returned.") == (0, 1, "Too many hops")
+
+
+def test_words_of_a_title_that_its_text_lacks_are_cited_in_another_passage_of_the_title():
+    title = "Returned mail: Too many hops"
+    passages = [
+        PassageText(title, "It was sent."),
+        PassageText("", "Too many hops"),
+        PassageText(title, "Too many hops"),
+    ]
+    span = _span(Candidate("too many hops", 0, 15, 28, {}), 0.5, passages)
+    assert (span.passage, span.start, span.end) == (2, 0, 13)

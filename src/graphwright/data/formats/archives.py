@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from io import RawIOBase
 from typing import IO, Any
 
-from graphwright.data.decoding import clean
+from graphwright.data.decoding import file_name
 from graphwright.data.formats.format import MAX_BYTES, File, Part, Unread, UnreadableError
 
 MAX_MEMBERS = 100_000
 MAX_UNPACKED = 1 << 30
 """Maximum bytes of all files of an archive, unpacked."""
 _MAX_HEADER = 2**20  # bytes; tarfile reads a header at once, whatever length it claims
+_SAYS_UTF_8 = 0x800  # flag of a member of a zip archive
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB unpacked"
 _PACKED: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -56,7 +57,7 @@ def read_zip(file: File) -> Iterator[Part]:
     """Yield the files of a zip archive, by name."""
     with checked_zip(file) as archive:
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
-            name = _name(member.filename)
+            name = _name(_zip_name(member))
             if member.is_dir() or not name:
                 continue
             if member.file_size > MAX_BYTES:
@@ -146,7 +147,17 @@ class BoundedFile(RawIOBase):
         return UnreadableError(f"a tar archive with {what}; unpack what is needed of it")
 
 
+def _zip_name(member: zipfile.ZipInfo) -> str:
+    """Return the name of a member: UTF-8 also where the archive does not say so, as many programs write it."""
+    if member.flag_bits & _SAYS_UTF_8:
+        return member.filename
+    try:
+        return member.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return member.filename
+
+
 def _name(name: str) -> str:
     """Return the name of a member; "" for hidden files, as in folders."""
-    name = clean(posixpath.normpath("/" + name.replace("\\", "/"))).strip("/")
+    name = file_name(posixpath.normpath("/" + name.replace("\\", "/"))).strip("/")
     return "" if any(part.startswith((".", "__MACOSX")) for part in name.split("/")) else name

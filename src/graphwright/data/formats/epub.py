@@ -12,6 +12,7 @@ from graphwright.data.formats.format import Extracted, File, TextBuilder, Unread
 from graphwright.data.formats.plain import page_text
 from graphwright.data.formats.xml import Element, local, parsed_xml
 
+_ENCRYPTION = "META-INF/encryption.xml"
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 
 
@@ -23,8 +24,10 @@ def read(file: File) -> Iterator[Extracted]:
         title = "".join(names["title"].itertext()) if "title" in names else ""
         creators = ["".join(node.itertext()).strip() for node in package.iter() if local(node) == "creator"]
         builder = TextBuilder("part")
-        missing = []
+        encrypted, missing = _encrypted(archive), []
         for name in dict.fromkeys(_spine(package, base)):  # a page that the spine names again is read once
+            if name in encrypted:
+                raise UnreadableError("encrypted, as sellers of books protect them")
             try:
                 page = page_text(archive.read(name))
             except KeyError:
@@ -46,6 +49,14 @@ def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
         return posixpath.dirname(path), parsed_xml(archive.read(path))
     except (KeyError, StopIteration) as error:
         raise UnreadableError("not an EPUB book: it has no package document") from error
+
+
+def _encrypted(archive: zipfile.ZipFile) -> set[str]:
+    """Return the files that a book declares to be encrypted, among which fonts may be that are merely obscured."""
+    if _ENCRYPTION not in archive.namelist():
+        return set()
+    nodes = parsed_xml(archive.read(_ENCRYPTION)).iter()
+    return {posixpath.normpath(unquote(node.get("URI", ""))) for node in nodes if local(node) == "CipherReference"}
 
 
 def _spine(package: Element, base: str) -> Iterator[str]:

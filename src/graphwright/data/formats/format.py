@@ -45,10 +45,11 @@ class File:
         content = self.content
         if content is None:
             assert self.path is not None
+            if self.path.suffix.lower() != ".gz":
+                _check_size(self.path.stat().st_size)  # before memory is filled
             with open_bytes(self.path) as file:
                 content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise UnreadableError(f"larger than {MAX_BYTES >> 20} MB; split it")
+        _check_size(len(content))
         return content
 
     def head(self, size: int) -> bytes:
@@ -58,6 +59,11 @@ class File:
         assert self.path is not None
         with open_bytes(self.path) as file:
             return file.read(size)
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise UnreadableError(f"larger than {MAX_BYTES >> 20} MB; split it")
 
 
 @dataclass(frozen=True, slots=True)

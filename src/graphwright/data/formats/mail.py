@@ -10,7 +10,7 @@ from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from graphwright.data.decoding import clean
+from graphwright.data.decoding import clean, file_name
 from graphwright.data.decoding import decode as decoded
 from graphwright.data.formats.format import MAX_BYTES, File, Part, TextBuilder, Unread, UnreadableError
 from graphwright.data.markup import html_text
@@ -171,7 +171,7 @@ def _filename(part: Message) -> str:
         name = part.get_filename() or ""
     except Exception:  # as for headers
         name = ""
-    return clean(name).replace("/", "_").replace("\\", "_").strip()
+    return file_name(name).replace("/", "_").replace("\\", "_").strip()
 
 
 def _content(part: Message) -> bytes | None:

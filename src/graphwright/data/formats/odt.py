@@ -9,6 +9,7 @@ from graphwright.data.formats.format import Extracted, File, TextBuilder, Unread
 from graphwright.data.formats.xml import Element, local, outermost, parsed_xml
 from graphwright.data.tables import table_lines
 
+_MANIFEST = "META-INF/manifest.xml"
 _SKIPPED = frozenset(("tracked-changes", "annotation", "sequence-decls", "forms", "title", "desc"))
 _MAX_REPEATED = 1_000  # cells and rows that one element may stand for
 _MAX_DEPTH = 100
@@ -17,14 +18,14 @@ _MAX_DEPTH = 100
 def read(file: File) -> Iterator[Extracted]:
     """Yield the text of an OpenDocument text."""
     with checked_zip(file) as archive:
+        names = archive.namelist()
+        if _MANIFEST in names and b"encryption-data" in archive.read(_MANIFEST):
+            raise UnreadableError("encrypted; save it without a password")
         try:
             content = parsed_xml(archive.read("content.xml"))
         except KeyError as error:
-            raise UnreadableError("encrypted or damaged: it has no content.xml") from error
-        names = archive.namelist()
+            raise UnreadableError("damaged: it has no content.xml") from error
         meta = parsed_xml(archive.read("meta.xml")) if "meta.xml" in names else None
-    if meta is not None and any(local(node) == "encryption-data" for node in meta.iter()):
-        raise UnreadableError("encrypted; save it without a password")
     title = next(("".join(n.itertext()) for n in meta.iter() if local(n) == "title"), "") if meta is not None else ""
     builder = TextBuilder()
     body = next((node for node in content.iter() if local(node) == "body"), content)

@@ -60,8 +60,9 @@ def read(file: File) -> Iterator[Extracted]:
     builder = TextBuilder("page")
     write_pages(pages, builder)
     if not builder.text:
-        remedy = f": {len(scanned)} are scanned; recognise their text (OCR) first, for example with ocrmypdf"
-        raise UnreadableError(f"no text in its {len(pages)} pages{remedy if scanned else ''}")
+        where = "its only page" if len(pages) == 1 else f"its {len(pages)} pages"
+        remedy = f", {len(scanned)} scanned; recognise their text (OCR) first, for example with ocrmypdf"
+        raise UnreadableError(f"no text in {where}{remedy if scanned else ''}")
     places = builder.places(blake2b(data, digest_size=16).hexdigest())
     yield builder.extracted(
         _title(title, builder, places), places=places, metadata={"author": author} if author else {}, gaps=gaps

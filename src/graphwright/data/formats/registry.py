@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -29,6 +30,7 @@ def _reader(module: str, name: str = "read") -> Callable[[File], Iterable[Part]]
 
 
 _TEXT = Format("text", (), _reader("plain", "read_text"))
+_HTML = Format("HTML page", (".html", ".htm", ".xhtml"), _reader("plain", "read_html"))
 _PDF = Format("PDF", (".pdf",), _reader("pdf"))
 _DOCX = Format("Word document", (".docx", ".docm", ".dotx", ".dotm"), _reader("docx"))
 _PPTX = Format("PowerPoint presentation", (".pptx", ".pptm", ".ppsx", ".ppsm"), _reader("pptx"))
@@ -40,7 +42,7 @@ _TAR = Format("tar archive", (".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz"), _
 _MAILBOX = Format("mailbox", (".mbox", ".mbx"), _reader("mail", "read_mailbox"))
 FORMATS = (
     Format("Markdown", (".md", ".markdown"), _reader("plain", "read_markdown")),
-    Format("HTML page", (".html", ".htm", ".xhtml"), _reader("plain", "read_html")),
+    _HTML,
     Format("reStructuredText", (".rst", ".rest"), _reader("restructured_text")),
     Format("AsciiDoc", (".adoc", ".asciidoc", ".asc"), _reader("asciidoc")),
     Format("notebook", (".ipynb",), _reader("notebook")),
@@ -53,10 +55,16 @@ FORMATS = (
 _BINARY = (_PDF, _DOCX, _PPTX, _XLSX, _EPUB, _ODT, _ZIP, _TAR)
 _ENTRIES = (("word/", _DOCX), ("ppt/", _PPTX), ("xl/", _XLSX))  # of an Office document that is a zip archive
 _MIMETYPES = {b"application/epub+zip": _EPUB, b"application/vnd.oasis.opendocument.text": _ODT}
-_MAGIC = (
+_PGP = tuple(f"-----BEGIN PGP {kind}".encode() for kind in ("MESSAGE", "SIGNATURE", "PUBLIC KEY", "PRIVATE KEY"))
+_MAGIC: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     (b"\xd0\xcf\x11\xe0", "an old or encrypted Office document; save it as docx, xlsx or pptx without a password"),
     (b"{\\rtf", "rich text (RTF); save it as docx, text or HTML"),
+    (_PGP, "a message, signature or key of PGP; decrypt a message first"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it, or pack it as zip"),
+    (b"Rar!\x1a\x07", "a RAR archive; unpack it, or pack it as zip"),
+    (b"\x28\xb5\x2f\xfd", "packed with zstd; unpack it, or pack it with gzip"),
 )
+_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+)?html\b", re.IGNORECASE)
 _TAR_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 
 
@@ -96,7 +104,9 @@ def format_of(file: File) -> Format:
         )
     if head.startswith(b"From ") and expected is _TEXT and b"\nFrom: " in head[:4096]:
         return _MAILBOX
-    return _TEXT if expected in _BINARY else expected
+    if expected is not _TEXT and expected not in _BINARY:
+        return expected
+    return _HTML if _PAGE.match(head) else _TEXT
 
 
 def _by_content(file: File, head: bytes, suffix: str) -> Format | None:

@@ -220,18 +220,22 @@ def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> li
 def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -> Span:
     """Return a candidate as characters of its passage's text, with its own text where it stands elsewhere.
 
-    Words of the title are cited where they are in the text, else at its beginning.
+    Words of the title are cited where they are in the text, else in that of the first passage of the same title that
+    has them, else at the beginning of the text.
     """
-    passage = passages[candidate.passage]
-    shift = title_length(passage)
-    inside = candidate.start >= shift
-    text = candidate.text if candidate.decided else ""
-    if not inside and not text:
-        text = whole(passage)[candidate.start : candidate.end].strip()
-    at = -1 if inside or candidate.decided else passage.text.find(text)
-    start = candidate.start - shift if inside else max(at, 0)
-    end = candidate.end - shift if inside else at + len(text) if at >= 0 else min(1, len(passage.text))
-    return Span(candidate.passage, start, end, round(score, 4), text)
+    passage, shift = passages[candidate.passage], title_length(passages[candidate.passage])
+    score = round(score, 4)
+    if candidate.start >= shift:
+        text = candidate.text if candidate.decided else ""
+        return Span(candidate.passage, candidate.start - shift, candidate.end - shift, score, text)
+    if candidate.decided:
+        return Span(candidate.passage, 0, min(1, len(passage.text)), score, candidate.text)
+    text = whole(passage)[candidate.start : candidate.end].strip()
+    same = (number for number, other in enumerate(passages) if other.title == passage.title)
+    for number in sorted(same, key=candidate.passage.__ne__):  # its own passage first
+        if (at := passages[number].text.find(text)) >= 0:
+            return Span(number, at, at + len(text), score, text)
+    return Span(candidate.passage, 0, min(1, len(passage.text)), score, text)
 
 
 _UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
