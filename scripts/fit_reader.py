@@ -31,9 +31,10 @@ from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import token_f1
 from graphwright.methods.registry import pipeline, retrieval_part
-from graphwright.models.embedded.reader import PARTS, MiniLMReader, Reading
+from graphwright.models.embedded.reader import PARTS, MiniLMReader
 from graphwright.models.embedded.reader_scores import (
     Candidate,
+    Reading,
     answer_features,
     candidates,
     confidence_features,
