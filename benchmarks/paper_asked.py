@@ -41,6 +41,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
 from graphwright.operators.paths.paths import HopFirst, ShortestPaths, Shuffled
 from graphwright.operators.rerank.rerank import Choose, Rerank
+from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble
 from graphwright.operators.trees.grow import Grow
@@ -54,7 +55,8 @@ SHOWN = 256  # paths that a language model chooses from
 class Settings:
     """Where data and runs are, how much is asked, and by which language model; None is offline.
 
-    `label`: the name of the table, which its runs are kept under.
+    `label`: the name of the table, which its runs are kept under. `rows`: the rows that are asked; by default all.
+    `timed`: whether seconds are shown.
     """
 
     data: Path
@@ -63,6 +65,15 @@ class Settings:
     llm: LLM | None = None
     context_tokens: int | None = None
     label: str = "papers"
+    rows: tuple[str, ...] = ()
+    timed: bool = True
+
+    def asked(self, methods: Mapping[str, Build]) -> dict[str, Build]:
+        """Return the methods whose rows are asked. Raises NotMeasured where there is none."""
+        chosen = {name: build for name, build in methods.items() if not self.rows or name in self.rows}
+        if not chosen:
+            raise NotMeasured(f"no row of {', '.join(self.rows)} can be asked here; there are: {', '.join(methods)}.")
+        return chosen
 
     @property
     def model(self) -> str:
@@ -77,7 +88,8 @@ class Settings:
     def folder(self, set_: str) -> Path:
         """Return the folder of a run on a set."""
         model = "offline" if self.llm is None else self.llm.id
-        return self.work / "papers" / re.sub(r"[^\w.-]", "-", f"{self.label}-{set_}-{self.questions}-{model}")
+        parts = (self.label, *self.rows, set_, str(self.questions), model)
+        return self.work / "papers" / re.sub(r"[^\w.-]", "-", "-".join(parts))
 
 
 SETS: Mapping[str, tuple[str, str, str]] = {
@@ -88,6 +100,12 @@ SETS: Mapping[str, tuple[str, str, str]] = {
     "PathQuestion": ("kgqa/pq-2h", "mentions", "pq-2h"),
 }
 """Data sets by name: path, extraction, and name of the index, which other benchmarks use too."""
+
+
+METRICS: Mapping[str, tuple[str, ...]] = {
+    "kgqa": ("hits@1", "path f1", "path recall", "f1"), "multihop": ("token f1", "recall@10"), "long": ("token f1",)
+}  # fmt: skip
+"""Metrics by the folder of a data set."""
 
 
 def named(method: str, **options: Any) -> Build:
@@ -119,7 +137,7 @@ def ask(settings: Settings, set_: str, methods: Mapping[str, Build]) -> tuple[Re
         embed=None if data.startswith("kgqa") else SPACES,
         limit=settings.questions,
         answered=True,
-        metrics=("hits@1", "path f1", "path recall", "f1") if data.startswith("kgqa") else ("token f1",),
+        metrics=METRICS[data.partition("/")[0]],
     )
     subject = experiment.read()
     index = settings.work / "indexes" / label
@@ -147,7 +165,8 @@ def about(settings: Settings, sets: Sequence[str]) -> str:
         if settings.llm is None
         else f"Every step of a language model, and every verdict, is by {settings.model}"
     )
-    return f"{settings.questions} questions of each of {', '.join(sets)}, drawn with seed 0. {model}."
+    of = f"each of {', '.join(sets)}" if len(sets) > 1 else sets[0]
+    return f"{settings.questions} questions of {of}, drawn with seed 0. {model}."
 
 
 # BubbleRAG
@@ -171,6 +190,7 @@ def rows_of(names: Mapping[str, str], settings: Settings) -> dict[str, Build]:
 
 def answers(settings: Settings, sets: Sequence[str], methods: Mapping[str, Build], *, seconds: bool = False) -> Ours:
     """Return F1 and accuracy of the answers of each method on each set, or F1 and seconds."""
+    methods = settings.asked(methods)
     rows: dict[str, dict[str, Any]] = {name: {} for name in methods}
     for set_ in sets:
         summary, out, questions = ask(settings, set_, methods)
@@ -178,9 +198,9 @@ def answers(settings: Settings, sets: Sequence[str], methods: Mapping[str, Build
         for name, row in rows.items():
             of = summary["methods"][name]
             row[f"{set_} F1"] = round(100 * of["metrics"]["token f1"]["mean"], 1)
-            if seconds:
+            if seconds and settings.timed:
                 row[f"{set_} s"] = round(of["milliseconds"]["mean"] / 1e3, 3)
-            elif name in accuracy:
+            if name in accuracy:
                 row[f"{set_} ACC"] = round(100 * accuracy[name]["mean"], 1)
     judge = (
         "" if settings.llm is not None or seconds else " ACC offline: the accepted answer's words are in the answer."
@@ -247,11 +267,14 @@ def bubblerag_costs(settings: Settings) -> Ours:
 
 def costs(settings: Settings, set_: str, methods: Mapping[str, Build], scale: int) -> Ours:
     """Return seconds of a question, and tokens of `scale` questions."""
+    methods = settings.asked(methods)
     summary, _, _ = ask(settings, set_, methods)
     rows: dict[str, dict[str, Any]] = {}
     for name in methods:
         of = summary["methods"][name]
-        rows[name] = {"s": round(of["milliseconds"]["mean"] / 1e3, 3)}
+        rows[name] = {"s": round(of["milliseconds"]["mean"] / 1e3, 3)} if settings.timed else {}
+        if "recall@10" in of["metrics"]:
+            rows[name]["R@10"] = round(100 * of["metrics"]["recall@10"]["mean"], 1)
         if settings.llm is not None:
             rows[name][f"tokens, {scale} questions"] = round(scale * (of["prompt_tokens"] + of["completion_tokens"]))
     return Ours(about(settings, (set_,)) + " Indexing reads no language model here.", rows)
@@ -271,6 +294,7 @@ def wins(
 ) -> Ours:
     """Return win rates by dimension: of our method over each other, or (`own=False`) of each other over ours."""
     name, build = ours
+    others = settings.asked(others)
     _, out, questions = ask(settings, set_, {name: build, **others})
     dimensions = FIVE if own else ("overall",) if settings.llm is not None else ("comprehensiveness", "relevance")
     verdicts = judged(settings, out, questions, name, dimensions)["wins"]
@@ -337,26 +361,42 @@ FASTINSIGHT = {
 def fastinsight_wins(settings: Settings) -> Ours:
     """Return the win rates of the baselines over FastInsight."""
     fastinsight = ("FastInsight", named("fastinsight"))
-    return wins(settings, "SQuALITY", fastinsight, rows_of(FASTINSIGHT, settings), own=False)
+    ours = wins(settings, "SQuALITY", fastinsight, rows_of(FASTINSIGHT, settings), own=False)
+    return Ours(f"{ours.about} SPLADE and Contriever need weights that are not at hand.", ours.rows)
+
+
+def two_searches(ix: Snapshot, llm: LLM | None) -> Operator:
+    """Return IRCoT as the paper runs it: two searches of five nodes each."""
+    return pipeline("ircot", ix, k=5, steps=1, first=VectorSearch(ix.passages), llm=llm)
 
 
 def fastinsight_times(settings: Settings) -> Ours:
     """Return the seconds of FastInsight and of IRCoT."""
-    names = {"IRCoT + Vector Search": "ircot", "FastInsight": "fastinsight"}
-    return costs(settings, "HotpotQA", rows_of(names, settings), 100)
+    methods = {
+        "IRCoT + Vector Search": two_searches,
+        "FastInsight": named("fastinsight"),
+    }
+    return costs(settings, "HotpotQA", methods, 100)
 
 
 # LEGO-GraphRAG and ReG
 
 
-def graph_answers(settings: Settings, methods: Mapping[str, Build], set_: str = "PathQuestion") -> Ours:
-    """Return Hits@1 of the answers, and F1 and recall of the paths, of each method on a knowledge graph."""
+ANSWERS = {"Hits@1": "hits@1", "F1": "f1", "F1 of paths": "path f1", "recall of paths": "path recall"}
+PATHS_FOUND = {"F1": "path f1", "recall": "path recall"}
+
+
+def graph_answers(
+    settings: Settings, methods: Mapping[str, Build], figures: Mapping[str, str] = ANSWERS, scale: float = 100
+) -> Ours:
+    """Return figures of the answers and the paths of each method on a knowledge graph; shares times `scale`."""
+    methods, set_ = settings.asked(methods), "PathQuestion"
     summary, _, _ = ask(settings, set_, methods)
-    names = {"Hits@1": "hits@1", "F1": "f1", "F1 of paths": "path f1", "recall of paths": "path recall"}
     rows: dict[str, dict[str, Any]] = {}
     for name in methods:
         of = summary["methods"][name]["metrics"]
-        rows[name] = {f"{set_} {label}": round(100 * of[key]["mean"], 1) for label, key in names.items() if key in of}
+        shares = {f"{set_} {label}": scale * of[key]["mean"] for label, key in figures.items() if key in of}
+        rows[name] = {label: round(share, 1 if scale > 1 else 3) for label, share in shares.items()}
     return Ours(about(settings, (set_,)), rows)
 
 
@@ -398,7 +438,7 @@ def lego_beams(settings: Settings) -> Ours:
     """Return F1 of the paths of beam searches by an encoder, a language model, and both."""
     kinds = ["SBE+ISAR-EEMs", "SBE+ISAR-EEMs (LLMs-R)"]
     kinds += [f"SBE+ISAR-LLMs{both}" for both in ("", " (EEMs-PF)", " (EEMs-S)")]
-    return _second(settings, graph_answers(settings, {kind: hybrid(kind) for kind in kinds}))
+    return _second(settings, graph_answers(settings, {kind: hybrid(kind) for kind in kinds}, PATHS_FOUND, scale=1))
 
 
 def lego_rounds(settings: Settings) -> Ours:
@@ -406,7 +446,7 @@ def lego_rounds(settings: Settings) -> Ours:
     if settings.llm is None:
         raise NotMeasured("needs a language model: a cross-encoder ranks all paths, and nothing has to be added.")
     kinds = ("SBE+OSAR-LLMs", "SBE+OSAR-LLMs (M-LLMs)", "SBE+OSAR-LLMs (EEMs-S)")
-    return graph_answers(settings, {kind: hybrid(kind) for kind in kinds})
+    return graph_answers(settings, {kind: hybrid(kind) for kind in kinds}, PATHS_FOUND, scale=1)
 
 
 def _second(settings: Settings, ours: Ours) -> Ours:

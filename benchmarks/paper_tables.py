@@ -21,12 +21,16 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True)
 class Published:
-    """A table or figure of a paper: what it shows, and the numbers printed, by row and column."""
+    """A table or figure of a paper: what it shows, and the numbers printed, by row and column.
+
+    `missing`: why there is nothing of ours, where there is not.
+    """
 
     name: str
     about: str
     columns: tuple[str, ...] = ()
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def _published(entry: Mapping[str, Any]) -> Published:
         if len(cells) != len(columns):
             raise ValueError(f"{entry['name']}, {name}: {len(cells)} numbers in {len(columns)} columns")
         rows[name] = tuple(cells)
-    return Published(entry["name"], entry["about"], columns, rows)
+    return Published(entry["name"], entry["about"], columns, rows, entry.get("missing", ""))
 
 
 def shown(value: object) -> str:

@@ -6,7 +6,8 @@
 Without --llm every step of a language model is done by its offline twin. Tables that other benchmarks measure are read
 from their results (`lego.json`, `reg.json`, ...); where these are missing, the command that makes them is printed. All
 other tables are asked here, by the testbed; an interrupted call continues. With --llm the tables that need answers are
-asked of that model, and it judges them too; the rows of each model stand beside the others, under its name.
+asked of that model, and it judges them too; the rows of each model stand beside the others, under its name. With --rows
+only these rows are asked, and added to the others of the same questions.
 
 The published numbers are those of the papers' texts, in `published/`. The data at hand are other ones than the papers'
 (no Freebase, ACL-OCL or UltraDomain), so numbers of a row cannot be compared across: each shows whether the order of
@@ -29,7 +30,7 @@ from graphwright.models import OpenAILLM
 
 OFFLINE = "offline"
 COMMAND = "python benchmarks/papers.py --paper {} --data DIR"
-NO_DATA = "not measured: it needs models or data that are not at hand."
+NOT_ASKED = "not measured yet; a run without --llm has its offline row, or the reason why there is none."
 
 
 def main() -> None:
@@ -37,12 +38,14 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--paper", choices=PAPERS, required=True)
     parser.add_argument("--table", nargs="+", metavar="N", help="numbers of tables, or names such as 'Figure 4'")
+    parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="names of methods, as in the first column")
     parser.add_argument("--questions", type=int, default=100, help="of each set")
     parser.add_argument("--llm", help="the model's name on the server")
     parser.add_argument("--base-url", help="address of the server, up to and with /v1")
     parser.add_argument("--max-tokens", type=int, default=2048, help="of a reply")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds of a reply")
     parser.add_argument("--context-tokens", type=int, help="of evidence, for a model with a small context")
+    parser.add_argument("--untimed", action="store_true", help="leave out seconds, where other work is on the machine")
     parser.add_argument("--about", default="", help="a sentence on the model, for the page")
     options = parse(parser)
     settings = settings_of(options)
@@ -51,16 +54,18 @@ def main() -> None:
     for name in chosen(list(tables), options.table):
         results: Record = read_results(path)
         label = f"{options.paper} {name}"
-        measured = measure(options.paper, name, replace(settings, label=label), options.out)
+        measured = measure(options.paper, tables[name], replace(settings, label=label), options.out)
         if measured is not None:
             model, record = measured
             if isinstance(record, Ours):
                 content = {"about": f"{options.about} {record.about}".strip(), "rows": record.rows}
+                if options.rows:
+                    content = joined(name, results.get(name, {}).get(model, {}), content)
                 results.setdefault(name, {})[model] = content
             elif "rows" not in results.get(name, {}).get(model, {}):
                 results.setdefault(name, {})[model] = {"missing": record}
             write_results(path, results, page(options.paper, tables, results))
-        print(section(options.paper, tables[name], results.get(name, {OFFLINE: {"missing": NO_DATA}})), flush=True)
+        print(section(options.paper, tables[name], results.get(name, {OFFLINE: {"missing": NOT_ASKED}})), flush=True)
 
 
 def settings_of(options: Namespace) -> Settings:
@@ -68,7 +73,17 @@ def settings_of(options: Namespace) -> Settings:
     llm = None
     if options.llm is not None:
         llm = OpenAILLM(options.llm, options.base_url, timeout=options.timeout, max_tokens=options.max_tokens)
-    return Settings(options.data, options.work, options.questions, llm, options.context_tokens)
+    rows = tuple(options.rows)
+    return Settings(
+        options.data, options.work, options.questions, llm, options.context_tokens, rows=rows, timed=not options.untimed
+    )
+
+
+def joined(table: str, before: Record, added: Record) -> Record:
+    """Return a table with rows added or replaced. Raises SystemExit if its other rows are of other questions."""
+    if before.get("about", added["about"]) != added["about"]:
+        raise SystemExit(f"{table} has rows of other questions; ask all its rows. They are: {before['about']}")
+    return added | {"rows": before.get("rows", {}) | added["rows"]}
 
 
 def chosen(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
@@ -85,15 +100,15 @@ def chosen(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
     return full
 
 
-def measure(paper: str, name: str, settings: Settings, results: Path) -> tuple[str, Ours | str] | None:
+def measure(paper: str, of: Published, settings: Settings, results: Path) -> tuple[str, Ours | str] | None:
     """Return a table's model and figures, or the reason why there are none; None where this run measures nothing."""
-    asked, read = ASKED.get(paper, {}).get(name), FROM_RESULTS.get(paper, {}).get(name)
+    asked, read = ASKED.get(paper, {}).get(of.name), FROM_RESULTS.get(paper, {}).get(of.name)
     try:
         if settings.llm is not None:
             return None if asked is None else (settings.model, asked(settings))
         if read is not None:
             return OFFLINE, read(results)
-        return OFFLINE, NO_DATA if asked is None else asked(settings)
+        return OFFLINE, of.missing if asked is None else asked(settings)
     except NotMeasured as reason:
         return OFFLINE if settings.llm is None else settings.model, str(reason)
 
