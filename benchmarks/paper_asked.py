@@ -169,6 +169,11 @@ def about(settings: Settings, sets: Sequence[str]) -> str:
     return f"{settings.questions} questions of {of}, drawn with seed 0. {model}."
 
 
+def untimed(settings: Settings) -> str:
+    """Return a sentence on missing seconds, where they are left out."""
+    return "" if settings.timed else " Seconds are left out, as other work was on the machine."
+
+
 # BubbleRAG
 
 MULTIHOP = ("HotpotQA", "MuSiQue", "2Wiki")
@@ -205,7 +210,7 @@ def answers(settings: Settings, sets: Sequence[str], methods: Mapping[str, Build
     judge = (
         "" if settings.llm is not None or seconds else " ACC offline: the accepted answer's words are in the answer."
     )
-    return Ours(about(settings, sets) + judge, rows)
+    return Ours(about(settings, sets) + judge + (untimed(settings) if seconds else ""), rows)
 
 
 def bubblerag_answers(settings: Settings) -> Ours:
@@ -277,7 +282,7 @@ def costs(settings: Settings, set_: str, methods: Mapping[str, Build], scale: in
             rows[name]["R@10"] = round(100 * of["metrics"]["recall@10"]["mean"], 1)
         if settings.llm is not None:
             rows[name][f"tokens, {scale} questions"] = round(scale * (of["prompt_tokens"] + of["completion_tokens"]))
-    return Ours(about(settings, (set_,)) + " Indexing reads no language model here.", rows)
+    return Ours(about(settings, (set_,)) + " Indexing reads no language model here." + untimed(settings), rows)
 
 
 # PathRAG
