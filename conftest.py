@@ -18,6 +18,7 @@ def _in_memory(folder: Path = Path("/dev/shm")) -> Path | None:
     if "TMPDIR" in os.environ or not folder.is_dir() or shutil.disk_usage(folder).free < 4 << 30:
         return None
     made = tempfile.mkdtemp(prefix="graphwright-tests-", dir=folder)
+    os.chmod(made, 0o755)  # some tests read as another user
     tempfile.tempdir = os.environ["TMPDIR"] = made  # workers and other processes inherit it
     return Path(made)
 

@@ -92,7 +92,7 @@ class TestThink:
     def test_it_needs_evidence_a_model_and_passages(self) -> None:
         with pytest.raises(NeedsError, match="Think"):
             Think(HashEncoder())(start(QUESTION, GRAPH))
-        with pytest.raises(OptionError, match="language model"):
+        with pytest.raises(OptionError, match="must be an LLM"):
             Think("gpt")  # type: ignore[arg-type]
         with pytest.raises(OptionError, match="passages is 0"):
             Think(HashEncoder(), 0)
