@@ -101,7 +101,7 @@ class Screen:
         self.url = url
         self.context = browser.new_context(accept_downloads=True, **options)
         self.tab = self.context.new_page()
-        self.tab.set_default_timeout(20_000)
+        self.tab.set_default_timeout(60_000)
         self.errors: list[str] = []
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("console", self._note)
