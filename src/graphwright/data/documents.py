@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -244,7 +245,8 @@ class _Reader:
         except (PermissionError, DataError):
             raise
         except Exception as error:  # of the library that reads the format: no file may stop the others
-            if isinstance(error, OSError) and error.errno is not None and not self.depth:
+            # A library that follows a damaged offset gets EINVAL; any other number is of the disk.
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL) and not self.depth:
                 raise
             yield Skipped(self.where, f"damaged ({type(error).__name__}: {str(error)[:100]})", True)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphwright.data.document import Skipped
-from graphwright.data.documents import read_documents
+from graphwright.data.documents import read_documents, read_file
 from graphwright.data.formats import registry
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
 from graphwright.errors import DataError
@@ -122,3 +122,16 @@ def test_the_size_of_a_file_is_checked_before_it_is_read(tmp_path: Path, monkeyp
     monkeypatch.setattr("graphwright.data.formats.format.open_bytes", None)
     with pytest.raises(UnreadableError, match="larger than 256 MB"):
         File("a.txt", tmp_path / "a.txt").data()
+
+
+def test_a_library_that_follows_a_damaged_offset_does_not_end_the_run(tmp_path: Path, plugins: list[Entry]) -> None:
+    def sought(file: File) -> Iterator[Extracted]:
+        with (tmp_path / file.name).open("rb", buffering=0) as source:
+            source.seek(-1)
+        yield Extracted("")
+
+    plugins.append(Entry(Format("sought", (".sought",), sought)))
+    (tmp_path / "a.sought").write_text("Text.")
+    skipped: list[Skipped] = []
+    assert list(read_file(tmp_path / "a.sought", "a.sought", skipped.append)) == []
+    assert skipped[0].reason.startswith("damaged (OSError: [Errno 22]")
