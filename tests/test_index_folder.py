@@ -899,3 +899,11 @@ def test_an_index_inside_the_folder_is_not_read_as_documents(tmp_path: Path) -> 
     made = index.add(tmp_path)
     assert made.added == ["a.txt"]
     assert [s.reason for s in made.skipped] == ["an index, not documents"]
+
+
+def test_the_name_of_a_file_of_rows_stands_for_its_rows(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "index", encoder=HashEncoder()) as index:
+        index.add(
+            [Document(name, "Graz lies on the Mur.") for name in ("a.csv#3", "a.csv#2", "a.csvs", "b.csv", "b.csv#2")]
+        )
+        assert index.matching(["a.csv", "b.csv", "c.csv"]) == ["a.csv#2", "a.csv#3", "b.csv", "c.csv"]

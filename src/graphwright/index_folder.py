@@ -297,12 +297,14 @@ class Index:
     def matching(self, patterns: Iterable[str]) -> list[str]:
         """Return the ids that patterns stand for, in order: `notes/*.md`, a folder `notes/`, or an id as it is.
 
+        The name of a file whose rows or messages are documents, `box.mbox`, stands for all of them, `box.mbox#*`.
         Raises DataError for a folder or a pattern with * or ? that no document matches.
         """
         stored, matching = self._store.metadata(), dict[str, None]()
         for pattern in _ids(patterns):
             if pattern in stored or not (pattern.endswith("/") or "*" in pattern or "?" in pattern):
-                matching[pattern] = None
+                parts = [] if pattern in stored else sorted(id for id in stored if id.startswith(f"{pattern}#"))
+                matching |= dict.fromkeys(parts) or {pattern: None}
                 continue
             glob = f"{pattern}*" if pattern.endswith("/") else pattern
             found = sorted(fnmatch.filter(stored, glob.replace("[", "[[]")))

@@ -96,3 +96,9 @@ def test_headings_lie_in_the_text_of_any_page(tags: list[str]) -> None:
     page = html_text("".join(tags))
     for start, _, title in page.headings:
         assert "".join(page.text[start:].split()).startswith("".join(title.split())) and title
+
+
+def test_the_sign_of_a_link_to_a_heading_is_no_part_of_it() -> None:
+    heading = "<h2><a href='#built'>Built</a><a href='#built'>\U0001f517</a></h2>"
+    found = html_text(f"<h1>Pier<a href='#pier'>\u00b6</a></h1>{heading}<p>1881 <a href='#n'>*</a>")
+    assert (found.text, [heading.title for heading in found.headings]) == ("Pier\n\nBuilt\n\n1881 *", ["Pier", "Built"])

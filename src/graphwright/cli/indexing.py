@@ -191,7 +191,8 @@ def reextract(
 @expanded
 def remove(
     ids: Annotated[
-        list[str] | None, typer.Argument(help="Ids of documents, also with * and ?, or folders that end in /.")
+        list[str] | None,
+        typer.Argument(help="Ids of documents, also with * and ?, files of rows or messages, folders ending in /."),
     ] = None,
     *,
     index: IndexFolder,

@@ -117,7 +117,7 @@ def _show_groups(rows: Mapping[str, list[_Row]]) -> None:
     for title, group in rows.items():
         output.print(Text(title, "bold underline"))
         for row in group:
-            line = Text(row.method.name.ljust(width)).append(_speed(row.method.name).ljust(9), "dim")
+            line = Text(row.method.name.ljust(width)).append(_speed(row.method.name).ljust(11), "dim")
             needs = f"  ({row.problem or f'needs {row.needs}'})" if row.problem or row.needs else ""
             about = row.method.about.removeprefix("Rank passages by ").rstrip(".")
             line.append(shortened(about, max(room - len(line) - len(needs), 20)))

@@ -117,7 +117,8 @@ def _read(
                 note(_repeat(document.id, first, place))
     if not places:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
-        reason = f"{len(chosen):,} files, none with text. {reasons}" if chosen else _no_file(options, reasons)
+        count = f"{len(chosen):,} file{'s' * (len(chosen) > 1)}"
+        reason = f"{count}, none with text. {reasons}" if chosen else _no_file(options, reasons)
         raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
 
 

@@ -277,6 +277,8 @@ class _Page:
             self.in_heading, self.heading = True, None
             return True
         if tag == "a" and (target := node.attributes.get("href")):
+            if self.in_heading and target.startswith("#") and not any(map(str.isalnum, node.text())):
+                return False  # the sign of a link to the heading itself
             self.links.append(target)
         self._break(tag)
         return True

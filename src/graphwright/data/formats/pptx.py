@@ -9,9 +9,11 @@ from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
 from graphwright.data.formats.office import office_package
+from graphwright.data.formats.xml import local, outermost
 from graphwright.data.tables import row_sentence, table_lines
 
 _MAX_DEPTH = 50
+_MAX_POINTS = 1_000_000  # of a series
 
 
 def read(file: File) -> Iterator[Extracted]:
@@ -71,16 +73,55 @@ def _add_chart(chart: Any, builder: TextBuilder) -> None:
             axis = getattr(chart, name)
             if axis.has_title and axis.axis_title.has_text_frame:
                 builder.line(_text(axis.axis_title.text_frame))
-    for plot in chart.plots:
-        columns = ["", *(series.name or "" for series in plot.series)]
-        categories = [", ".join(map(str, labels)) for labels in plot.categories.flattened_labels]
-        for at, values in enumerate(zip_longest(*(series.values for series in plot.series))):
-            category = categories[at] if at < len(categories) else str(at + 1)
-            builder.line(row_sentence(columns, [category, *map(_number, values)]))
+    for at, element in enumerate(_plots(chart)):
+        try:
+            names, categories, values = _plotted(chart.plots[at])
+        except (NotImplementedError, ValueError):  # of kinds that the library does not know, such as a cake in 3-D
+            names, categories, values = _stored(element)
+        for row, cells in enumerate(zip_longest(*values)):
+            category = categories[row] if row < len(categories) else str(row + 1)
+            builder.line(row_sentence(["", *names], [category, *map(_number, cells)]))
     builder.blank()
 
 
-def _number(value: float | None) -> str:
+def _plots(chart: Any) -> list[Any]:
+    """Return the elements of the plots of a chart, such as bars and a line over them."""
+    return [node for area in outermost(chart.element, "plotArea") for node in area if local(node).endswith("Chart")]
+
+
+def _plotted(plot: Any) -> tuple[list[str], list[str], list[Any]]:
+    """Return the names of the series of a plot, its categories, and the values of each series."""
+    series = list(plot.series)
+    categories = [", ".join(map(str, labels)) for labels in plot.categories.flattened_labels]
+    return [each.name or "" for each in series], categories, [each.values for each in series]
+
+
+def _stored(plot: Any) -> tuple[list[str], list[str], list[Any]]:
+    """Return the same by the values that are stored with a plot; of categories in categories the innermost."""
+    series = [_parts(each) for each in plot if local(each) == "ser"]
+    names = ["".join("".join(node.itertext()) for node in outermost(each.get("tx", ()), "v")) for each in series]
+    categories = _points(series[0]["cat"]) if series and "cat" in series[0] else {}
+    values = [_points(each["val"]) if "val" in each else {} for each in series]
+    rows = range(max((max(points, default=-1) + 1 for points in (categories, *values)), default=0))
+    return names, [categories.get(row, str(row + 1)) for row in rows], [list(map(each.get, rows)) for each in values]
+
+
+def _parts(element: Any) -> dict[str, Any]:
+    return {local(child): child for child in element}
+
+
+def _points(element: Any) -> dict[int, str]:
+    """Return the values that are stored below an element, by their number from 0."""
+    level = next(outermost(element, "lvl"), element)
+    found = {}
+    for point in outermost(level, "pt"):
+        number, value = point.get("idx", ""), "".join(point.itertext()).strip()
+        if number.isdigit() and int(number) < _MAX_POINTS:
+            found[int(number)] = value
+    return found
+
+
+def _number(value: float | str | None) -> str:
     return "" if value is None else str(value).removesuffix(".0")
 
 

@@ -57,7 +57,10 @@ _ENTRIES = (("word/", _DOCX), ("ppt/", _PPTX), ("xl/", _XLSX))  # of an Office d
 _MIMETYPES = {b"application/epub+zip": _EPUB, b"application/vnd.oasis.opendocument.text": _ODT}
 _PGP = tuple(f"-----BEGIN PGP {kind}".encode() for kind in ("MESSAGE", "SIGNATURE", "PUBLIC KEY", "PRIVATE KEY"))
 _MAGIC: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
-    (b"\xd0\xcf\x11\xe0", "an old or encrypted Office document; save it as docx, xlsx or pptx without a password"),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "an old or encrypted Office document or Outlook message; save it as docx, xlsx, pptx or eml without a password",
+    ),
     (b"{\\rtf", "rich text (RTF); save it as docx, text or HTML"),
     (_PGP, "a message, signature or key of PGP; decrypt a message first"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it, or pack it as zip"),
