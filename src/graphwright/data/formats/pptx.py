@@ -13,7 +13,7 @@ from graphwright.data.formats.xml import local, outermost
 from graphwright.data.tables import row_sentence, table_lines
 
 _MAX_DEPTH = 50
-_MAX_POINTS = 1_000_000  # of a series
+_MAX_POINTS = 10_000  # of a series
 
 
 def read(file: File) -> Iterator[Extracted]:
@@ -116,7 +116,7 @@ def _points(element: Any) -> dict[int, str]:
     found = {}
     for point in outermost(level, "pt"):
         number, value = point.get("idx", ""), "".join(point.itertext()).strip()
-        if number.isdigit() and int(number) < _MAX_POINTS:
+        if number.isdecimal() and int(number) < _MAX_POINTS:
             found[int(number)] = value
     return found
 
