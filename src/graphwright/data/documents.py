@@ -18,7 +18,7 @@ from graphwright.data.formats.registry import format_of
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolved
 from graphwright.data.reading import ReadOptions
 from graphwright.data.rows import ROW_SUFFIXES, read_rows
-from graphwright.errors import DataError
+from graphwright.errors import DataError, counted
 from graphwright.text.names import is_file_title
 
 _MAX_DEPTH = 4  # of archives in archives
@@ -117,8 +117,7 @@ def _read(
                 note(_repeat(document.id, first, place))
     if not places:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
-        count = f"{len(chosen):,} file{'s' * (len(chosen) > 1)}"
-        reason = f"{count}, none with text. {reasons}" if chosen else _no_file(options, reasons)
+        reason = f"{counted(len(chosen), 'file')}, none with text. {reasons}" if chosen else _no_file(options, reasons)
         raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
 
 
