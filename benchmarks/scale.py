@@ -4,7 +4,7 @@
 
 Passages are those of three sets (`multihop`), repeated with every name changed, so that distinct entities grow with
 them. A hash of words takes the encoder's place. Passages, names and sentences have vectors, above 100,000 passages only
-passages: vectors of a million passages' names and sentences take 32 GB, in each of three files while an index is built.
+passages: vectors of a million passages' names and sentences take about 8 GB, and three times that in temporary files.
 Each size is measured in a process of its own, and its row is written
 when it is complete; a second call measures the sizes that are missing (`--again`: all). Writes `scale.json` and
 `scale.md`.
