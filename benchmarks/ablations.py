@@ -46,9 +46,10 @@ from harness import (
     passages_of,
     shared_legend,
     table,
-    write_results,
+    update_results,
 )
 from numpy.typing import NDArray
+from stamps import states_in
 
 from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.indexing import thinned
@@ -231,12 +232,11 @@ def bubblerag_page(results: Record) -> str:
 
 def run_bubblerag(options: Namespace) -> None:
     """Measure BubbleRAG on the sets asked for."""
-    results = {}
     for label in (label for label in SETS["bubblerag"] if label in options.sets):
         with Index.open(multihop_index(options, label)) as index:
             questions = multihop_questions(options, label, options.questions)
-            results[label] = measure(index.snapshot, questions, label)
-        write_results(options.out / "bubblerag.json", results, bubblerag_page(results))
+            measured = measure(index.snapshot, questions, label)
+        update_results(options.out / "bubblerag.json", [label], measured, bubblerag_page, SETS["bubblerag"])
 
 
 # PathRAG
@@ -461,10 +461,10 @@ def shown(value: Any, name: str = "") -> str:
     return f"{value:.1f}" if name in ("gold statements", "passages behind") else f"{100 * value:.1f}"
 
 
-def draw_sparsity(results: Record, path: Path) -> None:
+def draw_sparsity(results: Record, path: Path, states: Sequence[str]) -> None:
     """Draw recall@5 against the share of missing edges."""
     sets = results["sets"]
-    with figure(path, 1, len(sets), (3.6 * len(sets) + 0.4, 3.2)) as (drawn, panels):
+    with figure(path, 1, len(sets), (3.6 * len(sets) + 0.4, 3.2), states) as (drawn, panels):
         for panel, (label, figures) in zip(panels[0], sets.items(), strict=True):
             for name, row in figures["sparsity"].items():
                 levels = [100 * np.mean(values) for values in row.values()]
@@ -477,17 +477,16 @@ def draw_sparsity(results: Record, path: Path) -> None:
 
 def run_pathrag(options: Namespace) -> None:
     """Measure PathRAG on the sets asked for."""
-    results: Record = {"N": N, "K": K, "draws": DRAWS, "sets": {}}
+    path = options.out / "pathrag.json"
     for label in (label for label in SETS["pathrag"] if label in options.sets):
         with Index.open(multihop_index(options, label)) as index:
             questions = multihop_questions(options, label, options.questions)
-            measured: Record = {"questions": len(questions)}
+            measured: Record = {"questions": len(questions), "N": N, "K": K, "draws": DRAWS}
             for name, measure_part in TABLES.items():
                 measured[name] = measure_part(index.snapshot, questions)
                 print(label, name, measured[name], flush=True)
-        results["sets"][label] = measured
-        write_results(options.out / "pathrag.json", results, pathrag_page(results))
-    draw_sparsity(results, options.out / "pathrag.png")
+        results = update_results(path, ["sets", label], measured, pathrag_page, SETS["pathrag"])
+        draw_sparsity(results, path.with_suffix(".png"), states_in(path))
 
 
 RUNS = {"bubblerag": run_bubblerag, "pathrag": run_pathrag}

@@ -22,19 +22,17 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-from harness import Record, Rows, arguments, documents_of, parse, percent, read_results, table, write_results
+from harness import Record, Rows, arguments, documents_of, parse, percent, shared_index, table, update_results
 from numpy.typing import NDArray
 
 from graphwright.data.datasets import read_dataset
 from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.metrics import ndcg_at_k
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder import Index
 from graphwright.methods.house import BLEND, DEPTH, both
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.run import Run
 from graphwright.operators.state import start
 
@@ -100,7 +98,7 @@ def scored(name: str, options: Namespace) -> list[Record]:
     """Return for each question the documents of its first passages, and both scores of each."""
     folder, place = collection(name, options), options.work / "blend" / f"{name}-index"
     experiment = Experiment(folder, ("hybrid",))
-    build_index(place, experiment, experiment.read(), MiniLM(), None)
+    shared_index(place, experiment)
     rows, model = Rows(options.work / "blend" / f"{name}.jsonl", "id"), MiniLMCrossEncoder()
     questions = questions_of(name, folder, options.limit)
     with Index.open(place) as index:
@@ -159,11 +157,9 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=160, help="questions of a set")
     options = parse(parser)
     path = options.out / "blend.json"
-    results = read_results(path)
     for name in options.sets:
-        results[name] = measured(scored(name, options))
+        results = update_results(path, [name], measured(scored(name, options)), page, (*OPEN, *REPORTED))
         print(name, results[name], flush=True)
-        write_results(path, results, page(results))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 For each layer where the joint part may begin, the network is trained as in scripts/train_reading.py, shorter and from
 the same seed, and orders the first 50 candidates of held-out questions of hotpotqa, 2wiki and scifact, in float32. The
 time of a pair is that of the joint layers in int8, as they ship, on one thread, for a passage that was read before; all
-depths are timed in turns at the end. Depths that an earlier run of as many steps trained are not trained again. Needs
-the extras `train` and `bench`. Writes `depth.json` and `depth.md`.
+depths are timed in turns at the end. Depths that were trained before, by this state of the code, are not trained again.
+Needs the extras `train` and `bench`. Writes `depth.json` and `depth.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-from harness import Record, arguments, parse, read_results, table, write_results
+from harness import Record, Rows, arguments, parse, table, write_results
 from safetensors.numpy import load_file
 
 from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
@@ -135,24 +135,27 @@ def main() -> None:
     parser.add_argument("--layers", type=int, nargs="+", default=[5, 4, 3, 2], help="where the joint part begins")
     parser.add_argument("--limit", type=int, default=150, help="held-out questions of a set")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows-only", action="store_true", help="train, and leave times and the table to a later call")
     options = parse(parser)
     with tempfile.TemporaryDirectory() as folder:
         weights = load_file(fetch(Path(folder)))
     parts = [part_of(name, options) for name in REAL]
     rarity = rarities(parts)
-    path = options.out / "depth.json"
-    results = read_results(path)
-    if results.get("steps") != options.steps:
-        results = {"steps": options.steps, "layers": {}}
-    layers = results["layers"]
-    for layer in options.layers:
-        if str(LAYERS - layer) not in layers:
-            layers[str(LAYERS - layer)] = {"sets": measure(layer, parts, weights, rarity, options)}
-            write_results(path, results, page(results))
+    rows = Rows(options.work / "depth.jsonl", "layer", "steps", "limit", "seed")
+    keys = {layer: (layer, options.steps, options.limit, options.seed) for layer in options.layers}
+    for layer, key in keys.items():
+        if key not in rows:
+            settings = dict(zip(("layer", "steps", "limit", "seed"), key, strict=True))
+            rows.add(settings | {"sets": measure(layer, parts, weights, rarity, options)})
+    if options.rows_only:
+        return
     times = milliseconds([compiled(weights, layer, rarity) for layer in options.layers])
-    for layer, spent in zip(options.layers, times, strict=True):
-        layers[str(LAYERS - layer)]["milliseconds"] = spent
-    write_results(path, results, page(results))
+    layers = {
+        str(LAYERS - layer): {"sets": rows[key]["sets"], "milliseconds": spent}
+        for (layer, key), spent in zip(keys.items(), times, strict=True)
+    }
+    results = {"steps": options.steps, "layers": layers}
+    write_results(options.out / "depth.json", results, page(results))
 
 
 if __name__ == "__main__":

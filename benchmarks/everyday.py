@@ -6,7 +6,8 @@
 
 The packages in `everyday/sources.toml` are fetched through the clients of their registries (apt-get, pip, npm), checked
 against their SHA-256, extracted (manual pages need groff) and indexed together; all of it is kept in `everyday` in the
-folder of `--work`. A source whose version is no longer served is named, and its questions are left out. With `graphs`,
+folder of `--work`, the index in that of the state of the code. A source whose version is no longer served is named,
+and its questions are left out. With `graphs`,
 each file of `everyday/graphs` is imported into an index of its own. Every question of the half is asked, and scored by
 `everyday_score.py`. Writes `everyday-documents.json` and `.md`, or `everyday-graphs.json` and `.md`; `--name` adds to
 these names.
@@ -44,20 +45,20 @@ def available(sources: list[Source], work: Path) -> set[str]:
     return names
 
 
-def indexed(work: Path) -> Index:
+def indexed(work: Path, documents: Path) -> Index:
     """Return the index of all documents, brought up to date."""
     index = Index(work / "index")
     with shown_progress() as progress:
-        index.sync(work / "documents", progress)
+        index.sync(documents, progress)
     return index
 
 
 def over_documents(options: Namespace) -> Record:
     """Ask the questions over documents, and return the results."""
-    work = options.work / "everyday"
-    names = available(read_sources(QUESTIONS / "sources.toml"), work)
+    documents = options.fetched / "everyday"
+    names = available(read_sources(QUESTIONS / "sources.toml"), documents)
     questions = [q for q in read_everyday(QUESTIONS / "documents.jsonl") if q.source in names]
-    with indexed(work) as index:
+    with indexed(options.work / "everyday", documents / "documents") as index:
         rows = ask_all(index, of_half(questions, options.half), options)
         method = options.method or index.default_method
         return results(rows, method, options) | {"documents": index.documents, "sources": sorted(names)}

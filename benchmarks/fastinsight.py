@@ -49,11 +49,14 @@ from harness import (
     p_value,
     parse,
     passages_of,
+    read_results,
     shared_legend,
     table,
+    write_page,
     write_results,
 )  # fmt: skip
 from numpy.typing import NDArray
+from stamps import states_in, together
 
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError
@@ -451,11 +454,11 @@ def style(name: str) -> Record:
     return look | {"color": COLOURS[method], "label": method if vector else f"{method}, words too"}
 
 
-def draw_sets(path: Path, summaries: Sequence[Record], column: int, label: str) -> None:
+def draw_sets(path: Path, summaries: Sequence[Record], column: int, label: str, states: Sequence[str]) -> None:
     """Draw a panel for each set: a column of each curve (read, recall, nDCG, TR) against the passages read."""
     columns = min(len(summaries), 4)
     rows = -(-len(summaries) // columns)
-    with figure(path, rows, columns, (max(3.4 * columns, 6.2), 3.2 * rows + 0.4)) as (drawn, panels):
+    with figure(path, rows, columns, (max(3.4 * columns, 6.2), 3.2 * rows + 0.4), states) as (drawn, panels):
         for panel in panels.flat[len(summaries) :]:
             panel.axis("off")
         for panel, summary in zip(panels.flat, summaries, strict=False):
@@ -467,9 +470,9 @@ def draw_sets(path: Path, summaries: Sequence[Record], column: int, label: str) 
         shared_legend(drawn, panels[0, 0], 5 if columns > 2 else 3)
 
 
-def draw_sensitivity(path: Path, summaries: Sequence[Record]) -> None:
+def draw_sensitivity(path: Path, summaries: Sequence[Record], states: Sequence[str]) -> None:
     """Draw what other values of alpha and beta change, in points."""
-    with figure(path, 2, 2, (9, 6.8), sharex="col") as (drawn, panels):
+    with figure(path, 2, 2, (9, 6.8), states, sharex="col") as (drawn, panels):
         for column, option in enumerate(DEFAULTS):
             for row, metric in enumerate(METRICS.values()):
                 panel, changes = panels[row, column], []
@@ -485,12 +488,12 @@ def draw_sensitivity(path: Path, summaries: Sequence[Record]) -> None:
         shared_legend(drawn, panels[0, 0], 5)
 
 
-def draw_all(summaries: Sequence[Record], out: Path) -> None:
+def draw_all(summaries: Sequence[Record], out: Path, states: Sequence[str]) -> None:
     """Draw all figures."""
-    draw_sets(out / "pareto-recall.png", summaries, 1, "recall@10, %")
-    draw_sets(out / "tr.png", summaries, 3, "topological recall, %")
+    draw_sets(out / "pareto-recall.png", summaries, 1, "recall@10, %", states)
+    draw_sets(out / "tr.png", summaries, 3, "topological recall, %", states)
     if all(summary["sweeps"] for summary in summaries):
-        draw_sensitivity(out / "sensitivity.png", summaries)
+        draw_sensitivity(out / "sensitivity.png", summaries, states)
 
 
 def main() -> None:
@@ -501,16 +504,17 @@ def main() -> None:
     options = parse(parser)
     out = options.out / "corpora"
     out.mkdir(exist_ok=True)
-    summaries = []
     for name in options.sets:
         kind = EntityCorpus if name.endswith(ENTITIES) else CorpusGraph
         corpus = kind(folder_of(options.data, name.removesuffix(ENTITIES)), options)
         with corpus.index:
-            summaries.append(summarised(corpus, ask_all(corpus)))
-        write_results(out / f"{name}.json", summaries[-1])
-        (out / "corpora.md").write_text(page(summaries), encoding="utf-8")
-        print(methods_table(summaries[-1]["methods"]), flush=True)
-    draw_all(summaries, out)
+            summary = summarised(corpus, ask_all(corpus))
+        write_results(out / f"{name}.json", summary)
+        print(methods_table(summary["methods"]), flush=True)
+    files = [out / f"{name}.json" for name in SETS if (out / f"{name}.json").exists()]
+    summaries, states = [read_results(file) for file in files], together(map(states_in, files))
+    write_page(out / "corpora.md", page(summaries), states)
+    draw_all(summaries, out, states)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from typing import Any
 
 from formats_asked import asked_page, measure_asked
 from formats_references import form_of, references
-from harness import Record, arguments, mean, parse, table, write_results
+from harness import Record, arguments, mean, parse, table, update_results
 from packages import Source, Unavailable, fetched, read_sources, unpacked
 
 from graphwright.data.document import Skipped
@@ -243,18 +243,16 @@ def _numbers(*values: float | None) -> list[str]:
 def main() -> int:
     """Read the files, and write the results; return 1 if reading failed anywhere."""
     parts: dict[str, Callable[[Namespace], Record]] = {
-        "read": lambda options: measure_read(corpus(options.work / "formats"), options),
+        "read": lambda options: measure_read(corpus(options.fetched / "formats"), options),
         "asked": measure_asked,
-        "damaged": lambda options: measure_damaged(corpus(options.work / "formats"), options),
+        "damaged": lambda options: measure_damaged(corpus(options.fetched / "formats"), options),
     }
     parser = arguments(__doc__, parts=list(parts), data=False)
     parser.add_argument("--seed", type=int, default=1)
     options = parse(parser)
     stored = options.out / "formats.json"
-    results: Record = json.loads(stored.read_text("utf-8")) if stored.exists() else {}
     for part in options.only:
-        results[part] = parts[part](options)
-        write_results(stored, results, page(results))
+        results = update_results(stored, [part], parts[part](options), page, list(parts))
     print(page(results))
     return int(any(row["failed"] for row in results.get("read", {"forms": {}})["forms"].values()))
 

@@ -1,13 +1,14 @@
 """Shared parts of the benchmarks: arguments, data sets, indexes, resumable rows, timing, tables and figures.
 
 Every benchmark is called as `python benchmarks/NAME.py --data DIR [--work FOLDER] [--only PART ...]`. DIR has the
-folders of data sets (`multihop`, `ir`, `kgqa`, `long`, `graphs`, `reading`), FOLDER keeps indexes and unfinished runs,
-and results are written to `benchmarks/results`.
+folders of data sets (`multihop`, `ir`, `kgqa`, `long`, `graphs`, `reading`), FOLDER keeps what is fetched, and indexes
+and unfinished runs for each state of the code, and results are written to `benchmarks/results` with that state.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from stamps import RESULTS, alone, begin, line, made_by, read_stamped, write_stamped, write_text
 
 from graphwright.cli.progress import progress as shown_progress
 from graphwright.data.documents import read_documents
@@ -36,7 +38,6 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.state import State
 
-RESULTS = Path(__file__).parent / "results"
 SPACES = ("passages", "names", "triples")
 MULTIHOP = {
     "musique-openie": ("musique", "openie"),
@@ -67,6 +68,7 @@ def arguments(
     parser.add_argument("--data", type=Path, required=data, help="folder of the data sets")
     parser.add_argument("--work", type=Path, default=Path("runs"), help="folder of indexes and unfinished runs")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument("--state", help="go on with the indexes and rows of an older state of the code")
     if parts:
         parser.add_argument("--only", nargs="+", choices=list(parts), default=list(parts), metavar="PART")
     if sets:
@@ -75,24 +77,63 @@ def arguments(
 
 
 def parse(parser: ArgumentParser) -> Namespace:
-    """Parse the command line, and make the folders that it names."""
+    """Parse the command line, and make the folders that it names.
+
+    `work` becomes the folder of this state of the code; `fetched` is the one above, for what does not depend on it.
+    """
     options = parser.parse_args()
     for folder in (options.work, options.out):
         folder.mkdir(parents=True, exist_ok=True)
+    options.fetched, options.work = options.work, begin(options.work, options.state)
     return options
 
 
 def read_results(path: Path, default: Any = None) -> Any:
     """Return the results in a JSON file; where there is none, `default` or an empty record."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {} if default is None else default
+    _, results = read_stamped(path)
+    return ({} if default is None else default) if results is None else results
 
 
 def write_results(path: Path, results: Any, page: str = "") -> None:
-    """Write results as JSON, and the page of tables beside them."""
+    """Write results as JSON with the state of the code, and the page of tables beside them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1, default=float) + "\n", encoding="utf-8")
-    if page:
-        path.with_suffix(".md").write_text(page, encoding="utf-8")
+    with alone(path.parent):
+        states = write_stamped(path, results, (), made_by())
+        if page:
+            write_page(path.with_suffix(".md"), page, states)
+
+
+def update_results(
+    path: Path,
+    part: Sequence[str],
+    value: Any,
+    page: Callable[[Record], str] | None = None,
+    order: Sequence[str] = (),
+    states: Sequence[str] | None = None,
+) -> Record:
+    """Set one part of the results in a JSON file, write its page, and return all results.
+
+    `part`: the keys that lead to it; `order`: of the last of them and those beside it; `states`: of the code that made
+    it, by default those of the rows at hand. Other processes may set other parts meanwhile; these keep their states.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with alone(path.parent):
+        results: Record = read_results(path)
+        inner = results
+        for name in part[:-1]:
+            inner = inner.setdefault(name, {})
+        values = inner | {part[-1]: value}
+        inner.clear()
+        inner.update({name: values[name] for name in dict.fromkeys([*order, *values]) if name in values})
+        every = write_stamped(path, results, part, states or made_by())
+        if page is not None:
+            write_page(path.with_suffix(".md"), page(results), every)
+    return results
+
+
+def write_page(path: Path, page: str, states: Sequence[str] | None = None) -> None:
+    """Write a page, with the states of the code behind it in the last line; by default those of the rows at hand."""
+    write_text(path, f"{page.rstrip()}\n\n{line(states or made_by())}\n")
 
 
 @contextmanager
@@ -159,10 +200,16 @@ def multihop_index(options: Namespace, label: str, titles: bool = True) -> Path:
     name, extraction = MULTIHOP[label]
     folder: Path = options.work / "indexes" / (label if titles else f"{label}-untitled")
     experiment = Experiment(options.data / "multihop" / name, ("vector",), extraction, titles, embed=SPACES)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with shown_progress() as progress:
-        build_index(folder, experiment, experiment.read(), MiniLM(), progress)
+    shared_index(folder, experiment)
     return folder
+
+
+def shared_index(folder: Path, experiment: Experiment) -> None:
+    """Build the index of an experiment where it is missing; of several processes one builds, and the others wait."""
+    lock = folder.with_name(f"{folder.name}-lock")
+    lock.mkdir(parents=True, exist_ok=True)
+    with alone(lock), shown_progress() as progress:
+        build_index(folder, experiment, experiment.read(), MiniLM(), progress)
 
 
 def multihop_questions(options: Namespace, label: str, limit: int | None = None) -> list[QuestionRecord]:
@@ -254,8 +301,18 @@ def p_value(p: float) -> str:
 
 
 @contextmanager
-def figure(path: Path, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[tuple[Any, Any]]:
-    """Give a figure and its panels (an array, `rows` by `columns`); the figure is saved when the block ends."""
+def figure(
+    path: Path,
+    rows: int,
+    columns: int,
+    size: tuple[float, float],
+    states: Sequence[str] | None = None,
+    **options: Any,
+) -> Iterator[tuple[Any, Any]]:
+    """Give a figure and its panels (an array, `rows` by `columns`); the figure is saved when the block ends.
+
+    `states`: of the code behind it, by default those of the rows at hand; a comment in the file names them.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -263,7 +320,9 @@ def figure(path: Path, rows: int, columns: int, size: tuple[float, float], **opt
 
     drawn, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
     yield drawn, panels
-    drawn.savefig(path, dpi=110)
+    draft = path.with_name(f".{os.getpid()}-{path.name}")
+    drawn.savefig(draft, dpi=110, metadata={"Comment": f"\n{line(states or made_by())}\n"})
+    draft.replace(path)
     pyplot.close(drawn)
 
 

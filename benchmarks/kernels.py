@@ -52,9 +52,10 @@ from harness import (
     multihop_questions,
     parse,
     percentiles,
-    read_results,
     table,
     timed,
+    update_results,
+    write_page,
     write_results,
 )  # fmt: skip
 from numpy.typing import NDArray
@@ -476,7 +477,8 @@ def run_steiner(options: Namespace) -> None:
         "many graphs the cheapest of the first B items that cover every group costs no more than the best tree / in "
         "how many any item covers every group / the mean ratio of the costs where one does.\n\n"
     )
-    (options.out / "steiner.md").write_text(text + table(["groups", *(f"B = {b}" for b in BUDGETS)], rows), "utf-8")
+    page = text + table(["groups", *(f"B = {b}" for b in BUDGETS)], rows)
+    write_page(options.out / "steiner.md", page)
 
 
 # Personalised PageRank by size
@@ -631,14 +633,14 @@ def judge_graph(size: str, work: Path) -> Record:
 SCALE_STEPS = {"import": import_graph, "ask": ask_graph, "judge": judge_graph}
 
 
-def scale_page(rows: list[Record]) -> str:
+def scale_page(rows: Record) -> str:
     """Return the table of sizes."""
     header = (
         "nodes", "edges", "import", "peak memory", "snapshot", "memory to ask", "p50 ms", "p95 ms", "the same again",
         "recall@1000 (least, seeds)", "igraph ms", "ratio", "LEGO-GraphRAG",
     )  # fmt: skip
     cells = []
-    for row in rows:
+    for row in rows.values():
         other = row.get("igraph_p50_ms")
         cells.append(
             (
@@ -660,21 +662,19 @@ def scale_page(rows: list[Record]) -> str:
 def run_scale(options: Namespace) -> None:
     """Measure the sizes asked for, each step in a process of its own."""
     path = options.out / "ppr_scale.json"
-    rows = {row["size"]: row for row in read_results(path, [])}
     for size in options.sizes:
         if not (options.work / f"{size}.tsv").exists():
             generate(size, options.work / f"{size}.tsv")
         shutil.rmtree(options.work / f"{size}.index", ignore_errors=True)
         row: Record = {"size": size, "paper_s": PAPER[size]}
         for step in SCALE_STEPS:
-            command = [sys.executable, __file__, "--data", str(options.data), "--work", str(options.work)]
+            command = [sys.executable, __file__, "--data", str(options.data), "--work", str(options.fetched)]
+            command += ["--state", options.work.name]
             command += ["--sizes", size, "--step", step]
             result = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
             row |= result
             print(size, step, result, flush=True)
-        rows[size] = row
-        ordered = [rows[name] for name in SIZES if name in rows]
-        write_results(path, ordered, scale_page(ordered))
+        update_results(path, [size], row, scale_page, list(SIZES))
         if not options.keep:
             for left in options.work.glob(f"{size}.*"):
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

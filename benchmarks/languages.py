@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from harness import Record, arguments, parse, read_results, table, write_results
+from harness import Record, arguments, parse, read_results, table, update_results, write_page
 from language_pages import MAX_PAGES, write_dataset
 from packages import Source, Unavailable, read_sources
+from stamps import states_in
 
 from graphwright.cli.progress import progress as shown_progress
 from graphwright.evaluate.experiment import Experiment
@@ -50,7 +51,7 @@ def dataset(language: Source, options: Namespace) -> Path:
         own = next((name for package, name in kind.items() if language["package"].startswith(package)), "")
         sources = [s for s in read_sources(SOURCES) if s["name"].startswith("en-")]
         english = [s for s in sources if (s["name"] == own if own else s["form"] == "man")]
-        write_dataset(language, english, folder, options.work / "languages", options.pages)
+        write_dataset(language, english, folder, options.fetched / "languages", options.pages)
     return folder
 
 
@@ -135,18 +136,17 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=MAX_PAGES, help="the most pages of a language")
     options = parse(parser)
     file = options.out / "languages.json"
-    results = read_results(file)
     for encoder in options.encoders if "measure" in options.only else ():
         for language in LANGUAGES:
             if language["name"] in options.sets:
                 try:
-                    results.setdefault(encoder, {})[language["name"]] = measure(language, encoder, options)
+                    record = measure(language, encoder, options)
                 except Unavailable as error:
                     print(f"{language['name']}: {error}", flush=True)
                     continue
-                write_results(file, results, report(results))
-    page = report(results)
-    write_results(file, results, page)
+                update_results(file, [encoder, language["name"]], record, report, names)
+    page = report(read_results(file))
+    write_page(file.with_suffix(".md"), page, states_in(file))
     print(page)
 
 

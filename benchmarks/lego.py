@@ -4,7 +4,7 @@
                               [--questions 1000] [--minutes 40] [--workers 2] [--quiet] [--page] [--plans]
 
 Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a row for each question
-and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows in
+and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows of the set in
 `lego.json`, where the summary of systems without rows here stays; --page makes `lego.md` and its figures of it. With
 --quiet rows go to a place of their own, for times measured while nothing else runs. Systems with the same extraction
 share it.
@@ -37,8 +37,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Record, Rows, arguments, evidence_of, mean, parse, read_results, write_results
-from lego_page import COUNTS, PAIRS, TUNED, cells, write_page
+from harness import Record, Rows, arguments, evidence_of, mean, parse, read_results, update_results, write_results
+from lego_page import COUNTS, PAIRS, TUNED, cells, write_lego
+from stamps import made_by, states_of, together
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
@@ -475,35 +476,31 @@ def read_rows(folder: Path) -> dict[str, list[Record]]:
     return {name: sorted(own, key=lambda row: row["at"]) for name, own in rows.items() if own}
 
 
-def summarised(work: Path) -> Record:
-    """Return the summary of all rows, as the page takes it."""
-    results: Record = {}
-    for name in SETS:
-        folder = work / "rows" / name
-        if not (folder / "names.json").exists():
-            continue
-        same_as: dict[str, str] = read_results(folder / "names.json")
-        rows = named(read_rows(folder / "systems"), same_as)
-        every = {system: rows[first] for system, first in same_as.items() if first in rows}
-        common = min((len(own) for system, own in every.items() if system.startswith("lego-")), default=0)
-        kit_sweeps = read_rows(folder / "sweeps")
-        results[name] = {
-            "called": {system: same_as[system] for system in every if same_as[system] != system},
-            "systems": {system: of_system(own, common) for system, own in rows.items()},
-            "sweeps": {system.replace("_", " "): of_sweep(own) for system, own in kit_sweeps.items()},
-            "quiet": timed(named(read_rows(work / "quiet" / name / "systems"), same_as)),
-            "before": read_results(folder / "before.json"),
-            "pairs": {f"{a} | {b}": paired(every[a], every[b]) for a, b in PAIRS if a in every and b in every},
-        }
-    return results
+def summarised(work: Path, name: str) -> Record:
+    """Return the summary of all rows of a set, as the page takes it."""
+    folder = next(work / kind / name for kind in ("rows", "quiet") if (work / kind / name / "names.json").exists())
+    same_as: dict[str, str] = read_results(folder / "names.json")
+    rows = named(read_rows(work / "rows" / name / "systems"), same_as)
+    every = {system: rows[first] for system, first in same_as.items() if first in rows}
+    common = min((len(own) for system, own in every.items() if system.startswith("lego-")), default=0)
+    kit_sweeps = read_rows(work / "rows" / name / "sweeps")
+    return {
+        "called": {system: same_as[system] for system in every if same_as[system] != system},
+        "systems": {system: of_system(own, common) for system, own in rows.items()},
+        "sweeps": {system.replace("_", " "): of_sweep(own) for system, own in kit_sweeps.items()},
+        "quiet": timed(named(read_rows(work / "quiet" / name / "systems"), same_as)),
+        "before": read_results(work / "rows" / name / "before.json"),
+        "pairs": {f"{a} | {b}": paired(every[a], every[b]) for a, b in PAIRS if a in every and b in every},
+    }
 
 
-def merged(before: Record, now: Record) -> Record:
-    """Return the summary of before with what the rows at hand replace: systems, sweeps and pairs, one by one."""
-    parts = {name: {**before.get(name, {})} for name in {**before, **now}}
-    for name, of in now.items():
-        parts[name] |= {part: {**before.get(name, {}).get(part, {}), **values} for part, values in of.items()}
-    return parts
+def store(name: str, work: Path, path: Path) -> None:
+    """Write the summary of a set; systems and sweeps without rows here stay, and with them the states of their code."""
+    now, before = summarised(work, name), read_results(path).get(name, {})
+    kept = any(key not in now[part] for part, values in before.items() for key in values)
+    states = together([states_of(path, name), made_by()]) if kept else made_by()
+    both = {part: {**before.get(part, {}), **values} for part, values in now.items()}
+    update_results(path, [name], both, order=list(SETS), states=states)
 
 
 def named(rows: Mapping[str, list[Record]], names: Mapping[str, str]) -> dict[str, list[Record]]:
@@ -614,7 +611,7 @@ def main() -> None:
     parser.add_argument("--sweeps", nargs="*", default=[], help="names, or patterns of them")
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=1e6, help="no question is begun after that")
-    parser.add_argument("--workers", type=int, choices=(1, 2), default=2)
+    parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     parser.add_argument("--quiet", action="store_true", help="measure times while nothing else runs")
     parser.add_argument("--page", action="store_true", help="write the page and the figures too")
     parser.add_argument("--plans", action="store_true", help="measure rankings of relation paths")
@@ -627,10 +624,9 @@ def main() -> None:
         with ProcessPoolExecutor(options.workers, get_context("spawn"), max_tasks_per_child=1) as pool:
             for done in as_completed([pool.submit(job, names, sweep, options, until) for names, sweep in todo]):
                 print(done.result(), flush=True)
-        path = options.out / "lego.json"
-        write_results(path, merged(read_results(path), summarised(options.work / "lego")))
+        store(options.set, options.work / "lego", options.out / "lego.json")
     if options.page:
-        write_page(json.loads((options.out / "lego.json").read_text("utf-8")), options.out)
+        write_lego(options.out)
 
 
 if __name__ == "__main__":

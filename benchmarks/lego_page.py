@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
@@ -10,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import RESULTS, Record, figure, shared_legend, table
+from harness import Record, figure, read_results, shared_legend, table, write_page
+from stamps import RESULTS, states_in, together
 
+PPR = RESULTS / "ppr.json"
 ABOUT = """# Graph retrieval taken apart: LEGO-GraphRAG on knowledge graphs
 
 Answers that each module keeps, the first answer, and costs, on MetaQA (films: 43,234 nodes,
@@ -496,7 +497,7 @@ def flexible(m: Measured) -> Verdict:
 
 @finding("4.3", "PPR is too slow for large graphs.")
 def ppr_cost(m: Measured) -> Verdict:
-    measured = json.loads((RESULTS / "ppr.json").read_text("utf-8"))
+    measured = read_results(PPR)
     rows = [row for row in measured if row["k"] == 1000 and row["nodes"] >= 1_000_000]
     text = f"PPR takes {m.systems['lego-1']['se cpu ms p50']:.0f} ms of processor time here."
     if rows:
@@ -681,10 +682,10 @@ def draw_curve(panels: Any, points: Iterable[Record], **look: Any) -> None:
         panel.plot([p["nodes"] for p in ordered], [100 * p[name] for p in ordered], marker=".", **look)
 
 
-def draw_structures(path: Path, results: Record) -> None:
+def draw_structures(path: Path, results: Record, states: Sequence[str]) -> None:
     """Draw figure 8, a row for each set."""
     sets = {name: of["sweeps"] for name, of in results.items() if "PPR" in of["sweeps"]}
-    with figure(path, len(sets), 2, (9, 3.1 * len(sets) + 0.5)) as (drawn, rows):
+    with figure(path, len(sets), 2, (9, 3.1 * len(sets) + 0.5), states) as (drawn, rows):
         for (name, sweeps), panels in zip(sets.items(), rows, strict=True):
             label_pair(panels, f"{name}, {sweeps['PPR']['questions']} questions")
             for method, (colour, line, label) in STRUCTURE.items():
@@ -694,10 +695,10 @@ def draw_structures(path: Path, results: Record) -> None:
         shared_legend(drawn, rows[0, 0], 2)
 
 
-def draw_models(path: Path, results: Record) -> None:
+def draw_models(path: Path, results: Record, states: Sequence[str]) -> None:
     """Draw figure 9: PPR-1000 after pruning of nodes, relations or triples by each model."""
     sweeps, counts = results["metaqa"]["sweeps"], set()
-    with figure(path, 1, 2, (9.5, 4.2)) as (drawn, panels):
+    with figure(path, 1, 2, (9.5, 4.2), states) as (drawn, panels):
         for (pruning, (what, line)), model in product(PRUNINGS.items(), ("BM25", "E", "C")):
             sweep = sweeps.get(f"{pruning} by {model}")
             if sweep is not None:
@@ -708,10 +709,10 @@ def draw_models(path: Path, results: Record) -> None:
         shared_legend(drawn, panels[0, 0], 3)
 
 
-def draw_retrievals(path: Path, results: Record) -> None:
+def draw_retrievals(path: Path, results: Record, states: Sequence[str]) -> None:
     """Draw figure 11: F1 of 32 paths for each retrieval, on the graphs of three extractions."""
     systems, names = results["metaqa"]["systems"], cells()
-    with figure(path, 1, 1, (10, 3.9)) as (drawn, panels):
+    with figure(path, 1, 1, (10, 3.9), states) as (drawn, panels):
         panel = panels[0, 0]
         for at, (searched, (label, colour)) in enumerate(SEARCHED.items()):
             of = [(i, systems.get(names.get((searched, retrieval)))) for i, retrieval in enumerate(RETRIEVALS)]
@@ -732,10 +733,10 @@ def draw_retrievals(path: Path, results: Record) -> None:
         shared_legend(drawn, panel, 3)
 
 
-def draw_path_counts(path: Path, results: Record) -> None:
+def draw_path_counts(path: Path, results: Record, states: Sequence[str]) -> None:
     """Draw figure 12: F1 against the number of paths, on PPR-1000."""
     systems = results["metaqa"]["systems"]
-    with figure(path, 1, 1, (7.6, 4.4)) as (drawn, panels):
+    with figure(path, 1, 1, (7.6, 4.4), states) as (drawn, panels):
         panel = panels[0, 0]
         for (searched, retrieval), name in cells().items():
             if searched == "PPR" and name in systems and retrieval in (*RETRIEVALS, *OURS_SHOWN):
@@ -759,7 +760,7 @@ def look(retrieval: str) -> Record:
     return {"color": colour, "linestyle": "-" if method in ("SPR", "OSAR") else "--"}
 
 
-FIGURES: Mapping[str, Callable[[Path, Record], None]] = {
+FIGURES: Mapping[str, Callable[[Path, Record, Sequence[str]], None]] = {
     "lego-8.png": draw_structures,
     "lego-9.png": draw_models,
     "lego-11.png": draw_retrievals,
@@ -897,10 +898,11 @@ def page(results: Record) -> str:
     return ABOUT.format(**{name: part.rstrip("\n") for name, part in parts.items()})
 
 
-def write_page(results: Record, out: Path) -> None:
-    """Write the page and the figures of a summary."""
+def write_lego(out: Path) -> None:
+    """Write the page and the figures of the summary in a folder."""
+    results, states = read_results(out / "lego.json"), states_in(out / "lego.json")
     for of in results.values():
         of["systems"] |= {name: of["systems"][first] for name, first in of["called"].items()}
     for name, draw in FIGURES.items():
-        draw(out / name, results)
-    (out / "lego.md").write_text(page(results), encoding="utf-8")
+        draw(out / name, results, states)
+    write_page(out / "lego.md", page(results), together([states, states_in(PPR)]))

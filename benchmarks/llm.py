@@ -33,8 +33,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness import SPACES, Record, Rows, arguments, mean, parse, percent, read_results, table, write_results
+from harness import SPACES, Record, Rows, arguments, mean, parse, percent, read_results, table, update_results
 from pydantic import BaseModel, ConfigDict
+from stamps import made_by, states_of, together
 
 from graphwright import Index
 from graphwright.cli.progress import progress as shown_progress
@@ -298,8 +299,8 @@ def store(options: Namespace, rows: Rows, overs: dict[str, str]) -> None:
             "over": over,
             "methods": {name: {form: summary(own) for form, own in forms.items()} for name, forms in methods.items()},
         }
-    results[options.llm] = {"about": described(options), "sets": sets}
-    write_results(path, results, page(results))
+    states = together([states_of(path, options.llm), made_by()]) if sets.keys() - overs.keys() else None
+    update_results(path, [options.llm], {"about": described(options), "sets": sets}, page, states=states)
 
 
 def rows_of(options: Namespace) -> Rows:

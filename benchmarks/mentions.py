@@ -21,7 +21,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
-from harness import Record, arguments, parse, read_results, table, write_results
+from harness import Record, arguments, parse, table, update_results
 
 from graphwright.data.datasets import read_dataset
 from graphwright.index.extraction import Excerpt, Extraction
@@ -90,16 +90,20 @@ def speed(options: Namespace) -> list[Record]:
 PARTS = {"labels": labels, "speed": speed}
 
 
+def page(results: Record) -> str:
+    """Return the tables of all parts."""
+    parts = ["# Extraction without a language model"]
+    for name, rows in results.items():
+        parts += [f"## {name.capitalize()}", table(list(rows[0]), [list(row.values()) for row in rows])]
+    return "\n\n".join(parts)
+
+
 def main() -> None:
     """Run the parts asked for, and write all results that there are."""
     options = parse(arguments(__doc__, parts=list(PARTS)))
-    results = read_results(options.out / "mentions.json")
-    results |= {name: PARTS[name](options) for name in options.only}
-    page = "# Extraction without a language model\n"
-    for name, rows in results.items():
-        page += f"\n## {name.capitalize()}\n\n" + table(list(rows[0]), [list(row.values()) for row in rows])
-    write_results(options.out / "mentions.json", results, page)
-    print(page)
+    for name in options.only:
+        results = update_results(options.out / "mentions.json", [name], PARTS[name](options), page, list(PARTS))
+    print(page(results))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ from harness import (
     parse,
     passages_of,
     table,
-    write_results,
+    update_results,
 )
 from lego import SETS as GRAPHS
 from lego import questions as graph_questions
@@ -177,7 +177,8 @@ def main() -> None:
     if options.speeds:
         print_speeds(options, chosen)
         return
-    for name in options.sets:
+    sets = [name for name in SETS if name in options.sets]
+    for name in sets:
         missing = [method for method in chosen if (name, method) not in rows]
         if not missing:
             continue
@@ -187,12 +188,10 @@ def main() -> None:
             figures = asked(index_of(options, name), method, questions, options.seconds, name == DOCUMENTS)
             rows.add({"set": name, "method": method} | figures)
             print(name, method, figures, flush=True)
-    of: Record = {}
-    for name in SETS:
+    for name in sets:
         own = {method: rows[name, method] for method in OFFLINE if (name, method) in rows}
-        if own:
-            of[name] = {at: {k: v for k, v in row.items() if k not in ("set", "method")} for at, row in own.items()}
-    write_results(options.out / "methods.json", of, page(of))
+        of = {at: {k: v for k, v in row.items() if k not in ("set", "method")} for at, row in own.items()}
+        update_results(options.out / "methods.json", [name], of, page, SETS)
 
 
 if __name__ == "__main__":

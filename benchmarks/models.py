@@ -40,8 +40,8 @@ from harness import (
     parse,
     percent,
     percentiles,
-    read_results,
     table,
+    update_results,
     write_results,
 )  # fmt: skip
 from numpy.typing import NDArray
@@ -254,18 +254,16 @@ def page(results: Record) -> str:
 def measure_reading(options: Namespace) -> None:
     """Measure the cross-encoder on the sets."""
     path = options.out / "reading.json"
-    results = read_results(path)
     for name in options.sets:
         part = part_of(name, options)
         questions = [q for q in part.questions if part.name not in REAL or q.held_out][: options.limit]
-        result = results.setdefault(name, {})
         if "rank" in options.only:
             with Index.open(options.work / "reading" / name / "index") as index:
-                result["rank"] = rank(questions, index)
+                results = update_results(path, [name, "rank"], rank(questions, index), page, SETS)
+                print(name, results[name]["rank"], flush=True)
         if "speed" in options.only and name == options.sets[0]:
-            result["speed"] = speed(part, questions)
-        print(name, result, flush=True)
-        write_results(path, results, page(results))
+            results = update_results(path, [name, "speed"], speed(part, questions), page, SETS)
+            print(name, results[name]["speed"], flush=True)
 
 
 def main() -> None:

@@ -13,13 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness import SPACES, Record
+from harness import SPACES, Record, shared_index
 from paper_tables import NotMeasured, Ours
 
 from graphwright.cli.progress import progress as shown_progress
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.judge import judge_run
 from graphwright.evaluate.judges import DIMENSIONS, Judge, OverlapJudge
 from graphwright.evaluate.run import run
@@ -32,7 +31,6 @@ from graphwright.methods.papers.lego import answered, cell, scorer
 from graphwright.methods.papers.lego_models import Best
 from graphwright.methods.registry import METHODS, pipeline
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Relax, Specialise
@@ -141,9 +139,8 @@ def ask(settings: Settings, set_: str, methods: Mapping[str, Build]) -> tuple[Re
     )
     subject = experiment.read()
     index = settings.work / "indexes" / label
-    index.parent.mkdir(parents=True, exist_ok=True)
+    shared_index(index, experiment)
     with shown_progress() as progress:
-        build_index(index, experiment, subject, MiniLM(), progress)
         out = settings.folder(set_)
         summary = run(experiment, out, index=index, llm=settings.llm, progress=progress)
     return summary, out, subject.questions

@@ -437,7 +437,7 @@ def ppr_scale(results: Path) -> Ours:
     rows = {
         f"{row['nodes']:,}": {"edges": row["edges"], "s": row["p50_ms"] / 1e3, "recall of 1,000": row["recall"],
                               "s, power iteration": row["exact_s"]}
-        for row in of
+        for row in of.values()
     }  # fmt: skip
     return Ours("Synthetic graphs of the same sizes with heavy-tailed degrees; p50 of a question, one thread.", rows)
 
@@ -447,7 +447,7 @@ def ppr_recall(results: Path) -> Ours:
     scale = read(results, "ppr_scale.json", "kernels.py --data DIR --only scale")
     rows = {
         f"push until the best are stable, {row['nodes']:,} nodes": {"recall": row["recall"], "s": row["p50_ms"] / 1e3}
-        for row in scale
+        for row in scale.values()
     }
     return Ours("Recall of the best nodes by exact PPR, on synthetic graphs.", rows)
 

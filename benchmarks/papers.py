@@ -19,12 +19,14 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from harness import Record, arguments, parse, read_results, write_results
+from harness import Record, arguments, parse, read_results, update_results
 from paper_asked import ASKED, Settings
 from paper_results import FROM_RESULTS
 from paper_tables import PAPERS, NotMeasured, Ours, Published, published, section, title
+from stamps import made_by, reading, states_in, states_of, together
 
 from graphwright.models import OpenAILLM
 
@@ -54,17 +56,19 @@ def main() -> None:
     for name in chosen(list(tables), options.table):
         results: Record = read_results(path)
         label = f"{options.paper} {name}"
-        measured = measure(options.paper, tables[name], replace(settings, label=label), options.out)
+        with reading() as files:
+            measured = measure(options.paper, tables[name], replace(settings, label=label), options.out)
         if measured is not None:
             model, record = measured
+            before, states = results.get(name, {}).get(model, {}), together(map(states_in, sorted(files)))
+            content: Record = {"missing": record}
             if isinstance(record, Ours):
                 content = {"about": f"{options.about} {record.about}".strip(), "rows": record.rows}
                 if options.rows:
-                    content = joined(name, results.get(name, {}).get(model, {}), content)
-                results.setdefault(name, {})[model] = content
-            elif "rows" not in results.get(name, {}).get(model, {}):
-                results.setdefault(name, {})[model] = {"missing": record}
-            write_results(path, results, page(options.paper, tables, results))
+                    content, states = joined(name, before, content), together([states_of(path, name, model), made_by()])
+            if isinstance(record, Ours) or "rows" not in before:
+                write = partial(page, options.paper, tables)
+                results = update_results(path, [name, model], content, write, states=states or None)
         print(section(options.paper, tables[name], results.get(name, {OFFLINE: {"missing": NOT_ASKED}})), flush=True)
 
 

@@ -54,9 +54,10 @@ from harness import (
     p_value,
     parse,
     passages_of,
-    read_results,
     run_experiment,
+    shared_index,
     table,
+    update_results,
     write_results,
 )
 
@@ -156,6 +157,8 @@ def measure_multihop(options: Namespace) -> None:
         print(sections[-1], flush=True)
         if titles:
             titled[label] = out
+    if options.rows_only:
+        return
     sections.append(f"## All sets with titles\n\n{compared(titled)}")
     brief = {label: essential(summary) for label, summary in summaries.items()}
     write_results(options.out / "recall.json", brief, "# Recall on the multihop sets\n\n" + "\n".join(sections))
@@ -225,9 +228,9 @@ def measure_sample(name: str, part: str, options: Namespace) -> Record:
     limit = (options.questions or 100) if part == "light" else options.few
     experiment = Experiment(data, held_out(methods, data.name), questions=questions, limit=limit, **more)
     home = work / place.replace("/", "-")
-    index = next((folder for folder in sorted(home.glob("*/index")) if (folder / "CURRENT").exists()), None)
+    shared_index(home / "index", experiment)
     out = home / (f"{part}-{questions}" if questions else part)
-    summary = run_experiment(experiment, out, None if index == out / "index" else index)
+    summary = run_experiment(experiment, out, home / "index")
     of_method = ("metrics", "milliseconds", "tokens", "failed")
     brief = {name: {key: m[key] for key in of_method} for name, m in summary["methods"].items()}
     return {**{key: summary[key] for key in ("data", "graphwright", "settings", "encoder")}, "methods": brief}
@@ -237,7 +240,7 @@ def overview(results: Mapping[str, Record]) -> str:
     """Return the page of all methods on all sets."""
     parts = ["# All methods on all sets", f"Made by `python benchmarks/quality.py --data DIR`, offline.\n{FINDINGS}"]
     for part, methods in OVERVIEW_PARTS.items():
-        summaries = {name: sets[part] for name, sets in results.items() if part in sets}
+        summaries = {name: results[name][part] for name in OVERVIEW if part in results.get(name, {})}
         if summaries:
             header = ["method", *(f"{name}: {OVERVIEW[name][3]}" for name in summaries), "p50 ms"]
             rows = [["questions", *(summary["data"]["questions"] for summary in summaries.values()), ""]]
@@ -264,11 +267,7 @@ def measure_overview(part: str, options: Namespace) -> None:
     for name in options.overview_sets:
         if part == "subgraph" and OVERVIEW[name][3] != "hits@1":
             continue
-        path = options.out / "overview.json"
-        results = read_results(path)
-        results.setdefault(name, {})[part] = measure_sample(name, part, options)
-        results = {name: results[name] for name in OVERVIEW if name in results}
-        write_results(path, results, overview(results))
+        update_results(options.out / "overview.json", [name, part], measure_sample(name, part, options), overview)
         print(part, name, flush=True)
 
 
@@ -341,7 +340,6 @@ def summarise_short(rows: Rows, method: str, questions: Sequence[QuestionRecord]
 
 def measure_short(options: Namespace) -> None:
     """Ask the methods on the multihop sets, offline and with the stand-in."""
-    results: Record = {}
     for label in (label for label in SHORT_SETS if MULTIHOP[label][0] in options.sets):
         questions = multihop_questions(options, label, options.questions or 40)
         rows = Rows(options.work / "answers" / f"{label}.jsonl", "method", "llm", "question")
@@ -354,8 +352,9 @@ def measure_short(options: Namespace) -> None:
                             rows.add(identity | ask_short(index, question.text, method, with_llm))
                 print(label, method, flush=True)
         summaries = {method: summarise_short(rows, method, questions) for method in options.methods}
-        results[label] = {"questions": len(questions), "methods": summaries}
-        write_results(options.out / "answers.json", results, short_page(results))
+        result = {"questions": len(questions), "methods": summaries}
+        if not options.rows_only:
+            update_results(options.out / "answers.json", [label], result, short_page, SHORT_SETS)
 
 
 def short_page(results: Record) -> str:
@@ -543,6 +542,7 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=12, help="of each set: rerankers, subgraph")
     parser.add_argument("--stories", type=int, default=50, help="for long answers")
     parser.add_argument("--seed", type=int, default=0, help="of the draw of stories")
+    parser.add_argument("--rows-only", action="store_true", help="leave the tables to a later call for all sets")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=FOR_DOCUMENTS, metavar="METHOD")
     options = parse(parser)
     measures = {"multihop": measure_multihop, "short": measure_short, "long": measure_long}

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from harness import Record, arguments, evidence_of, mean, parse, read_results, table, write_results
+from harness import Record, arguments, evidence_of, mean, parse, table, update_results, write_page
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
@@ -200,7 +200,7 @@ def measure_sample(sets: MetaQA, options: Namespace) -> Record:
         rows.append([row.example.text, *texts, len(dropped)])
     title = "# Labels of 50 questions of MetaQA (WikiMovies; Creative Commons), drawn by seed"
     page = table(["question", "kept", "dropped, the first four", "dropped"], rows)
-    (options.out / "reg_labels.md").write_text(f"{title}\n\n{page}", encoding="utf-8")
+    write_page(options.out / "reg_labels.md", f"{title}\n\n{page}")
     return {"questions": len(rows), "dropped": sum(int(row[3]) for row in rows)}
 
 
@@ -402,8 +402,7 @@ def main() -> None:
     torch.set_num_threads(1)
     sets, path = MetaQA(options), options.out / "reg.json"
     for part in options.only:
-        results = read_results(path) | {part: PARTS[part](sets, options)}
-        write_results(path, results, page(results))
+        results = update_results(path, [part], PARTS[part](sets, options), page, list(PARTS))
         print(part, results[part], flush=True)
 
 

@@ -34,8 +34,9 @@ from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
-from harness import Record, arguments, elapsed, parse, read_results, table, write_results
+from harness import Record, arguments, elapsed, parse, table, update_results
 from latency import changed_names
+from stamps import made_by, read_stamped
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
@@ -200,12 +201,17 @@ def written_table(rows: Sequence[Record]) -> str:
     return table(("", *shown[0]), [(name, *cells) for name, cells in zip(header[1:], shown[1:], strict=True)])
 
 
+def size_is_there(path: Path, size: int) -> bool:
+    """Return whether the present code has measured a size."""
+    code, rows = read_stamped(path)
+    return str(size) in (rows or {}) and code.get(str(size)) == made_by()
+
+
 def main(options: Namespace) -> None:
-    """Measure the sizes that have no row yet."""
+    """Measure the sizes that the present code has no row of."""
     path = options.out / "scale.json"
-    rows: dict[str, Record] = {} if options.again or not path.exists() else read_results(path)
     for size in options.sizes:
-        if str(size) in rows:
+        if not options.again and size_is_there(path, size):
             continue
         folder = options.work / "scale" / str(size)
         row = in_process(build, options.data, folder, size)
@@ -213,9 +219,8 @@ def main(options: Namespace) -> None:
         row |= in_process(measure, options.data, folder, size)
         print(row, flush=True)
         shutil.rmtree(folder)
-        rows[str(size)] = row
-        rows = dict(sorted(rows.items(), key=lambda item: int(item[0])))
-        write_results(path, rows, written_table(list(rows.values())))
+        order = sorted(map(str, {*SIZES, *options.sizes}), key=int)
+        update_results(path, [str(size)], row, lambda rows: written_table(list(rows.values())), order)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from harness import Record, arguments, elapsed, figure, parse, percentiles, read_results, write_results
+from harness import Record, arguments, elapsed, figure, parse, percentiles, update_results
 from serve_page import page
 from server_process import Client, Served, connected, serving
 
@@ -251,8 +251,7 @@ def main() -> None:
     for part in options.only:
         results = PARTS[part](options)
         print(part, json.dumps(results))
-        every = {**read_results(options.out / "serve.json"), "cores": os.cpu_count(), part: results}
-        write_results(options.out / "serve.json", every, page(every))
+        update_results(options.out / "serve.json", [part], results | {"cores": os.cpu_count()}, page)
 
 
 if __name__ == "__main__":

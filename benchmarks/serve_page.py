@@ -7,7 +7,7 @@ from harness import Record, table
 
 def page(results: Record) -> str:
     """Return the figures as tables, each beside the one that is aimed at."""
-    parts = [_HEAD.format(cores=results.get("cores", "?"))]
+    parts = [_HEAD.format(cores=next((of["cores"] for of in results.values()), "?"))]
     for part, (text, rows) in _TABLES.items():
         if part in results:
             shown = [(name, aim, _value(results[part], path)) for name, aim, path in rows]

@@ -16,7 +16,7 @@ from argparse import Namespace
 from typing import Any
 
 import numpy as np
-from harness import Record, arguments, parse, read_results, write_results
+from harness import Record, arguments, parse, update_results
 from lego import SETS, Kit, questions
 
 from graphwright.cli.progress import progress as shown_progress
@@ -70,9 +70,7 @@ def main() -> None:
         row: Record = {name: record[name] for name in SHOWN}
         row |= {"learned": len(record["learned"]), "held out": len(record["held_out"])}
         row["cpu s"] = round(time.process_time() - begun)
-        results: Record = read_results(path)
-        results.setdefault(options.set, {})[kind] = row
-        write_results(path, results)
+        update_results(path, [options.set, kind], row)
         print(options.set, kind, row, flush=True)
 
 

@@ -1,13 +1,13 @@
 """Fit the scorer of passages, and measure it on collections that it was not fitted on.
 
-    python scripts/fit_scorer.py --data DIR --work FOLDER [--seeds 3] [--ablate | --check]
+    python scripts/fit_scorer.py --data DIR --work FOLDER [--seeds 3] [--ablate | --check | --tables]
 
 Needs torch and lightgbm. Builds an index of every collection of scorer_data.py (FOLDER keeps them, and the features),
 fits one scorer without the collections of each source, and one on all. The latter is the scorer of the package; those
 of the folds are what figures are measured with: `benchmarks/results/scorer/SOURCE.json`. `benchmarks/results/scorer.md`
 has the figures: recall@5, or nDCG@10 where a question needs one passage, of scorers that did not see the collection,
-over several seeds. `--ablate` repeats this without each group of features. `--check` fits nothing: it prints the
-figures of the scorers of the folds as they are, after a change of the graph for example.
+over several seeds; `--tables` writes these alone. `--ablate` repeats this without each group of features. `--check`
+fits nothing: it prints the figures of the scorers of the folds as they are, after a change of the graph for example.
 
 A question counts by its collection, each collection alike. The loss of a question is the mean over its gold passages of
 -log of the probability of the passage against all that are not gold. Whether a question needs several passages is
@@ -22,6 +22,7 @@ import argparse
 import json
 import pickle
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
@@ -37,7 +38,6 @@ from scorer_trees import with_trees
 from graphwright import Index
 from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.index.changes import SPACES, Settings
 from graphwright.index.snapshot import Snapshot
@@ -51,9 +51,12 @@ from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+from harness import shared_index, write_results
+from stamps import RESULTS, begin
+
 REPOSITORY = Path(__file__).parents[1]
 WEIGHTS = REPOSITORY / "src" / "graphwright" / "models" / "weights" / "passage-scorer" / "model.json"
-RESULTS = REPOSITORY / "benchmarks" / "results"
 SEVERAL = ("musique", "hotpotqa", "2wiki", "chained")  # sources whose questions need several passages
 QUESTIONS = 200  # the most of one collection that a scorer is fitted on
 STEPS, BATCH, RATE = 500, 24, 0.03
@@ -120,7 +123,7 @@ def index_of(options: argparse.Namespace, label: str) -> tuple[Path, Sequence[Qu
     extraction = "openie" if "openie" in variants else "mentions"
     experiment = Experiment(data, ("vector",), extraction, "untitled" not in variants, embed=SPACES)
     subject = experiment.read()
-    build_index(folder, experiment, subject, MiniLM(), None)
+    shared_index(folder, experiment)
     return folder, [question for question in subject.questions if question.gold]
 
 
@@ -442,7 +445,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="fits of each fold")
     parser.add_argument("--ablate", action="store_true", help="measure without each group of features, too")
     parser.add_argument("--check", action="store_true", help="measure the scorers that are there, and fit none")
+    parser.add_argument("--tables", action="store_true", help="fit and measure, and write the tables but no scorer")
     options = parser.parse_args()
+    options.work = begin(options.work)
     torch.set_num_threads(1)
     if options.check:
         check(options)
@@ -456,12 +461,14 @@ def main() -> None:
         scorers = [whole(data, several, family, seed) for seed in range(options.seeds)]
         linear = [replace(scorer, trees=None) for scorer in scorers]
         first[family] = scorers[0]
-        write(scorers[0], RESULTS / "scorer" / f"{family}.json")
+        if not options.tables:
+            write(scorers[0], RESULTS / "scorer" / f"{family}.json")
         figures |= measured(data, scorers, group)
         for label, without in measured(data, linear, group).items():
             figures[label]["linear"] = without["mean"]
         print(family, {label: figures[label]["mean"] for label in group}, scorers[0].cover, flush=True)
-    write(whole(data, several, None, 0), WEIGHTS)
+    if not options.tables:
+        write(whole(data, several, None, 0), WEIGHTS)
     ablation = {}
     for name, dropped in GROUPS.items() if options.ablate else ():
         row: dict[str, float] = {}
@@ -473,8 +480,7 @@ def main() -> None:
         ablation[name] = row
         print(name, row, flush=True)
     record = {"figures": figures, "ablation": ablation}
-    (RESULTS / "scorer.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "scorer.md").write_text(page(figures, ablation), encoding="utf-8")
+    write_results(RESULTS / "scorer.json", record, page(figures, ablation))
 
 
 if __name__ == "__main__":
