@@ -8,7 +8,8 @@ The packages in `formats/sources.toml` are fetched through the clients of their 
 - read: the share of files with text, the reasons of the others, seconds of processor time a MB, peak memory, and words
   beside those that another program finds (poppler's pdftotext for PDF; LibreOffice for Office documents and HTML, which
   prints presentations to PDF first; the source of the cells for notebooks; the parts of type text/plain for mail). Of
-  e-books no other text is taken. HTML is read without menus, by LibreOffice with them.
+  e-books no other text is taken. HTML is read without menus, by LibreOffice with them. Of charts LibreOffice prints the
+  numbers along the axes, and labels at an angle, which are single letters in the PDF; we read the values.
 - asked: one folder with files of all formats is indexed by one command, and five questions about each format are asked
   (see `formats_asked.py` and `formats/asked.toml`).
 - damaged: of every file copies that are cut short, flipped in 20 bits, overwritten with zeros for a page, empty, and
@@ -27,6 +28,7 @@ import resource
 import shutil
 import sys
 import time
+import zipfile
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -126,7 +128,7 @@ def measure_read(paths: Sequence[Path], options: Namespace) -> Record:
     others = references(paths, options.work / "formats")
     forms: dict[str, list[tuple[Path, Record]]] = {}
     for path in paths:
-        forms.setdefault(form_of(path), []).append((path, read(path)))
+        forms.setdefault(_kind_of(path), []).append((path, read(path)))
     unread = {
         str(path.relative_to(options.work / "formats" / "corpus")): row.get("failed") or "; ".join(row["reasons"])
         for rows in forms.values()
@@ -134,6 +136,16 @@ def measure_read(paths: Sequence[Path], options: Namespace) -> Record:
         if not row.get("words")
     }
     return {"forms": {form: _summary(rows, others) for form, rows in sorted(forms.items())}, "unread": unread}
+
+
+def _kind_of(path: Path) -> str:
+    """Return the format of a file; presentations with charts apart, as the other program writes numbers along axes."""
+    form = form_of(path)
+    if form != "pptx" or not zipfile.is_zipfile(path):
+        return form
+    with zipfile.ZipFile(path) as members:
+        has_chart = any(name.startswith("ppt/charts/chart") for name in members.namelist())
+    return "pptx with charts" if has_chart else form
 
 
 def _summary(rows: Sequence[tuple[Path, Record]], others: Mapping[Path, str]) -> Record:

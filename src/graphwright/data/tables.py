@@ -36,22 +36,26 @@ def row_sentence(columns: Sequence[str], row: Sequence[str]) -> str:
 def table_lines(rows: Iterable[Sequence[str]], *, header: bool = True) -> Iterator[str]:
     """Yield the rows of a table as lines: sentences if the first row names the columns, else cells between bars.
 
-    `header`: whether the first row may name columns.
+    The names of columns without cells come last. `header`: whether the first row may name columns.
 
     >>> list(table_lines([["River", "km"], ["Mur", "464"]])), list(table_lines([["1", "2"], ["3", "4"]]))
     (['River: Mur; km: 464.'], ['1 | 2', '3 | 4'])
+    >>> list(table_lines([["River", "km", "Source"], ["Mur", "464", ""]]))
+    ['River: Mur; km: 464.', 'Source']
     """
     columns: list[str] | None = None
-    count = 0
+    empty: dict[int, str] = {}  # columns without cells so far
     for row in rows:
         cells = [" ".join(cell.split()) for cell in row]
         if not any(cells):
             continue
-        count += 1
         if columns is None:
             columns = cells if header and is_header(cells) else []
+            empty = dict(enumerate(columns))
             if columns:
                 continue
+        for at in [at for at in empty if at < len(cells) and cells[at]]:
+            del empty[at]
         yield row_sentence(columns, cells) if columns else " | ".join(filter(None, cells))
-    if columns and count == 1:  # a table of one row has no header
-        yield " | ".join(columns)
+    if empty:  # all of them in a table of one row
+        yield " | ".join(empty.values())

@@ -144,55 +144,6 @@ def test_a_workbook_has_a_sentence_and_a_place_for_each_row() -> None:
     assert book.places.of(start, len(book.text) - 8) == "Rivers!B3:D3 to Rivers!B4096:XFD4096"
 
 
-def test_a_chart_is_read_as_sentences() -> None:
-    pytest.importorskip("pptx")
-    from pptx import Presentation
-    from pptx.chart.data import CategoryChartData
-    from pptx.enum.chart import XL_CHART_TYPE
-
-    presentation: Any = Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    chart_data: Any = CategoryChartData
-    data = chart_data()
-    data.categories = ["2024", "2025"]
-    data.add_series("Visitors", (120, 130.5))
-    data.add_series("Guides", (7, None))
-    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data).chart
-    chart.chart_title.text_frame.text = "The clock tower"
-    chart.value_axis.axis_title.text_frame.text = "Persons a day"
-    saved = written(presentation)
-    expected = "The clock tower\nPersons a day\n2024; Visitors: 120; Guides: 7.\n2025; Visitors: 130.5."
-    assert extracted("a.pptx", saved).text == expected
-    # Kinds that python-pptx does not know, the second by another error than the first.
-    for kind in ("bar3DChart", "area3DChart"):
-        (member,) = (
-            name
-            for name in zipfile.ZipFile(io.BytesIO(saved)).namelist()
-            if "charts/chart" in name and "rels" not in name
-        )
-        assert extracted("a.pptx", edited(saved, member, "c:barChart>", f"c:{kind}>")).text == expected
-
-
-def test_categories_in_a_category_of_a_chart_are_named_with_it() -> None:
-    pytest.importorskip("pptx")
-    from pptx import Presentation
-    from pptx.chart.data import CategoryChartData
-    from pptx.enum.chart import XL_CHART_TYPE
-
-    presentation: Any = Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    chart_data: Any = CategoryChartData
-    data = chart_data()
-    styria = data.add_category("Styria")
-    for town in ("Graz", "Leoben"):
-        styria.add_sub_category(town)
-    data.add_series("Bridges", (9, 4))
-    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data)
-    slide.shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 100, 100, data)
-    lines = "Styria, Graz; Bridges: 9.\nStyria, Leoben; Bridges: 4."
-    assert extracted("a.pptx", written(presentation)).text == f"{lines}\n\n{lines}"
-
-
 TEXT_BOX = """<w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><mc:Choice
 Requires="wps"><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p><w:p><w:r><w:t>A second line.</w:t></w:r></w:p>
 </w:txbxContent></mc:Choice><mc:Fallback><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent>
