@@ -64,15 +64,14 @@ class BudgetError(ModelError):
 def meant(name: object, known: Iterable[str]) -> str:
     """Return the question to put into an error about a name: which known one was meant, if one is near, else nothing.
 
-    >>> meant("BubleRAG", ["bubblerag", "ppr"]), meant("x", ["ppr"])
-    (" Did you mean 'bubblerag'?", '')
+    >>> meant("BubleRAG", ["bubblerag", "ppr"]), meant("GRAZ", ["Graz"]), meant("x", ["ppr"])
+    (" Did you mean 'bubblerag'?", " Did you mean 'Graz'?", '')
     """
     import difflib  # only where something went wrong
 
-    names = list(known)
-    near = difflib.get_close_matches(str(name), names, 1)
-    near = near or difflib.get_close_matches(str(name).lower(), names, 1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    names = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(str(name).lower(), names, 1)
+    return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
 def counted(count: int, noun: str) -> str:

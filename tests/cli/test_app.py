@@ -466,9 +466,12 @@ def test_documents_are_chosen_by_dates_numbers_and_ranges(memos: Path, where: li
 
 
 def test_a_condition_that_cannot_be_read_is_refused(memos: Path) -> None:
-    for where, message in (("date", "give NAME=VALUE"), ("date>=soon", "give a number such as 9.5, or a date")):
+    unread = ("date>=soon", "date=2020..soon", "date=soon..2020")
+    for where, message in (("date", "give NAME=VALUE"), *((each, "'soon' bounds nothing") for each in unread)):
         done = graphwright("retrieve", "Mur", "--index", memos, "--where", where)
         assert done.returncode == 2 and message in done.stderr and "--where" in done.stderr
+    done = graphwright("retrieve", "Mur", "--index", memos, "--where", "dat=../2020")
+    assert done.returncode == 1 and "no document with dat=../2020. Did you mean 'date'?" in done.stderr
 
 
 def test_documents_are_removed_by_folder_and_pattern(tmp_path: Path) -> None:

@@ -42,12 +42,26 @@ def test_numbers_are_equal_however_they_are_written() -> None:
     [
         ({}, "no bound"),
         ({"at_lest": 3}, "no 'at_lest'. Did you mean 'at_least'"),
-        ({"at_least": "soon"}, "at_least is 'soon'; give a number such as 9.5, or a date"),
+        ({"at_least": "soon"}, "'soon' bounds nothing; give a number such as 9.5, or a date"),
     ],
 )
 def test_a_wrong_range_is_refused(value: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Range.of(value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "hint"),
+    [
+        ({"citty": "Graz"}, "Did you mean 'City'?"),
+        ({"year": "1900", "City": "graz"}, "Did you mean 'Graz'?"),
+        ({"City": "Graz", "year": Range(more_than="1950")}, "metadata has the names City, year."),
+        ({"height": "3"}, "metadata has the names City, year."),
+    ],
+)
+def test_where_nothing_passes_what_may_have_been_meant_is_named(metadata: dict[str, str | Range], hint: str) -> None:
+    known = [{"City": "Graz", "year": "1900"}, {"City": "Vienna"}]
+    assert hint in Filter(metadata=metadata).hint(known)
 
 
 def test_a_filter_says_what_it_passes() -> None:

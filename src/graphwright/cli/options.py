@@ -352,10 +352,12 @@ _BOUNDS = {">=": "at_least", ">": "more_than", "<=": "at_most", "<": "less_than"
 def _conditions(texts: Sequence[str]) -> dict[str, str | Range]:
     """Return the conditions of --where by name; bounds of the same name make one range.
 
+    Two dots make a range beside a number or a date, and are part of any other value.
+
     >>> _conditions(["kind=memo", "year=2020..2024", "date>=2024-03", "date<2024-06"])["date"]
     Range(at_least='2024-03', more_than=None, at_most=None, less_than='2024-06')
     """
-    from graphwright.index.filter import Range
+    from graphwright.index.filter import Range, is_bound
 
     values, bounds = dict[str, str | Range](), dict[str, dict[str, str]]()
     for text in texts:
@@ -365,15 +367,18 @@ def _conditions(texts: Sequence[str]) -> dict[str, str | Range]:
                 f"--where is {text!r}; give NAME=VALUE, such as year=2024, year=2020..2024 or 'date>=2024-03'."
             )
         name, sign, value = match.groups()
-        low, dots, high = value.partition("..")
-        given = {_BOUNDS[sign]: value} if sign in _BOUNDS else {"at_least": low, "at_most": high} if dots else {}
+        low, _, high = value.partition("..") if ".." in value else ("", "", "")
+        given = {_BOUNDS[sign]: value} if sign in _BOUNDS else {}
+        if not given and (is_bound(low) or is_bound(high)):
+            given = {bound: limit for bound, limit in (("at_least", low), ("at_most", high)) if limit}
         if name in values or bounds.get(name, {}).keys() & given.keys() or (name in bounds and not given):
             raise OptionError(f"--where names {name!r} twice; a document has one value for it. Give it once.")
         if not given:
             values[name] = value
-        bounds.setdefault(name, {}).update({bound: limit for bound, limit in given.items() if limit})
+            continue
+        bounds.setdefault(name, {}).update(given)
     try:
-        return values | {name: Range.of(given) for name, given in bounds.items() if given}
+        return values | {name: Range.of(given) for name, given in bounds.items()}
     except OptionError as error:
         raise OptionError(f"--where {' '.join(texts)}: {error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -38,9 +38,9 @@ class Range:
         bounds = self.bounds()
         if not bounds:
             raise OptionError(f"Range() has no bound. Give one or two of {', '.join(self.__dataclass_fields__)}.")
-        for name, bound in bounds.items():
-            if not isinstance(bound, str) or (_number(bound) is None and value_of(bound) is None):
-                raise OptionError(f"{name} is {bound!r}; give a number such as 9.5, or a date such as 2024-03-01.")
+        for bound in bounds.values():
+            if not isinstance(bound, str) or not is_bound(bound):
+                raise OptionError(f"{bound!r} bounds nothing; give a number such as 9.5, or a date such as 2024-03-01.")
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Range:
@@ -60,6 +60,15 @@ class Range:
     def passes(self, value: str) -> bool:
         """Return whether a value lies in the range."""
         return all(_keeps(name, value, bound) for name, bound in self.bounds().items())
+
+
+def is_bound(text: str) -> bool:
+    """Return whether a text is a number or a date.
+
+    >>> is_bound("9.5"), is_bound("May 2024"), is_bound("tall")
+    (True, True, False)
+    """
+    return _number(text) is not None or value_of(text) is not None
 
 
 def _number(text: str) -> float | None:
@@ -153,6 +162,19 @@ class Filter:
             and (self.folder is None or document.startswith(f"{self.folder}/"))
             and all(name in metadata and _holds(value, metadata[name]) for name, value in self.metadata)
         )
+
+    def hint(self, metadata: Iterable[Mapping[str, str]]) -> str:
+        """Return what may have been meant where no document passes, by the metadata of all: a known name or value."""
+        known: dict[str, set[str]] = {}
+        for values in metadata:
+            for name, value in values.items():
+                known.setdefault(name, set()).add(value)
+        for name, condition in self.metadata:
+            given, meaning = (condition, known[name]) if name in known else (name, set(known))
+            if isinstance(given, str) and given not in meaning and (near := meant(given, sorted(meaning))):
+                return near.strip()
+        names = ", ".join(sorted(known)[:20]) or "(none)"
+        return f"Ids are paths from the folder that was read, or rows' own ids; metadata has the names {names}."
 
 
 def _condition(value: Any) -> str | Range:

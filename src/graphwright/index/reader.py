@@ -103,10 +103,8 @@ class SnapshotReader:
                     return self._filtered[key]
             ids = [document for document, metadata in store.metadata().items() if filter.passes(document, metadata)]
             if not ids:
-                names = sorted({name for metadata in store.metadata().values() for name in metadata})
                 raise DataError(
-                    f"{self._layout.path} holds no document {filter}. Ids are paths from the folder that was read, or "
-                    f"rows' own ids; metadata has the names {', '.join(names[:20]) or '(none)'}."
+                    f"{self._layout.path} holds no document {filter}. {filter.hint(store.metadata().values())}"
                 )
             part = self._part(store, ids, whole)
         with self._lock:
