@@ -193,8 +193,9 @@ def test_the_package_runs_as_a_module() -> None:
     assert done.stdout == f"graphwright {version('graphwright')}\n"
 
 
-def test_shell_completion_knows_commands_and_options() -> None:
-    for words, expected in (("graphwright as", "ask"), ("graphwright ask --inde", "--index")):
+def test_shell_completion_knows_commands_options_and_methods() -> None:
+    method = [("graphwright ask --method bubb", "bubblerag"), ("graphwright methods bubb", "bubblerag")]
+    for words, expected in (("graphwright as", "ask"), ("graphwright ask --inde", "--index"), *method):
         done = graphwright_process(
             _GRAPHWRIGHT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" "))
         )

@@ -52,13 +52,13 @@ def test_who_asks_during_indexing_is_told_how_far_it_is(tmp_path: Path) -> None:
     def report(work: str, done: int, total: int) -> None:
         if not asked.is_set():
             asked.set()
-            told.append(graphwright("documents", "--index", folder).stderr)
+            told.extend(graphwright(command, "--index", folder).stderr for command in ("documents", "info"))
 
     with Index.open(folder) as index:
         changes: Changes = index.add(tmp_path / "docs", report)
         assert len(changes.added) == 3 and index.progress is None
     state = "(read files: 0 of 3); 1 document can be searched now, the others when that ends."
-    assert told == [f"note: {folder} is being indexed {state}\n"]
+    assert told == [f"note: {folder} is being indexed {state}\n"] * 2
     assert not (folder / ".progress.json").exists()
 
 

@@ -32,6 +32,7 @@ from graphwright.cli.options import (
     QueryOptions,
     expanded,
     index_folder,
+    method_names,
 )
 from graphwright.cli.remote import pull, push
 from graphwright.cli.serve import serve
@@ -109,7 +110,10 @@ app.command()(remove)
 @app.command()
 @expanded
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Method whose arguments are shown (default: list all).")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Method whose arguments are shown (default: list all).", autocompletion=method_names),
+    ] = None,
     index: Annotated[Path | None, "Index folder, to show each method's expression over it."] = None,
     as_json: AsJson = False,
 ) -> None:

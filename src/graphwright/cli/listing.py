@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.text import Text
 
+from graphwright.cli.asking import open_index
 from graphwright.cli.terminal import console, plain_size, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder import Index
@@ -151,8 +152,8 @@ def _show_method(row: _Row) -> None:
 
 
 def show_info(folder: Path, *, as_json: bool) -> None:
-    """Print the contents, settings and size of an index."""
-    with Index.open(folder) as opened:
+    """Print the contents, settings and size of an index; a note on stderr if some documents cannot be searched yet."""
+    with open_index(folder) as opened:
         facts = opened.info()
     if as_json:
         print_json(facts)

@@ -89,10 +89,22 @@ References = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]
+
+
+def method_names(beginning: str) -> list[str]:
+    """Return the names of methods for shell completion."""
+    from graphwright.methods.registry import METHODS
+
+    return [name for name in METHODS if name.startswith(beginning)]
+
+
 Method = Annotated[
     str | None,
     typer.Option(
-        "--method", "-m", help="Retrieval method, see 'graphwright methods' (default: multihop; over a graph: graph)."
+        "--method",
+        "-m",
+        help="Retrieval method, see 'graphwright methods' (default: multihop; over a graph: graph).",
+        autocompletion=method_names,
     ),
 ]
 BaseUrl = Annotated[str | None, "OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."]
