@@ -18,6 +18,7 @@ from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.blocks import block_sums
 from graphwright.kernels.csr import Csr, group, undirected
+from graphwright.kernels.ranking import sorted_distinct
 
 # Relations that an index adds to those extracted from texts.
 ABOUT = "about"  # from a chunk to the entity that its title names
@@ -256,7 +257,7 @@ class Graph:
 
         Costs in proportion to the edges of `nodes`.
         """
-        inside = np.unique(np.asarray(nodes, np.int64))
+        inside = sorted_distinct(np.asarray(nodes, np.int64))
         inside = inside[self.holds(inside)]
         without_edges = Graph(self.columns, inside, np.empty(0, np.int64))
         edges = self.columns.out.rows(inside)
@@ -360,7 +361,7 @@ class Graph:
         """Return the edges here that join two nodes, in either direction, ascending."""
         c = self.columns
         out, back = c.out.row(a).astype(np.int64), c.into.row(a).astype(np.int64)
-        return self.inside(np.unique(np.concatenate((out[c.tails[out] == b], back[c.heads[back] == b]))))
+        return self.inside(sorted_distinct(np.concatenate((out[c.tails[out] == b], back[c.heads[back] == b]))))
 
     def chunks_of(self, nodes: Sequence[int] | Ints = (), edges: Sequence[int] | Ints = ()) -> Ints:
         """Return the chunk nodes that these nodes and edges came from, ascending; a chunk comes from itself."""
@@ -371,7 +372,7 @@ class Graph:
             chunks.append(c.node_chunks.rows(ids))
         if c.edge_chunks is not None:
             chunks.append(c.edge_chunks.rows(np.asarray(edges, np.int64)))
-        return np.unique(np.concatenate(chunks))
+        return sorted_distinct(np.concatenate(chunks))
 
     @property
     def place(self) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,12 +45,14 @@ def save_graph(graph: Graph, folder: Path) -> None:
     folder.mkdir(parents=True)
     columns = graph.columns
     fields = [field.name for field in dataclasses.fields(columns)]
-    kinds = {name: _save(getattr(columns, name), folder, name) for name in fields}
-    for name in _DERIVED:
-        cached = name in vars(columns)
-        kinds[name] = _save(getattr(columns, name), folder, name)
-        if not cached:  # free it again: gigabytes on a large graph
-            vars(columns).pop(name)
+    new = [name for name in _DERIVED if name not in vars(columns)]
+    with ThreadPoolExecutor(1) as beside:
+        computed = beside.map(lambda name: getattr(columns, name), _DERIVED)
+        kinds = {name: _save(getattr(columns, name), folder, name) for name in fields}
+        for name, value in zip(_DERIVED, computed, strict=True):
+            kinds[name] = _save(value, folder, name)
+    for name in new:  # gigabytes on a large graph
+        del vars(columns)[name]
     manifest = {"format": FORMAT, "checksum": columns.checksum, "shapes": kinds}
     path = folder / "graph.json"
     path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")

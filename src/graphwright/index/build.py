@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -66,22 +67,27 @@ def build_from_chunks(
     encode = BlockEncoder(encoder, usage or Usage(), progress, scratch)
     before = {} if known is None else known_vectors(known)
     merged = _merged(chunks, settings, encode, before, derived)
-    texts = {"passages": chunks.texts_with_titles}
-    if "names" in settings.embed:
-        texts["names"] = merged.names
-    if "triples" in settings.embed:
-        texts["triples"] = merged.sentences
-    clock.lap("merge")
-    vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
-    clock.lap("encode")
-    near = NearPairs(np.empty((0, 2), np.int64), np.empty((0, 0), np.int32))
-    if "names" in vectors:
-        earlier = None if known is None else known_pairs(known, vectors["names"])
-        near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
-    clock.lap("synonyms")
-    graph = merged.graph(near.pairs)
-    clock.lap("graph")
-    word_index = WordIndex.of_words(chunks.strings("tokens").values, np.arange(len(chunks)))
+    with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
+        merged.number()
+        mentions = beside.submit(lambda: merged.mentions)
+        words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
+        texts = {"passages": chunks.texts_with_titles}
+        if "names" in settings.embed:
+            texts["names"] = merged.names
+        if "triples" in settings.embed:
+            texts["triples"] = merged.sentences
+        clock.lap("merge")
+        vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
+        clock.lap("encode")
+        near = NearPairs(np.empty((0, 2), np.int64), np.empty((0, 0), np.int32))
+        if "names" in vectors:
+            earlier = None if known is None else known_pairs(known, vectors["names"])
+            near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
+        clock.lap("synonyms")
+        mentions.result()
+        graph = merged.graph(near.pairs)
+        clock.lap("graph")
+        word_index = words_indexed.result()
     clock.lap("words")
     rows = _rows(graph, len(chunks))
     if copied or imported is not None:

@@ -16,6 +16,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.index.chunk_record import ChunkRecord
 from graphwright.kernels.csr import row_pointers
+from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.strings import distinct
 
 NUMBERS = ("surface_form", "counts", "mentions", "relations")
@@ -89,7 +90,7 @@ class ChunkColumns:
         target = distinct(both.data, both.offsets)[0][len(self.ids) :]  # ids are distinct: each has its own number
         source = links.owner
         valid = (target < len(self.ids)) & (target != source)
-        pairs = np.unique(source[valid] * len(self.ids) + target[valid])
+        pairs = sorted_distinct(source[valid] * len(self.ids) + target[valid])
         return pairs // max(len(self.ids), 1), pairs % max(len(self.ids), 1)
 
     @cached_property

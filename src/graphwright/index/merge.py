@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,6 +24,7 @@ from graphwright.index.chunk_columns import ChunkColumns, PerChunk
 from graphwright.index.derived import Derived
 from graphwright.index.descriptions import description
 from graphwright.kernels.csr import Csr, group
+from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.strings import distinct, phrases
 
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
@@ -77,6 +79,11 @@ class MergedChunks:
         number, *_, first = self._numbers
         return number, first[: int(number.max(initial=-1)) + 1]
 
+    def number(self) -> None:
+        """Number the forms and shorter forms now, so that threads find them numbered."""
+        self._aliases  # noqa: B018
+        self.forms  # noqa: B018
+
     @cached_property
     def _topic(self) -> Ints:
         """The entity that is the topic of each chunk, -1 for none: int64[p]."""
@@ -96,7 +103,7 @@ class MergedChunks:
     @cached_property
     def _further(self) -> Ints:
         """The numbers of shorter forms that no chunk names, ascending: entities after all others."""
-        shorter = np.unique(self._shorter[0])
+        shorter = sorted_distinct(self._shorter[0])
         return shorter[shorter >= len(self._numbering[1])]
 
     def _entity(self, number: NDArray[np.integer[Any]]) -> Ints:
@@ -233,8 +240,10 @@ class MergedChunks:
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
         chunks, p = self.chunks, len(self.chunks)
-        relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
-        aliases, alias_node = self._alias_nodes()
+        with ThreadPoolExecutor(1) as beside:
+            alias_nodes = beside.submit(self._alias_nodes)
+            relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
+            aliases, alias_node = alias_nodes.result()
         owner, entity = self.mentions
         nodes = (p + entity).astype(np.int32)
         return Graph(
@@ -331,7 +340,7 @@ class MergedChunks:
             (np.full(len(owner), -1), text, none, np.full(len(source), -1)),
             (owner, chunk, none, source),
         )
-        columns = [np.concatenate(part).astype(np.int32) for part in parts]
+        columns = [_joined(part) for part in parts]
         return (TextColumn.joined((labels.values.gather(first), own)), *columns)  # type: ignore[return-value]
 
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
@@ -346,6 +355,13 @@ class MergedChunks:
         rank[order] = np.arange(len(forms))
         at, node = _distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((merged_into, full)))
         return forms.gather(order[at]), len(self.chunks) + node
+
+
+def _joined(parts: tuple[NDArray[Any], ...]) -> Ids32:
+    """Return arrays end to end as int32, read-only, so that the graph does not copy them."""
+    joined = np.concatenate(parts, dtype=np.int32, casting="same_kind")
+    joined.flags.writeable = False
+    return joined
 
 
 def _numbered(column: TextColumn) -> tuple[Ids32, Ints]:
@@ -366,5 +382,5 @@ def _by_first(values: Ids32) -> tuple[Ints, Ints]:
 def _distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, Ints]:
     """Return the distinct pairs of two columns of numbers from 0, in order."""
     size = int(second.max(initial=0)) + 1
-    left, right = np.divmod(np.unique(first.astype(np.int64) * size + second), size)
+    left, right = np.divmod(sorted_distinct(first.astype(np.int64) * size + second), size)
     return left, right

@@ -14,6 +14,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.index.vector_index import normalised
 from graphwright.index.vector_rows import VectorRows
 from graphwright.kernels.csr import Ids
+from graphwright.kernels.ranking import sorted_distinct
 from graphwright.models.protocols import Floats
 
 _DIGITS = re.compile(r"\d+")
@@ -44,7 +45,7 @@ def synonyms(
     pairs, nearest = near_pairs(vectors, threshold, known)
     equal = np.zeros(len(pairs), bool) if known is None else np.isin(_codes(pairs), _codes(_kept(known)))
     rows = pairs[~equal]
-    digits = {row: _DIGITS.findall(names[row]) for row in np.unique(rows).tolist()}
+    digits = {row: _DIGITS.findall(names[row]) for row in sorted_distinct(rows).tolist()}
     equal[~equal] = np.fromiter((digits[i] == digits[j] for i, j in rows.tolist()), bool, len(rows))
     return NearPairs(pairs[equal], nearest)
 
@@ -71,7 +72,7 @@ def near_pairs(vectors: Floats | VectorRows, threshold: float, known: KnownPairs
         kept = _kept(known)
         kept = kept[_share(nearest[kept[:, 0]], nearest[kept[:, 1]])]
         parts = [kept, _pairs_in_groups(units, nearest, moved, threshold)]
-    return NearPairs(np.unique(np.concatenate(parts), axis=0), nearest.astype(np.int32))
+    return NearPairs(_distinct(np.concatenate(parts)), nearest.astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,12 @@ def _codes(pairs: Ints) -> Ints:
     """Return one number for each pair."""
     codes: Ints = pairs[:, 0] << 32 | pairs[:, 1]
     return codes
+
+
+def _distinct(pairs: Ints) -> Ints:
+    """Return the distinct pairs in order."""
+    codes = sorted_distinct(_codes(pairs))
+    return np.stack((codes >> 32, codes & 0xFFFFFFFF), axis=1)
 
 
 def _earlier_nearest(n: int, known: KnownPairs) -> Ints:
@@ -171,7 +178,7 @@ def _pairs_between(unit: Floats, some: Ints, threshold: float) -> Ints:
         part = some[block : block + _BLOCK]
         at, other = np.nonzero(unit[part] @ unit.T >= threshold - _SLACK)
         both = np.sort(np.stack((part[at], other), axis=1), axis=1)
-        both = np.unique(both[both[:, 0] < both[:, 1]], axis=0)
+        both = _distinct(both[both[:, 0] < both[:, 1]])
         first, second = (unit[both[:, side]].astype(np.float64) for side in (0, 1))
         pairs.append(both[np.einsum("ij,ij->i", first, second) >= threshold])
     return np.concatenate(pairs)

@@ -10,6 +10,7 @@ import numpy as np
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import WRITTEN, Columns, Graph
+from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.strings import distinct
 
 PREFIX = "graph:"
@@ -83,7 +84,7 @@ class NodePassages:
         """Pairs (passage, another node that it mentions), ascending."""
         passage, edge = self.shown
         ends = np.concatenate((self.heads[edge], self.tails[edge]))
-        pairs = np.unique(np.concatenate((passage, passage)) * len(self.base.names) + ends)
+        pairs = sorted_distinct(np.concatenate((passage, passage)) * len(self.base.names) + ends)
         passage, node = np.divmod(pairs, max(len(self.base.names), 1))
         other = self.described[passage] != node
         return passage[other], node[other]

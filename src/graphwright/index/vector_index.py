@@ -158,6 +158,8 @@ class VectorIndex(ChecksummedIndex):
         self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
     ) -> tuple[NDArray[np.int64], Floats]:
         """Return those of `ids` that have a vector, and its dot product with `query`."""
+        if ids is self.ids:
+            return ids, self.scores(query, run)[self._rows]
         known, rows = self.rows_of(ids)
         if len(rows) * 2 < self.shape[0]:
             return known, products(self.vectors, rows, query)
@@ -227,6 +229,11 @@ class VectorIndex(ChecksummedIndex):
     def ids(self) -> NDArray[np.int64]:
         """The ids that have a vector, ascending."""
         return np.arange(len(self.vectors)) if self.row_of is None else np.flatnonzero(self.row_of >= 0)
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int32] | slice:
+        """The row of each of `ids`."""
+        return slice(None) if self.row_of is None else self.row_of[self.ids]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -58,8 +58,12 @@ class Writer:
     changes: Changes = field(default_factory=Changes)
     reported: int = -1
     _derived: Derived | None = field(default=None, init=False)  # of the last build
+    _cache: CachedEncoder = field(init=False)  # of new vectors, because computing them may take hours
     _many_files: bool = field(default=False, init=False)
     _failed: set[tuple[str, int]] = field(default_factory=set, init=False)  # documents and chunks, in this run
+
+    def __post_init__(self) -> None:
+        self._cache = CachedEncoder(self.encoder, self.layout.vectors, unsaved=_QUICK)
 
     def add(
         self,
@@ -299,7 +303,7 @@ class Writer:
             results, vectors = encoded(excerpts, self.changes.usage)
             if extractor.encoder.id == self.encoder.id:  # type: ignore[attr-defined]
                 readings = [excerpt.reading for excerpt in excerpts]
-                CachedEncoder(self.encoder, self.layout.vectors).add(readings, vectors)
+                self._cache.add(readings, vectors)
         elif (metered := getattr(extractor, "extract_metered", None)) is not None:
             results = metered(excerpts, self.changes.usage)
         else:
@@ -449,14 +453,12 @@ class Writer:
         start = time.perf_counter()
         columns = self.store.packed_columns()
         seconds = time.perf_counter() - start
-        # New vectors are cached while they are computed, because that may take hours.
-        encoder = CachedEncoder(self.encoder, self.layout.vectors)
         self._derived = Derived(self.store.derived())
         kept = self.layout.imported
         snapshot = build_from_chunks(
             columns,
             self.store.build_settings,
-            encoder,
+            self._cache,
             known=known,
             revision=self.store.revision,
             derived=self._derived,

@@ -227,6 +227,10 @@ class Csr(NamedTuple):
         """Return the values of all these rows, one after the other."""
         return self.values[row_entries(self.indptr, ids)].astype(np.int64)
 
+    def sizes(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of values of each of these rows."""
+        return self.indptr[ids + 1] - self.indptr[ids]
+
     def expand(
         self, ids: NDArray[np.int64], owners: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -235,7 +239,7 @@ class Csr(NamedTuple):
         `owners`: one for each of `ids`; by default the position in `ids`.
         """
         owners = np.arange(len(ids)) if owners is None else owners
-        return np.repeat(owners, self.indptr[ids + 1] - self.indptr[ids]), self.rows(ids)
+        return np.repeat(owners, self.sizes(ids)), self.rows(ids)
 
 
 def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> Csr:

@@ -8,7 +8,9 @@ some hundred numbers changes by about 1e-4.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +30,8 @@ Halves = NDArray[np.uint16]
 _TOGETHER = 8  # rows that are fetched together
 _LINE = 16  # numbers of a cache line, at least
 _ROWS = 1_024  # rows that are multiplied by a matrix at a time
+_ALONE = 65_536  # rows that a core multiplies in some milliseconds
+_CORES = min(4, os.cpu_count() or 1)
 _SCALE = np.float32(2.0**112)  # between the exponents of both formats
 _DOWN = np.float32(2.0**-112)
 
@@ -111,6 +115,14 @@ def _products(table: Any, rows: Ids, query: Singles, out: Singles) -> None:
             out[i] = total
 
 
+def _all_products(matrix: Halves, query: Singles, out: Singles) -> None:
+    """Write the product of each row with `query`; of many rows on several cores, since one waits for memory."""
+    rows, parts = np.arange(len(matrix), dtype=np.int32), max(1, min(_CORES, len(matrix) // _ALONE))
+    borders = [len(rows) * part // parts for part in range(parts + 1)]
+    with ThreadPoolExecutor(parts) as pool:  # the kernel releases the interpreter lock
+        list(pool.map(lambda at, end: _products(matrix, rows[at:end], query, out[at:end]), borders, borders[1:]))
+
+
 def to_single(halves: NDArray[np.float16]) -> Singles:
     """Return numbers of half precision as float32, of the same shape.
 
@@ -175,7 +187,7 @@ class HalfArray:
             out, query = np.empty(len(self), np.float32), np.ascontiguousarray(other, np.float32)
             if query.shape != self.shape[1:]:
                 raise ValueError(f"a matrix of shape {self.shape} cannot be multiplied by one of {query.shape}.")
-            _products(self.whole(), np.arange(len(self), dtype=np.int32), query, out)
+            _all_products(self.whole(), query, out)
             return out
         blocks = [self[start : start + _ROWS] @ other for start in range(0, len(self), _ROWS)]
         return np.concatenate(blocks) if blocks else np.empty((0, *np.shape(other)[1:]), np.float32)

@@ -98,8 +98,9 @@ class CachedEncoder(Checked):
 
     `encoder`: an encoder with an `id`; vectors are stored under its id and the text, so that encoders may share a file.
     `path`: an SQLite file, which is created when missing; each block of 512 new texts is committed, so that an
-    interrupted run resumes. Without a path the most recent `memory` vectors are kept in memory. Threads may share the
-    object, and processes the file.
+    interrupted run resumes. Without a path the most recent `memory` vectors are kept in memory. `unsaved`: vectors that
+    are held in memory before they are written to the file, so that a few need none. Threads may share the object, and
+    processes the file.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> encoder, usage = CachedEncoder(HashEncoder()), Usage()
@@ -111,6 +112,7 @@ class CachedEncoder(Checked):
     encoder: NamedEncoder
     path: Path | None = None
     memory: Annotated[int, AtLeast(0)] = 4096
+    unsaved: Annotated[int, AtLeast(0)] = 0
     _recent: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
@@ -119,8 +121,8 @@ class CachedEncoder(Checked):
         if self.path is not None:
             object.__setattr__(self, "path", Path(self.path))
 
-    def __reduce__(self) -> tuple[type[CachedEncoder], tuple[NamedEncoder, Path | None, int]]:
-        return CachedEncoder, (self.encoder, self.path, self.memory)
+    def __reduce__(self) -> tuple[type[CachedEncoder], tuple[NamedEncoder, Path | None, int, int]]:
+        return CachedEncoder, (self.encoder, self.path, self.memory, self.unsaved)
 
     @property
     def id(self) -> str:
@@ -179,29 +181,30 @@ class CachedEncoder(Checked):
 
     def _cached(self, keys: list[bytes]) -> dict[bytes, bytes]:
         """Return the vectors of those keys that have one."""
-        if self.path is None:
-            with self._lock:
-                vectors = {key: self._recent[key] for key in keys if key in self._recent}
-                for key in vectors:
-                    self._recent.move_to_end(key)
+        with self._lock:
+            vectors = {key: self._recent[key] for key in keys if key in self._recent}
+            for key in vectors:
+                self._recent.move_to_end(key)
+        if self.path is None or (self.unsaved and not self.path.exists()):
             return vectors
-        vectors = {}
+        rest = [key for key in keys if key not in vectors]
         with _VECTORS.open(self.path) as db:
-            for start in range(0, len(keys), _MAX_KEYS):
-                some = keys[start : start + _MAX_KEYS]
+            for start in range(0, len(rest), _MAX_KEYS):
+                some = rest[start : start + _MAX_KEYS]
                 marks = ",".join("?" * len(some))
                 vectors |= db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)
         return vectors
 
     def _store(self, vectors: dict[bytes, bytes]) -> None:
-        if self.path is not None:
-            with _VECTORS.open(self.path) as db, db:
-                db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", vectors.items())
-            return
         with self._lock:
             self._recent.update(vectors)
-            while len(self._recent) > self.memory:
-                self._recent.popitem(last=False)
+            if self.path is None:
+                while len(self._recent) > self.memory:
+                    self._recent.popitem(last=False)
+            elif len(self._recent) > self.unsaved:
+                with _VECTORS.open(self.path) as db, db:
+                    db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", self._recent.items())
+                self._recent.clear()
 
 
 @dataclass

@@ -39,8 +39,7 @@ class Question:
         self.seeds = [anchor.seeds(graph) for anchor in self.anchors]
         self.df = [frequency(graph, seeds) for seeds in self.seeds]
         self.vector = passages.encode(text, run)
-        self.cosine = np.zeros(len(self.nodes), np.float32)  # in an imported graph nodes may have no vector
-        self.cosine[passages.has(self.nodes)] = passages.scores_of(self.nodes, self.vector, run)[1]
+        self.cosine = _cosine(passages, self.nodes, self.vector, run)
         best = float(self.cosine.max(initial=0.0))
         self.near = np.maximum(self.cosine / best, -1) if best > _ROUNDING else np.zeros_like(self.cosine)
         counts = Counter(words(text))  # a word counts as often as the question has it
@@ -58,6 +57,15 @@ class Question:
         df = np.array([len(rows) for rows, _ in self.postings], np.float64)
         idf = np.where(df > 0, np.log1p((len(index.nodes) - df + 0.5) / (df + 0.5)), 0.0)
         self.share = idf / (idf.sum() or 1.0)
+
+
+def _cosine(passages: VectorIndex, nodes: Ints, vector: Floats, run: Run) -> Floats:
+    """Return the product of each passage's vector with that of the question; 0 for a node of a graph without one."""
+    if np.array_equal(passages.ids, nodes):
+        return passages.scores_of(passages.ids, vector, run)[1]
+    cosine = np.zeros(len(nodes), np.float32)
+    cosine[passages.has(nodes)] = passages.scores_of(nodes, vector, run)[1]
+    return cosine
 
 
 class AskedPassages:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import ALIAS, Graph, Kind
 from graphwright.kernels.csr import Csr
+from graphwright.kernels.ranking import sorted_distinct
 
 
 def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
@@ -22,7 +23,7 @@ def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
     owner = np.concatenate((owner, owner[row]))
     entities, position = np.unique(np.concatenate((mentioned, aliases)), return_inverse=True)
     # One number per (passage, entity): distinct, and ascending as the rows must be.
-    keys = np.unique(owner * len(entities) + position)
+    keys = sorted_distinct(owner * len(entities) + position)
     indptr = np.searchsorted(keys, np.arange(len(nodes) + 1) * len(entities))
     return entities, Csr(indptr, (keys % max(len(entities), 1)).astype(np.int32))
 
@@ -33,8 +34,7 @@ def frequency(graph: Graph, entities: Ints) -> Scores:
     if chunks is None:
         return np.zeros(len(entities))
     owner, aliases = graph.columns.by_relation(ALIAS).expand(entities)
-    counts = np.diff(chunks.indptr)
-    total: Scores = counts[entities] + np.bincount(owner, counts[aliases], len(entities))
+    total: Scores = chunks.sizes(entities) + np.bincount(owner, chunks.sizes(aliases), len(entities))
     return total
 
 

@@ -56,8 +56,8 @@ class EdgeSearch(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rank the edges of the graph that have a vector."""
         query = self.index.encode(state.question.text, run)
-        ids, scores = _scored(self.index, query, state.graph.edges, state.graph.whole, run)
-        return state.with_(evidence=Evidence.of_edges(*_best(ids, scores, k)))
+        ids = self.index.ids if state.graph.whole else state.graph.edges
+        return state.with_(evidence=Evidence.of_edges(*_best(*self.index.scores_of(ids, query, run), k)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,16 +81,8 @@ def nearest(index: VectorIndex, query: Floats, state: State, k: int | None = Non
 
     `query: float32[dimension]`. A node without a vector is left out.
     """
-    ids, scores = _scored(index, query, state.graph.nodes, state.graph.whole, run)
-    return Evidence.of_nodes(*_best(ids, scores, k))
-
-
-def _scored(
-    index: VectorIndex, query: Floats, ids: NDArray[np.int64], whole: bool, run: Run | None
-) -> tuple[NDArray[np.int64], Floats]:
-    if whole and index.row_of is None:
-        return ids[: len(index.vectors)], index.scores(query, run)[: len(ids)]
-    return index.scores_of(index.ids if whole else ids, query, run)
+    ids = index.ids if state.graph.whole else state.graph.nodes
+    return Evidence.of_nodes(*_best(*index.scores_of(ids, query, run), k))
 
 
 def _best(ids: NDArray[np.int64], scores: Floats, k: int | None) -> tuple[NDArray[np.int64], Floats]:
