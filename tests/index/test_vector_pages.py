@@ -167,7 +167,7 @@ def test_a_snapshot_of_an_older_format_is_refused_by_name(tmp_path: Path) -> Non
         index.add([Document("a", "Graz lies on the Mur.")])
         path = next(index.path.glob("snapshot-*/about.json"))
     about = json.loads(path.read_text())
-    path.write_text(json.dumps({**about, "format": 4}))
-    with pytest.raises(StoreError, match=r"has format 4; this version reads 5\..*graphwright verify --repair"):
+    path.write_text(json.dumps({**about, "format": 5}))
+    with pytest.raises(StoreError, match=r"has format 5; this version reads 6\..*graphwright verify --repair"):
         Index.open(tmp_path / "index", encoder=HashEncoder(8)).retrieve("Graz")
     assert Index.open(tmp_path / "index", encoder=HashEncoder(8)).verify(repair=True) == []

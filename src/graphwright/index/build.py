@@ -85,6 +85,9 @@ def build_from_chunks(
             near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
         clock.lap("synonyms")
         mentions.result()
+        if not copied:
+            merged.names, merged.sentences  # noqa: B018
+            chunks.release("name_words", "topic_phrases", "surfaces", "counts", "texts")
         graph = merged.graph(near.pairs)
         clock.lap("graph")
         word_index = words_indexed.result()
@@ -102,8 +105,7 @@ def build_from_chunks(
     def encoded(name: str, texts: TextColumn) -> Floats:
         return np.asarray(encode.new(name, texts, before.get(name)))
 
-    tokens = chunks.strings("tokens").values
-    node_words = triple_words(imported.graph)
+    tokens, node_words = chunks.strings("tokens").values, triple_words(imported.graph)
     return combined(imported, snapshot, tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
 
 

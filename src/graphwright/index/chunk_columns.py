@@ -77,6 +77,13 @@ class ChunkColumns:
         values, indptr = self.fields[field]
         return PerChunk(values.reshape(-1, width), indptr // width)
 
+    def release(self, *fields: str) -> None:
+        """Forget the values of fields that are not needed any more: gigabytes of a large index."""
+        for name in fields:
+            values, indptr = self.fields[name]
+            empty = TextColumn.of(()) if isinstance(values, TextColumn) else values[:0].copy()
+            self.fields[name] = PerChunk(empty, indptr)
+
     @cached_property
     def document(self) -> NDArray[np.int32]:
         """The document of each chunk, by position: int32[p]."""

@@ -16,7 +16,7 @@ from graphwright.graph.graph import Graph, Kind
 from graphwright.graph.storage import check_limits, load_array, save_array
 from graphwright.index.vector_index import ChecksummedIndex, EncodingRun
 from graphwright.kernels.blocks import Limits
-from graphwright.kernels.csr import group
+from graphwright.kernels.csr import group, row_pointers
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
 from graphwright.text.words import words
@@ -24,6 +24,7 @@ from graphwright.text.words import words
 K1, B = 1.2, 0.75
 _FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
 _BLOCK = 4096  # passages that are encoded at a time
+_WEIGHTS = 2**20  # weights that are computed at a time, with some times their memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,20 +64,24 @@ class WordIndex(ChecksummedIndex):
         borders = np.stack((starts, ends), axis=1).ravel() if len(starts) else np.zeros(1, np.int64)
         vocabulary = TextColumn(column.data, borders).gather(np.arange(0, len(borders) - 1, 2))
         order = vocabulary.order()
-        rank = np.empty(len(order), np.int64)
+        rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order))
+        length = np.bincount(owner, minlength=n)
         every, occurrences = group(len(order), rank[number], owner)  # rows of each word, ascending
-        word = np.repeat(np.arange(len(order)), np.diff(every))
+        del number, owner  # gigabytes of a large index
+        word = np.repeat(np.arange(len(order), dtype=np.int32), np.diff(every))
         is_first = np.ones(len(word), bool)
         is_first[1:] = (word[1:] != word[:-1]) | (occurrences[1:] != occurrences[:-1])
-        first = np.flatnonzero(is_first)
-        word, row, tf = word[first], occurrences[first], np.diff(np.append(first, len(word)))
+        first = np.append(np.flatnonzero(is_first), len(word))
+        word, row = word[first[:-1]], occurrences[first[:-1]]
         df = np.bincount(word, minlength=len(order))
-        length = np.bincount(owner, minlength=n)
         norm = K1 * (1 - B + B * length / max(length.mean(), 1e-9))
-        weights = np.log1p((len(nodes) - df + 0.5) / (df + 0.5))[word] * tf / (tf + norm[row])
-        indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(df)))
-        return cls(vocabulary.gather(order), indptr, row, weights.astype(np.float32), nodes)
+        idf, weights = np.log1p((len(nodes) - df + 0.5) / (df + 0.5)), np.empty(len(word), np.float32)
+        for start in range(0, len(word), _WEIGHTS):
+            part = slice(start, start + _WEIGHTS)
+            tf = np.diff(first[start : start + _WEIGHTS + 1])
+            weights[part] = idf[word[part]] * tf / (tf + norm[row[part]])
+        return cls(vocabulary.gather(order), row_pointers(df), row, weights, nodes)
 
     def scores(self, text: str) -> Floats:
         """Return the BM25 score of every row for the words of `text`: float32[rows], 0 where none occurs."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,16 @@ from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.strings import distinct, phrases
 
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
+
+
+class _Stated(NamedTuple):
+    """Relations between entities: head and tail, the chunk that states each, and its label and text in that chunk."""
+
+    head: Ids32
+    label: Ids32
+    tail: Ids32
+    text: Ids32
+    chunk: Ids32
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +253,7 @@ class MergedChunks:
         with ThreadPoolExecutor(1) as beside:
             alias_nodes = beside.submit(self._alias_nodes)
             relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
+            vars(self).pop("_stated")
             aliases, alias_node = alias_nodes.result()
         owner, entity = self.mentions
         nodes = (p + entity).astype(np.int32)
@@ -292,26 +303,26 @@ class MergedChunks:
         return chunk[order], other[order]
 
     @cached_property
-    def _stated(self) -> tuple[Ids32, Ints, Ids32, Ints]:
-        """Heads, rows of the stored table, tails and chunks of the relations between two different entities."""
-        stated = self.chunks.numbers("relations", 4)
-        chunk, at = stated.owner, stated.values.astype(np.int64)
-        head, tail = (self._numbering[0][self._forms.indptr[chunk] + at[:, side]] for side in (0, 2))
+    def _stated(self) -> _Stated:
+        """The relations between two different entities."""
+        rows, indptr = self.chunks.numbers("relations", 4)
+        chunk = np.repeat(np.arange(len(self.chunks), dtype=np.int32), np.diff(indptr))
+        head, tail = (self._numbering[0][self._forms.indptr[chunk] + rows[:, side]] for side in (0, 2))
         differ = head != tail
-        return head[differ], at[differ], tail[differ], chunk[differ]
+        label, text = rows[differ, 1], rows[differ, 3]
+        return _Stated(head[differ], label, tail[differ], text, chunk[differ])
 
     def statements(self) -> Iterator[tuple[int, str, int]]:
         """Yield the relations between entities: head, label and tail."""
-        head, at, tail, chunk = self._stated
-        labels = self.chunks.strings("labels")
-        for h, label, t in zip(head.tolist(), (labels.indptr[chunk] + at[:, 1]).tolist(), tail.tolist(), strict=True):
-            yield h, labels.values[label], t
+        stated, labels = self._stated, self.chunks.strings("labels")
+        at = labels.indptr[stated.chunk] + stated.label
+        for head, label, tail in zip(stated.head.tolist(), at.tolist(), stated.tail.tolist(), strict=True):
+            yield head, labels.values[label], tail
 
     def statement_texts(self) -> Iterator[str]:
         """Yield the text of each relation of `statements`."""
-        _, at, _, chunk = self._stated
-        texts = self.chunks.strings("texts")
-        yield from map(texts.values.__getitem__, (texts.indptr[chunk] + at[:, 3]).tolist())
+        stated, texts = self._stated, self.chunks.strings("texts")
+        yield from map(texts.values.__getitem__, (texts.indptr[stated.chunk] + stated.text).tolist())
 
     def _edges(self, synonyms: NDArray[np.int64]) -> tuple[TextColumn, Ids32, Ids32, Ids32, Ids32, Ids32]:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
@@ -322,23 +333,23 @@ class MergedChunks:
         # The last relation is named only if it occurs, so that a graph without links does not depend on it.
         own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
         about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
-        head, at, tail, chunk = self._stated
-        text = self._relation_texts[1][chunks.strings("texts").indptr[chunk] + at[:, 3]]
+        stated = self._stated
+        text = self._relation_texts[1][chunks.strings("texts").indptr[stated.chunk] + stated.text]
         owner, entity = self.mentions
         shorter, full = self._aliases
         none = np.full(len(shorter) + len(synonyms), -1)
         parts = (
-            (owner, p + head, p + shorter, p + synonyms[:, 0], source),
+            (owner, p + stated.head, p + shorter, p + synonyms[:, 0], source),
             (
                 np.where(entity == self._topic[owner], about, mentions),
-                number[labels.indptr[chunk] + at[:, 1]],
+                number[labels.indptr[stated.chunk] + stated.label],
                 np.full(len(shorter), alias),
                 np.full(len(synonyms), synonym),
                 np.full(len(source), refers),
             ),
-            (p + entity, p + tail, p + full, p + synonyms[:, 1], target),
+            (p + entity, p + stated.tail, p + full, p + synonyms[:, 1], target),
             (np.full(len(owner), -1), text, none, np.full(len(source), -1)),
-            (owner, chunk, none, source),
+            (owner, stated.chunk, none, source),
         )
         columns = [_joined(part) for part in parts]
         return (TextColumn.joined((labels.values.gather(first), own)), *columns)  # type: ignore[return-value]

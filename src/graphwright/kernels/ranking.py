@@ -75,7 +75,8 @@ def sorted_distinct(values: ArrayLike) -> Array:
     ([1, 3], 0)
     """
     ordered = np.sort(np.asarray(values), axis=None)
-    return ordered[np.concatenate((np.ones(min(1, ordered.size), bool), ordered[1:] != ordered[:-1]))]
+    distinct: Array = ordered[np.concatenate((np.ones(min(1, ordered.size), bool), ordered[1:] != ordered[:-1]))]
+    return distinct
 
 
 def top(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:

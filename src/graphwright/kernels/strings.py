@@ -156,6 +156,38 @@ def _cut(data: Bytes, offsets: Pointers, starts: Pointers, ends: Pointers, owner
 
 
 @kernel
+def _tokens(
+    data: Bytes, offsets: Pointers, number: Ids, owner: Ids, starts: Pointers, ends: Pointers
+) -> tuple[int, Pointers, Pointers]:
+    """Number the words of all strings by first appearance; return how many are distinct, and where each is first."""
+    slots = np.zeros(1024, np.uint64)
+    size = count = 0
+    for i in range(offsets.size - 1):
+        end = offsets[i + 1]
+        start, stop = _word(data, offsets[i], end)
+        while start < end:
+            tag = _hash(data, start, stop)
+            at = _probe(slots, tag, tag)
+            j = np.int64(slots[at] & _LOW) - 1
+            while j >= 0 and not _same(data, start, stop, data, starts[j], ends[j]):
+                at = _probe(slots, tag, at + np.uint64(1))
+                j = np.int64(slots[at] & _LOW) - 1
+            if j < 0:
+                j = np.int64(size)
+                if size == starts.size:
+                    starts, ends = np.append(starts, starts), np.append(ends, ends)
+                starts[size], ends[size] = start, stop
+                slots[at] = tag << np.uint64(32) | np.uint64(size + 1)
+                size += 1
+                if 2 * size > slots.size:
+                    slots = _doubled(slots)
+            number[count], owner[count] = j, i
+            count += 1
+            start, stop = _word(data, stop, end)
+    return size, starts, ends
+
+
+@kernel
 def _edge(keys: Hashes, children: Ids, key: np.uint64) -> np.int64:
     """Return the slot of an edge of the trie, or the free slot where it belongs (child -1)."""
     mask = np.uint64(keys.size - 1)
@@ -305,9 +337,12 @@ def tokens(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Ids, Pointers, Poi
     ([0, 1, 2, 0, 1], [0, 0, 1, 1, 1], [0, 3, 5], [2, 5, 8])
     """
     block, borders = _column(data, offsets, "offsets")
-    starts, ends, owner = _words(block, borders)
-    number, first, _ = _number(block, starts, ends)
-    return number, owner, starts[first], ends[first]
+    nothing = np.empty(0, np.int64)
+    count = _cut(block, borders, nothing, nothing, np.empty(0, np.int32))
+    _countable(count, "words")
+    number, owner = np.empty(count, np.int32), np.empty(count, np.int32)
+    size, starts, ends = _tokens(block, borders, number, owner, np.empty(1024, np.int64), np.empty(1024, np.int64))
+    return number, owner, starts[:size].copy(), ends[:size].copy()
 
 
 def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offsets: ArrayLike) -> tuple[Ids, Ids]:

@@ -34,8 +34,8 @@ def frequency(graph: Graph, entities: Ints) -> Scores:
     if chunks is None:
         return np.zeros(len(entities))
     owner, aliases = graph.columns.by_relation(ALIAS).expand(entities)
-    total: Scores = chunks.sizes(entities) + np.bincount(owner, chunks.sizes(aliases), len(entities))
-    return total
+    total = chunks.sizes(entities) + np.bincount(owner, chunks.sizes(aliases), len(entities))
+    return total.astype(np.float64)
 
 
 def rarity(graph: Graph, df: Scores) -> Scores:
