@@ -19,8 +19,8 @@ pytest.importorskip("fastapi", reason='needs the extra "serve"')
 from tests.serve.conftest import wait_until
 
 from graphwright import Graph, Index, index_folder
-from graphwright.errors import LLMResponseError, OptionError
-from graphwright.index.layout import writer_lock
+from graphwright.errors import LLMResponseError, OptionError, StoreError
+from graphwright.index.layout import IndexLayout, writer_lock
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
 from graphwright.models.settings import LLMSettings
@@ -149,6 +149,50 @@ def test_jobs_of_one_index_run_in_order(folder: Path) -> None:
         assert served.ids() == []
 
 
+def test_jobs_that_wait_share_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, published = GateEncoder(), list[int]()
+    publish = IndexLayout.publish
+    monkeypatch.setattr(
+        IndexLayout,
+        "publish",
+        lambda layout, revision, write: published.append(revision) or publish(layout, revision, write),
+    )
+    with serving(folder, encoder) as served:
+        encoder.open.clear()
+        first = served.add("graz lies on the Mur.")
+        wait_until(encoder.waiting.is_set)
+        rest = [*(served.add(f"d{i} text {i}.") for i in range(10)), served.remove("d3"), served.remove("nowhere")]
+        encoder.open.set()
+        ended = [served.ended(job) for job in (first, *rest)]
+        assert [job.state for job in ended] == ["done"] * 12 + ["failed"]
+        assert [counts(job) for job in ended[:12]] == [(1, 0, 0, 0)] * 11 + [(0, 0, 1, 0)]
+        assert "nowhere" in ended[12].message and len(published) == 2
+        assert served.ids() == sorted({"graz", *(f"d{i}" for i in range(10))} - {"d3"})
+
+
+def test_jobs_that_share_a_snapshot_fail_together_and_can_be_tried_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = GateEncoder()
+    with serving(folder, encoder) as served:
+        encoder.open.clear()
+        first = served.add("graz lies on the Mur.")
+        wait_until(encoder.waiting.is_set)
+        rest = [served.add("linz lies on the Danube."), served.remove("nowhere")]
+
+        def full(*_: object) -> None:
+            raise StoreError("No space left on the device.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(IndexLayout, "publish", full)
+            encoder.open.set()
+            ended = [served.ended(job) for job in (first, *rest)]
+        assert [job.state for job in ended] == ["failed"] * 3 and "No space" in ended[1].message
+        assert "nowhere" in ended[2].message and served.ids() == []
+        assert [served.ended(served.jobs.retry(job.id)).state for job in (first, rest[0])] == ["done", "done"]
+        assert served.ids() == ["graz", "linz"] and served.index.is_current
+
+
 def test_a_job_reports_progress_to_listeners(folder: Path) -> None:
     with serving(folder) as served:
         seen: list[Job] = []
@@ -204,8 +248,9 @@ def test_a_queued_job_is_cancelled_at_once(folder: Path) -> None:
     encoder = GateEncoder()
     with serving(folder, encoder) as served:
         encoder.open.clear()
-        running, queued = served.add("graz lies on the Mur."), served.add("linz lies on the Danube.")
+        running = served.add("graz lies on the Mur.")
         wait_until(encoder.waiting.is_set)
+        queued = served.add("linz lies on the Danube.")
         assert served.jobs.cancel(queued.id).state == "cancelled"
         encoder.open.set()
         assert served.ended(running).state == "done"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -39,6 +39,14 @@ ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
 """A function that returns the chunks of a document with their extractions."""
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Operations that share one snapshot: the revision of the first, and new vectors."""
+
+    first: int
+    vectors: CachedEncoder
+
+
 @dataclass
 class Writer:
     """One operation that changes an index, under its write lock; `changes` records what it does.
@@ -48,6 +56,7 @@ class Writer:
     operation completes the work. Until then the store names the documents that were withdrawn (removed or replaced), so
     that readers hide them, and the same operation can be called again. `reported`: the revision up to which the caller
     has seen operations succeed; a removal by a later one may have been interrupted, and is repeated without an error.
+    `batch`: operations of which the last alone publishes a snapshot, see `Index.batch`.
     """
 
     layout: IndexLayout
@@ -57,13 +66,19 @@ class Writer:
     progress: Progress | None = None
     changes: Changes = field(default_factory=Changes)
     reported: int = -1
+    batch: Batch | None = None
     _derived: Derived | None = field(default=None, init=False)  # of the last build
     _cache: CachedEncoder = field(init=False)  # of new vectors, because computing them may take hours
     _many_files: bool = field(default=False, init=False)
     _failed: set[tuple[str, int]] = field(default_factory=set, init=False)  # documents and chunks, in this run
 
     def __post_init__(self) -> None:
-        self._cache = CachedEncoder(self.encoder, self.layout.vectors, unsaved=_QUICK)
+        self._cache = self.cache(self.layout, self.encoder) if self.batch is None else self.batch.vectors
+
+    @staticmethod
+    def cache(layout: IndexLayout, encoder: NamedEncoder) -> CachedEncoder:
+        """Return a cache of new vectors, which has a file only where they are many."""
+        return CachedEncoder(encoder, layout.vectors, unsaved=_QUICK)
 
     def add(
         self,
@@ -218,17 +233,17 @@ class Writer:
         revision than the store's at the start was left by a killed writer. Cached replies that may quote removed text
         are marked, to be deleted at the end.
         """
-        before, changes, withdrawn = self.store.revision, self.changes, list[str]()
-        with self.layout.changing(before + 1):
+        before, changes, withdrawn, batch = self.store.revision, self.changes, list[str](), self.batch
+        with self.layout.changing(before + 1) if batch is None else nullcontext():
             with self.store.writing():
                 yield withdrawn
                 withdrawn += [*changes.removed, *changes.replaced]
                 if withdrawn:
                     self.store.set("delete replies", "1")
                 if changes.added or withdrawn:
-                    self.store.withdraw(withdrawn, before + 1, self._published())
+                    self.store.withdraw(withdrawn, before + 1 if batch is None else batch.first, self._published())
                     self.store.set("revision", str(before + 1))
-            shown = self._refresh()
+            shown = self._refresh() if batch is None else before
         changes.resumed |= shown is not None and shown != before
 
     def _published(self) -> int:
@@ -331,11 +346,22 @@ class Writer:
         """Read chunks with the extractor, refine the graph, publish; delete replies that may quote removed text."""
         if chunks:
             self._extract_pending(chunks)
-            self._refresh()
-        self._refine()
-        self._delete_replies()
+        if self.batch is None:
+            if chunks:
+                self._refresh()
+            self._complete()
         self.changes.pending = self._still_pending()
         return self.changes
+
+    def publish(self) -> None:
+        """Publish what the operations of a batch have stored."""
+        self._refresh()
+        self._complete()
+
+    def _complete(self) -> None:
+        """Refine the graph, and delete replies that may quote removed text."""
+        self._refine()
+        self._delete_replies()
 
     def _still_pending(self) -> list[tuple[str, int, str]]:
         """Return the chunks that wait for a model, first those that failed now: their reasons are the present ones."""

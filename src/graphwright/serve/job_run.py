@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,10 @@ class JobRun:
     def report(self, work: str, done: int, total: int) -> None:
         """Set the progress, as Index reports it. Raises JobStoppedError if the attempt is to end."""
         self.check()
+        self.show(work, done, total)
+
+    def show(self, work: str, done: int, total: int) -> None:
+        """Set the progress."""
         self.progress, self.message = Progress(done, total, _UNITS.get(work, work.removeprefix("encode "))), work
         self._on_change()
 
@@ -108,23 +113,41 @@ class _Either(Cancellation):
             self.check()
 
 
+@contextmanager
+def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
+    """Publish what jobs do to an index together, at the end of the block; first wait for other processes that write it.
+
+    `runs`: those in the block, which may grow. Raises JobStoppedError if the first is stopped while it waits, or all
+    are while their changes are published.
+    """
+
+    def report(work: str, done: int, total: int) -> None:
+        if all(run.stopped for run in runs):
+            runs[0].check()
+        for run in runs:
+            run.show(work, done, total)
+
+    with ExitStack() as stack:
+        while True:
+            while index.is_being_written:
+                runs[0].wait("Another process writes this index; waiting for it.")
+            try:
+                stack.enter_context(index.batch(report))
+                break
+            except StoreError:
+                if not index.is_being_written:  # no other process was faster
+                    raise
+        yield
+
+
 def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any]:
-    """Do what a job says to an index, once no other process writes it; return the changes as clients see them.
+    """Do what a job says to an index; return the changes as clients see them.
 
     `upload`: the documents to add; without any, chunks that failed are read again. Raises JobStoppedError, and the
     errors of Index.
     """
-    while True:
-        while index.is_being_written:
-            run.wait("Another process writes this index; waiting for it.")
-        skipped: list[Skipped] = []
-        try:
-            changes = _change(run, index, upload, skipped)
-        except StoreError:
-            if index.is_being_written:  # another process was faster
-                continue
-            raise
-        return facts(changes, skipped)
+    skipped: list[Skipped] = []
+    return facts(_change(run, index, upload, skipped), skipped)
 
 
 def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skipped]) -> Changes:

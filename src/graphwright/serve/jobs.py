@@ -1,5 +1,7 @@
 """Jobs: changes to the indexes of a server, done one after another by one thread for each index.
 
+Jobs that wait behind one another share one snapshot, so that many small changes cost one merge.
+
 A job is in `jobs.sqlite` before its request is answered, and its documents are in a folder beside it until it is done.
 If the process ends in between, also by kill -9, the next server of the index begins the job again; whatever the index
 had stored by then costs nothing the second time.
@@ -11,8 +13,10 @@ import logging
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +31,7 @@ from graphwright.models.budget import BudgetedLLM
 from graphwright.models.cache import CachedLLM
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.job_run import JobRun, JobStoppedError, StoppableLLM, perform
+from graphwright.serve.job_run import JobRun, JobStoppedError, StoppableLLM, batch, perform
 from graphwright.serve.job_table import ENDED, STATES, Job, JobTable, new_id
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import ServeSettings
@@ -36,6 +40,9 @@ from graphwright.serve.uploads import UploadFolder
 _log = logging.getLogger("graphwright.serve")
 _KEPT = timedelta(days=7)  # after which an ended job is forgotten, with the documents of one that failed
 _MAX_QUEUED = 1_000  # jobs of one index
+_TOGETHER = 100  # jobs that share a snapshot
+_COLLECTED = 2.0  # seconds in which jobs join it
+_STORED = " Documents that had been stored before can be searched."
 _PATIENCE = 5.0  # seconds at the end of the server for running jobs to stop
 
 
@@ -51,6 +58,19 @@ class JobFailedError(ServeError):
 
     status: ClassVar[int] = 500
     kind: ClassVar[str] = "job-failed"
+
+
+@dataclass(frozen=True)
+class _End:
+    """How an attempt at a job ended: the job's state, a message, and what it changed."""
+
+    state: str
+    message: str
+    changes: Mapping[str, Any] | None = None
+
+
+def _stopped(run: JobRun) -> _End:
+    return _End("cancelled", "Cancelled.") if run.stopped == "cancelled" else _End("queued", "")
 
 
 class Jobs:
@@ -223,11 +243,10 @@ class Jobs:
         while True:
             try:
                 with self._lock:  # or a job could be queued between the two, and wait for ever
-                    job = None if self._closing else self._table.claim(self._path(name), self._runner)
-                    if job is None:
+                    run = self._claim(name)
+                    if run is None:
                         del self._threads[name]
                         return
-                    run = self._runs[job.id] = JobRun(job, lambda id=job.id: self._notify(id))  # type: ignore[misc]
             except StoreError:
                 _log.exception("the jobs of %s cannot be read", name)
                 with self._lock:
@@ -235,39 +254,76 @@ class Jobs:
                 return
             self._attempt(name, run)
 
+    def _claim(self, name: str) -> JobRun | None:
+        """Begin the next job of an index, None if none waits; the lock is held."""
+        job = None if self._closing else self._table.claim(self._path(name), self._runner)
+        if job is None:
+            return None
+        run = self._runs[job.id] = JobRun(job, lambda: self._notify(job.id))
+        return run
+
     def _attempt(self, name: str, run: JobRun) -> None:
-        """Do one job and record how it ended."""
-        id, state, changes = run.job.id, "done", None
+        """Do a job, and with it those that wait behind it, which share one snapshot; record how each ended."""
+        runs, ends = [run], list[_End]()
+        published = self._end(name, run, lambda: self._perform_together(name, runs, ends))
+        if published.state != "done":
+            note = self._publish(name) if published.state in ("failed", "cancelled") else ""
+            for at, one in enumerate(runs):
+                if at == len(ends) or ends[at].state == "done":
+                    end = _stopped(one) if one.stopped else published
+                    ends[at : at + 1] = [replace(end, message=end.message + note)]
+        for one, end in zip(runs, ends, strict=True):
+            self._record(one, end)
+
+    def _perform_together(self, name: str, runs: list[JobRun], ends: list[_End]) -> None:
+        """Perform jobs until none waits, each by itself, and publish what they did; adds to `runs` and `ends`."""
+        extractor = self._extractor(name, runs[0])
+        with self._writer(name, extractor) as index, batch(index, runs):
+            until = time.monotonic() + _COLLECTED
+            while len(ends) < len(runs):
+                run = runs[-1]
+                end = self._end(name, run, lambda run=run: self._perform(run, index))  # type: ignore[misc]
+                if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
+                    end = replace(end, message=end.message + _STORED)
+                ends.append(end)
+                if len(runs) < _TOGETHER and time.monotonic() < until and not self._reads_with_model(name):
+                    with self._lock:
+                        following = self._claim(name)
+                    runs += [] if following is None else [following]
+        self._catalog.refresh(name)  # a client that waits for a job finds what it has added
+
+    def _perform(self, run: JobRun, index: Index) -> Mapping[str, Any]:
+        return perform(run, index, self.uploads.open(run.job.id) if run.job.kind == "add" else None)
+
+    def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | None]) -> _End:
+        """Call a function and return how it ended."""
         try:
-            with self._writer(name, self._extractor(name, run)) as index:
-                changes = perform(run, index, self.uploads.open(id) if run.job.kind == "add" else None)
-            self._catalog.refresh(name)  # a client that waits for the job finds what it has added
-            message = _summary(changes)
+            changes = act()
         except JobStoppedError:
-            state, message = ("cancelled", "Cancelled.") if run.stopped == "cancelled" else ("queued", "")
+            return _stopped(run)
         except (GraphwrightError, OSError, sqlite3.Error) as error:
-            state, message = "failed", self._catalog.without_paths(str(error))
+            return _End("failed", self._catalog.without_paths(str(error)))
         except Exception:
-            _log.exception("job %s of %s failed", id, name)
-            state, message = "failed", "The job failed. The server's log has the details."
-        if state in ("failed", "cancelled"):
-            message += self._publish(name)
+            _log.exception("job %s of %s failed", run.job.id, name)
+            return _End("failed", "The job failed. The server's log has the details.")
+        return _End("done", "" if changes is None else _summary(changes), changes)
+
+    def _record(self, run: JobRun, end: _End) -> None:
+        """Record how a job ended."""
+        id = run.job.id
         try:
-            self._record(id, state, message, changes)
+            if end.state == "queued":
+                self._table.queue_again(id, ("running",))
+            else:
+                self._table.finish(id, end.state, end.message, end.changes)
+                if end.state == "done":
+                    self.uploads.delete(id)
+                self._forget_old()
         except StoreError:  # the server was closed meanwhile: the next one begins the job again
-            _log.warning("job %s of %s ended as %s, which could not be recorded", id, name, state)
+            _log.warning("job %s ended as %s, which could not be recorded", id, end.state)
         with self._lock:
             del self._runs[id]
         self._notify(id)
-
-    def _record(self, id: str, state: str, message: str, changes: Mapping[str, Any] | None) -> None:
-        if state == "queued":
-            self._table.queue_again(id, ("running",))
-            return
-        self._table.finish(id, state, message, changes)
-        if state == "done":
-            self.uploads.delete(id)
-        self._forget_old()
 
     def _publish(self, name: str) -> str:
         """Make all that a job stored before it ended searchable; return a note where there was something."""
@@ -275,11 +331,15 @@ class Jobs:
             if not index.is_current:
                 index.add(())
                 self._catalog.refresh(name)
-                return " Documents that had been stored before can be searched."
+                return _STORED
         return ""
 
     def _writer(self, name: str, extractor: Extractor | None) -> Index:
         return self._catalog.open_writer(name, extractor)
+
+    def _reads_with_model(self, name: str) -> bool:
+        """Whether a language model reads the documents of an index."""
+        return self._settings.extract and self._models.llm(name) is not None and self._models.settings(name) is not None
 
     def _extractor(self, name: str, run: JobRun) -> Extractor | None:
         """Return the extractor that asks the index's language model, None for the one that needs none."""
