@@ -96,9 +96,9 @@ def questions_of(name: str, folder: Path, limit: int) -> list[QuestionRecord]:
 
 def scored(name: str, options: Namespace) -> list[Record]:
     """Return for each question the documents of its first passages, and both scores of each."""
-    folder, place = collection(name, options), options.work / "blend" / f"{name}-index"
-    experiment = Experiment(folder, ("hybrid",))
-    shared_index(place, experiment)
+    folder, place = collection(name, options), options.work / "indexes" / name
+    experiment = Experiment(folder, ("hybrid",), embed=("passages",) if name in OPEN else None)
+    shared_index(place, experiment, options.work)
     rows, model = Rows(options.work / "blend" / f"{name}.jsonl", "id"), MiniLMCrossEncoder()
     questions = questions_of(name, folder, options.limit)
     with Index.open(place) as index:

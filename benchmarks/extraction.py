@@ -8,7 +8,7 @@
   the least that the prompt asks for, so that the share of the triples is an upper bound. Tokens are counted by the rule
   of the estimates (four characters) and by the WordPiece tokenizer of the embedded encoder. Writes `extraction.json`
   and `extraction.md`.
-- resolution: recall@10 of `ppr` and `hybrid` on MuSiQue (given triples, and offline extraction) and 2Wiki with each way
+- resolution: recall@10 of `ppr` and `hybrid` on MuSiQue (given triples, and offline extraction) with each way
   to merge entities (`Settings.resolve`), on all questions, beside the number of entities and the difference to merging
   by normal forms alone with its p value (paired randomisation). Writes `resolution.json` and `resolution.md`.
 """
@@ -20,7 +20,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from harness import MULTIHOP, SPACES, Record, Rows, arguments, p_value, parse, table, write_results
+from harness import MULTIHOP, SPACES, Record, Rows, arguments, cached_encoder, p_value, parse, table, write_results
 
 from graphwright.data.datasets import read_dataset
 from graphwright.data.records import OpenieRecord, read_openie
@@ -34,7 +34,6 @@ from graphwright.index.lexical import LexicalExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index_folder import Index
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.cache import CachedEncoder
 from graphwright.models.embedded.encoder import MiniLM
 
 Count = Callable[[str], int]
@@ -117,7 +116,7 @@ RESOLUTION: dict[str, tuple[str, ...]] = {
     "vectors": ("vectors",),
     "aliases, vectors": ("aliases", "vectors"),
 }
-SETS = ("musique-openie", "musique", "2wiki")
+SETS = ("musique-openie", "musique")
 
 
 def resolution(options: Namespace) -> None:
@@ -143,7 +142,7 @@ def _measure_set(options: Namespace, label: str, known: Rows) -> None:
     extractor: Extractor = LexicalExtractor()
     if extraction == "openie":
         extractor = Precomputed.of(read_openie(options.data / "multihop" / name / "openie.jsonl", print))
-    encoder = CachedEncoder(MiniLM(), options.work / "vectors.sqlite")
+    encoder = cached_encoder(options.work)
     for merged_by, resolve in RESOLUTION.items():
         if (label, merged_by, "hybrid") in known:
             continue

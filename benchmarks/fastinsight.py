@@ -50,6 +50,7 @@ from harness import (
     parse,
     passages_of,
     read_results,
+    shared_index,
     shared_legend,
     table,
     write_page,
@@ -61,7 +62,6 @@ from stamps import states_in, together
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.metrics import (
     budget_gain,
     capped_recall_at_k,
@@ -115,12 +115,11 @@ class CorpusGraph:
 
     def __init__(self, folder: Path, options: Namespace) -> None:
         self.work = options.work / "corpora"
-        experiment = Experiment(linked_questions(folder, self.work), ("vector",))
+        experiment = Experiment(linked_questions(folder, options.work), ("vector",))
         self.data, self.encoder, self.model = experiment.read(), MiniLM(), MiniLMCrossEncoder()
         self.name = self.data.name
-        place = self.work / self.name / "index"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        build_index(place, experiment, self.data, self.encoder, None)
+        place = options.work / "indexes" / self.name
+        shared_index(place, experiment, options.work)
         self.index = Index.open(place, encoder=self.encoder)
         self.ix: Snapshot = self.index.snapshot
         self.questions = [q for q in self.data.questions if held_out(self.name, q)][: options.questions]

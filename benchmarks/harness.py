@@ -34,6 +34,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.methods.registry import METHODS
+from graphwright.models.cache import CachedEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.state import State
@@ -200,16 +201,21 @@ def multihop_index(options: Namespace, label: str, titles: bool = True) -> Path:
     name, extraction = MULTIHOP[label]
     folder: Path = options.work / "indexes" / (label if titles else f"{label}-untitled")
     experiment = Experiment(options.data / "multihop" / name, ("vector",), extraction, titles, embed=SPACES)
-    shared_index(folder, experiment)
+    shared_index(folder, experiment, options.work)
     return folder
 
 
-def shared_index(folder: Path, experiment: Experiment) -> None:
+def cached_encoder(work: Path) -> CachedEncoder:
+    """Return the embedded encoder, which encodes a text once for all indexes of a state of the code."""
+    return CachedEncoder(MiniLM(), work / "vectors.sqlite")
+
+
+def shared_index(folder: Path, experiment: Experiment, work: Path) -> None:
     """Build the index of an experiment where it is missing; of several processes one builds, and the others wait."""
     lock = folder.with_name(f"{folder.name}-lock")
     lock.mkdir(parents=True, exist_ok=True)
     with alone(lock), shown_progress() as progress:
-        build_index(folder, experiment, experiment.read(), MiniLM(), progress)
+        build_index(folder, experiment, experiment.read(), cached_encoder(work), progress)
 
 
 def multihop_questions(options: Namespace, label: str, limit: int | None = None) -> list[QuestionRecord]:

@@ -35,6 +35,7 @@ import numpy as np
 from harness import (
     Record,
     arguments,
+    cached_encoder,
     documents_of,
     evidence_of,
     parse,
@@ -167,7 +168,7 @@ def part_of(name: str, options: Namespace) -> Part:
     file = home / "part.pickle"
     if not file.exists():
         shutil.rmtree(home, ignore_errors=True)
-        part = read_part(name, options.data, home / "index")
+        part = read_part(name, options.data, home / "index", cached_encoder(options.work))
         file.write_bytes(pickle.dumps((part.name, [vars(q) for q in part.questions], part.passages)))
     label, questions, passages = pickle.loads(file.read_bytes())
     return Part(label, [Asked(**question) for question in questions], passages)

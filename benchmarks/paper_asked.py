@@ -139,7 +139,7 @@ def ask(settings: Settings, set_: str, methods: Mapping[str, Build]) -> tuple[Re
     )
     subject = experiment.read()
     index = settings.work / "indexes" / label
-    shared_index(index, experiment)
+    shared_index(index, experiment, settings.work)
     with shown_progress() as progress:
         out = settings.folder(set_)
         summary = run(experiment, out, index=index, llm=settings.llm, progress=progress)

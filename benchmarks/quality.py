@@ -4,13 +4,13 @@
 
 Steps that need a language model run as their offline twins. Interrupted runs continue.
 
-- multihop: every question of MuSiQue, HotpotQA and 2Wiki, with and without the titles of documents: recall at several
-  cut-offs with intervals, and paired tests. Methods in which a model reads each passage are left out there;
-  `fastinsight.py` measures those. Writes `recall.json` and `recall.md`.
+- multihop: every question of MuSiQue, HotpotQA and 2Wiki (or --questions of each set, drawn by seed), with and without
+  the titles of documents: recall at several cut-offs with intervals, and paired tests. Methods in which a model reads
+  each passage are left out there; `fastinsight.py` measures those. Writes `recall.json` and `recall.md`.
 - light, rerankers, subgraph: a sample of each set: recall@5 on the multihop sets, nDCG@10 on the collections, Hits@1
-  and Hit on knowledge graphs. `light` are the methods that take well below a second (100 questions of each set),
-  `rerankers` those in which a model reads dozens of texts, and `subgraph` those in which it reads a whole subgraph of a
-  knowledge graph (--few of each set). Write `overview.json` and `overview.md`.
+  and Hit on knowledge graphs. `light` are the methods that take well below a second (--questions of each set, by
+  default 100), `rerankers` those in which a model reads dozens of texts, and `subgraph` those in which it reads a whole
+  subgraph of a knowledge graph (--few of each set). Write `overview.json` and `overview.md`.
 - short: offline answers to the first 40 questions of the multihop sets, by exact match and token F1 (SQuAD): a few
   words where the reader trusts a span, else quoted sentences, which share few words with a short answer. Tokens are
   those of all prompts that a method sends for a question, by estimate (four characters each); the model is a stand-in
@@ -129,8 +129,9 @@ some distance `ircot`, `hipporag2` and `proprag`. Where it needs one, as in the 
 methods made for passages quote the triples at the nodes they find: these hold a right answer where it is one step
 away (Hit at one hop), but rarely first. LEGO-GraphRAG reaches answers two and three steps away but cannot tell them
 from the nodes on the way; plans of relations can (`rog`), and trained retrievers can (reg.md). `gsr` has the plans of
-`rog` but loses their order. A figure of 100 questions may be ten points off, one of the few questions in the further
-tables thirty; times are of a busy machine. Empty cells were not measured.
+`rog` but loses their order. Read the intervals (95 %, bootstrap over questions): of 30 questions they are up to 36
+points wide, and the few questions of the further tables show hardly more than that the methods run. Times are of a busy
+machine. Empty cells were not measured.
 """
 
 
@@ -149,7 +150,13 @@ def measure_multihop(options: Namespace) -> None:
         names = [*(RETRIEVING if titles else WITHOUT_TITLES), *(["multihop-rerank"] * (name in UNTRAINED))]
         methods = held_out(names, name)
         experiment = Experiment(
-            options.data / "multihop" / name, methods, extraction, titles, embed=SPACES, baseline="hybrid"
+            options.data / "multihop" / name,
+            methods,
+            extraction,
+            titles,
+            embed=SPACES,
+            baseline="hybrid",
+            limit=options.questions,
         )
         out = options.work / "recall" / label
         summaries[label] = run_experiment(experiment, out, multihop_index(options, index, titles))
@@ -222,15 +229,18 @@ def measure_sample(name: str, part: str, options: Namespace) -> Record:
     """Run the methods of a part on a sample of a set, and return the summary without its details."""
     place, questions, more, metric = OVERVIEW[name]
     work = options.work / "overview"
-    data = linked_questions(options.data / place, work) if name == "cora" else options.data / place
+    data = linked_questions(options.data / place, options.work) if name == "cora" else options.data / place
     # Without a trained retriever `reg` reads every triple of a knowledge graph; there it is among the slow methods.
     methods = [m for m in OVERVIEW_PARTS[part] if (part, metric, m) != ("light", "hits@1", "reg")]
+    if metric != "hits@1":  # over passages this instance reads every statement near a question: 10 to 20 seconds
+        methods = [m for m in methods if m != "lego-15"]
     limit = (options.questions or 100) if part == "light" else options.few
     experiment = Experiment(data, held_out(methods, data.name), questions=questions, limit=limit, **more)
     home = work / place.replace("/", "-")
-    shared_index(home / "index", experiment)
+    index = options.work / "indexes" / ("musique-openie" if name == "musique" else Path(place).name)
+    shared_index(index, experiment, options.work)
     out = home / (f"{part}-{questions}" if questions else part)
-    summary = run_experiment(experiment, out, home / "index")
+    summary = run_experiment(experiment, out, index)
     of_method = ("metrics", "milliseconds", "tokens", "failed")
     brief = {name: {key: m[key] for key in of_method} for name, m in summary["methods"].items()}
     return {**{key: summary[key] for key in ("data", "graphwright", "settings", "encoder")}, "methods": brief}
@@ -242,7 +252,8 @@ def overview(results: Mapping[str, Record]) -> str:
     for part, methods in OVERVIEW_PARTS.items():
         summaries = {name: results[name][part] for name in OVERVIEW if part in results.get(name, {})}
         if summaries:
-            header = ["method", *(f"{name}: {OVERVIEW[name][3]}" for name in summaries), "p50 ms"]
+            names = {name: OVERVIEW[name][3].replace("hits@1", "hits@1 (95 %); hit") for name in summaries}
+            header = ["method", *(f"{name}: {metric}" for name, metric in names.items()), "p50 ms"]
             rows = [["questions", *(summary["data"]["questions"] for summary in summaries.values()), ""]]
             measured = {name for summary in summaries.values() for name in summary["methods"]}
             rows += [overview_row(method, summaries) for method in methods if method in measured]
@@ -255,11 +266,18 @@ def overview_row(method: str, summaries: Mapping[str, Record]) -> list[str]:
     cells, times = [], []
     for name, summary in summaries.items():
         measured = summary["methods"].get(method)
-        metrics = [OVERVIEW[name][3], *(["hit"] if OVERVIEW[name][3] == "hits@1" else [])]
-        shown = [f"{100 * measured['metrics'][metric]['mean']:.1f}" for metric in metrics] if measured else []
-        cells.append(" / ".join(shown))
+        metric = OVERVIEW[name][3]
+        shown = with_interval(measured["metrics"][metric]) if measured else ""
+        cells.append(
+            f"{shown}; {100 * measured['metrics']['hit']['mean']:.0f}" if measured and metric == "hits@1" else shown
+        )
         times += [measured["milliseconds"]["p50"]] if measured else []
     return [f"`{method}`", *cells, f"{min(times):.0f} to {max(times):.0f}" if times else ""]
+
+
+def with_interval(value: Record) -> str:
+    """Return a mean in percent with its 95 % interval, without decimals."""
+    return f"{100 * value['mean']:.0f} ({100 * value['low']:.0f}–{100 * value['high']:.0f})"
 
 
 def measure_overview(part: str, options: Namespace) -> None:
@@ -538,7 +556,7 @@ def main() -> None:
     sets = list(dict.fromkeys(name for name, _ in MULTIHOP.values()))
     parser = arguments(__doc__, parts=["multihop", *OVERVIEW_PARTS, "short", "long"], sets=sets)
     parser.add_argument("--overview-sets", nargs="+", choices=list(OVERVIEW), default=list(OVERVIEW), metavar="SET")
-    parser.add_argument("--questions", type=int, help="of each set: light methods, short answers")
+    parser.add_argument("--questions", type=int, help="of each set: recall, light methods, short answers")
     parser.add_argument("--few", type=int, default=12, help="of each set: rerankers, subgraph")
     parser.add_argument("--stories", type=int, default=50, help="for long answers")
     parser.add_argument("--seed", type=int, default=0, help="of the draw of stories")

@@ -195,6 +195,13 @@ def write_stamped(path: Path, results: Any, part: Sequence[str], states: Sequenc
     return together(code.values())
 
 
+def update_times(path: Path, name: str, took: Mapping[str, Any]) -> None:
+    """Keep what a command took, in a file of its own kind: records by name of the command."""
+    with alone(path.parent):
+        times = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        write_text(path, json.dumps(dict(sorted({**times, name: took}.items())), indent=1) + "\n")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file so that nobody reads half of it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")

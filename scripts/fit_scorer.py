@@ -123,7 +123,7 @@ def index_of(options: argparse.Namespace, label: str) -> tuple[Path, Sequence[Qu
     extraction = "openie" if "openie" in variants else "mentions"
     experiment = Experiment(data, ("vector",), extraction, "untitled" not in variants, embed=SPACES)
     subject = experiment.read()
-    shared_index(folder, experiment)
+    shared_index(folder, experiment, options.work)
     return folder, [question for question in subject.questions if question.gold]
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
 from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.models.protocols import NamedEncoder
 
 REAL = ("hotpotqa", "2wiki", "scifact", "xquad", "covidqa")
 MADE = {"hotpotqa": 1.0, "2wiki": 1.0, "scifact": 0.3, "covidqa": 0.4}  # share of passages that a question is made of
@@ -61,11 +62,11 @@ class Part:
         return "\n".join(self.passages[passage])
 
 
-def read_part(name: str, data: Path, folder: Path) -> Part:
+def read_part(name: str, data: Path, folder: Path, encoder: NamedEncoder | None = None) -> Part:
     """Read a set, make an index of it in a folder, and search that for the candidates of each question."""
     questions, passages = read_squad(name, data) if name in ("xquad", "covidqa") else _dataset(name, data)
     part = Part(name, questions, passages)
-    with Index.create(folder) as index:
+    with Index.create(folder, encoder=encoder) as index:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
         index.add(list(rows))
         hybrid = retrieval_part(pipeline("hybrid", index.snapshot, top_k=HYBRID))

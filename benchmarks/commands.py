@@ -1,0 +1,246 @@
+"""The commands that make every table: what they cost, whether they measure time, and which results they write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+QUESTIONS = {"recall": 200, "light": 30, "rerankers": 8, "subgraph": 3}
+"""Questions of each set in the tables of `quality.py`."""
+BY_HAND = {
+    "scorer": "scripts/fit_scorer.py --tables (fits the scorer anew; torch, lightgbm)",
+    "depth": "depth.py --steps 300 --layers 5 4 3 (trains; torch, onnx, safetensors)",
+    "reader": "answers.py --readers FOLDER (readers of the folds, which are trained)",
+    "answer_passages": "answer_passages.py --readers FOLDER",
+    "llm": "llm.py --llm MODEL --base-url URL (a server of a language model)",
+    "tuned": "tune.py --base FOLDER (sentence-transformers)",
+    "everyday-documents-baseline": "everyday.py --name baseline, at the change that it is compared with",
+    "ppr_scale": "kernels.py --only scale --sizes 10m 100m (60 GB of disk)",
+    "scale": "scale.py --sizes 100000 1000000 (hours)",
+    "vectors": "latency.py --only vectors (100,000 passages)",
+}
+"""Results, by the name of their file, that `all.py` does not make, or not all of: they need models that are trained or
+served first, or hours."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A call of a benchmark.
+
+    `minutes`: of one core, roughly; `timed`: whether it measures time, and so must run alone; `writes`: the parts of
+    results, each a file and the keys in it; `after`: names of the commands whose results or rows it reads, or patterns
+    of them; `data`: the folders of DIR that it reads.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    minutes: float
+    writes: tuple[tuple[str, ...], ...] = ()
+    timed: bool = False
+    after: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+
+    def fits(self, pattern: str) -> bool:
+        """Return whether a name of a script, the beginning of a name, or a pattern is this one's."""
+        return self.name == pattern or self.name.startswith(f"{pattern} ") or fnmatchcase(self.name, pattern)
+
+    def follows(self, other: Command) -> bool:
+        """Return whether this one reads what another one writes."""
+        return other is not self and any(other.fits(pattern) for pattern in self.after)
+
+
+def commands() -> list[Command]:
+    """Return all commands, the dear ones first within what measures no time."""
+    every = [*_quality(), *_lego(), *_reg(), *_others(), *_timed(), *_papers()]
+    return sorted(every, key=lambda command: (command.timed, -command.minutes if not command.timed else 0))
+
+
+def _quality() -> Iterator[Command]:
+    limit = ("--questions", str(QUESTIONS["recall"]))
+    minutes = {"hotpotqa": 10.0, "2wiki": 7.0, "musique": 7.5, "hotpotqa100": 4.0}
+    for name, cost in minutes.items():
+        options = ("--only", "multihop", "--sets", name, *limit, "--rows-only")
+        yield Command(f"quality multihop {name}", ("quality.py", *options), cost, data=("multihop",))
+    yield Command(
+        "quality multihop",
+        ("quality.py", "--only", "multihop", *limit),
+        2.0,
+        (("recall.json",),),
+        after=("quality multihop ?*",),
+        data=("multihop",),
+    )
+    light = {"scifact": 8.0, "metaqa 1 hop": 3.5, "metaqa 2 hops": 1.5, "metaqa 3 hops": 2.0, "cora": 2.5}
+    light |= {"cranfield": 2.5, "cisi": 2.5, "musique": 1.0, "hotpotqa": 1.0, "2wiki": 1.0, "pq-2h": 0.5, "pql-2h": 1.0}
+    graphs = ("metaqa 1 hop", "metaqa 2 hops", "metaqa 3 hops", "pq-2h", "pql-2h")
+    subgraph = dict(zip(graphs, (1.0, 0.8, 0.7, 0.3, 0.3), strict=True))
+    rerankers = dict.fromkeys(("hotpotqa", *graphs), 0.6)
+    for part, costs in (("light", light), ("rerankers", rerankers), ("subgraph", subgraph)):
+        for name, cost in costs.items():
+            options = ("--only", part, "--overview-sets", name)
+            options += ("--questions" if part == "light" else "--few", str(QUESTIONS[part]))
+            folder = "kgqa" if name in graphs else "multihop" if name in minutes or name == "hotpotqa" else "ir"
+            writes = (("overview.json", name, part),)
+            yield Command(f"quality {part} {name}", ("quality.py", *options), cost, writes, data=(folder,))
+    stories = ("quality.py", "--only", "long", "--stories", "15")
+    yield Command("quality long", stories, 6.0, (("squality.json",),), data=("long",))
+
+
+def _lego() -> Iterator[Command]:
+    asked = ("--systems", "*", "--sweeps", "*", "--questions", "80", "--dear", "6")
+    for name, cost in {"metaqa": 14.0, "pq-2h": 4.0, "pql-2h": 3.0}.items():
+        yield Command(f"lego {name}", ("lego.py", "--set", name, *asked), cost, (("lego.json", name),), data=("kgqa",))
+    yield Command("lego plans", ("lego.py", "--plans", "--each", "30"), 1.5, (("lego_plans.json",),), data=("kgqa",))
+    quiet = ("--quiet", "--systems", "lego-*", "PPR / *", "PPR+TP-? / *", "--questions", "20", "--dear", "4")
+    yield Command(
+        "lego quiet", ("lego.py", "--set", "metaqa", *quiet), 5.0, (("lego.json", "metaqa"),), True, ("lego metaqa",),
+        ("kgqa",),
+    )  # fmt: skip
+    pages = ("lego.md", "lego-8.png", "lego-9.png", "lego-11.png", "lego-12.png")
+    yield Command(
+        "lego page", ("lego.py", "--page"), 0.2, tuple((page,) for page in pages), after=("lego *", "kernels ppr")
+    )
+
+
+def _reg() -> Iterator[Command]:
+    asked = ("--train", "200", "--questions", "100")
+    minutes = {
+        "labels": 1.0, "sample": 0.2, "path": 1.0, "triple": 2.0, "entity": 2.0, "weak": 3.0, "shares": 2.5,
+        "united": 1.5, "budget": 1.0, "baselines": 1.0, "pathquestion": 2.5,
+    }  # fmt: skip
+    trained = {"weak": "triple", "budget": "triple", "pathquestion": "path", "united": "path"}
+    for part, cost in minutes.items():
+        after = {"labels": (), "baselines": ("reg path", "reg triple", "reg entity", "reg weak")}.get(part)
+        if after is None:
+            after = ("reg labels", *([f"reg {trained[part]}"] if part in trained else []))
+        call = ("reg.py", "--only", part, *asked)
+        yield Command(f"reg {part}", call, cost, (("reg.json", part),), after=after, data=("kgqa",))
+
+
+def _others() -> Iterator[Command]:
+    for name, cost in {"musique-openie": 1.0, "2wiki": 1.3}.items():
+        call = ("ablations.py", "--only", "bubblerag", "--sets", name, "--questions", "40")
+        yield Command(f"ablations bubblerag {name}", call, cost, (("bubblerag.json", name),), data=("multihop",))
+    for name in ("musique-openie", "hotpotqa100", "2wiki", "hotpotqa"):
+        call = ("ablations.py", "--only", "pathrag", "--sets", name, "--questions", "40")
+        yield Command(f"ablations pathrag {name}", call, 1.2, (("pathrag.json", "sets", name),), data=("multihop",))
+    corpora = {"scifact": 2.0, "cisi": 1.0, "cora": 1.0, "musique": 1.0, "hotpotqa100": 1.0, "scifact-entities": 1.0}
+    for name, cost in corpora.items():
+        folder = "multihop" if name in ("musique", "hotpotqa100") else "ir"
+        call = ("fastinsight.py", "--sets", name, "--questions", "15")
+        yield Command(f"fastinsight {name}", call, cost, ((f"corpora/{name}.json",),), data=(folder,))
+    for name in ("squad", "nq", "medquad", "scifact", "cisi", "cranfield", "musique", "hotpotqa100"):
+        folder = {"squad": "qa", "nq": "qa", "medquad": "qa", "musique": "multihop", "hotpotqa100": "multihop"}
+        call = ("blend.py", "--sets", name, "--limit", "60")
+        cost = 1.3 if folder.get(name) == "qa" else 0.5
+        yield Command(f"blend {name}", call, cost, (("blend.json", name),), data=(folder.get(name, "ir"),))
+    for name, cost in {
+        "hotpotqa": 2.0, "hotpotqa100": 0.8, "2wiki": 1.7, "musique": 1.0, "scifact": 1.5, "cisi": 0.8,
+        "cranfield": 0.8,
+    }.items():  # fmt: skip
+        folder = "multihop" if name in _MULTIHOP else "ir"
+        call = ("models.py", "--only", "rank", "--sets", name, "--limit", "40")
+        yield Command(f"models rank {name}", call, cost, (("reading.json", name, "rank"),), data=(folder,))
+    yield Command(
+        "extraction tokens", ("extraction.py", "--only", "tokens"), 0.3, (("extraction.json",),), data=("multihop",)
+    )
+    yield Command(
+        "extraction resolution", ("extraction.py", "--only", "resolution"), 2.0, (("resolution.json",),),
+        data=("multihop",),
+    )  # fmt: skip
+    yield Command(
+        "mentions labels", ("mentions.py", "--only", "labels"), 0.2, (("mentions.json", "labels"),), data=("multihop",)
+    )
+    yield Command("shards", ("shards.py",), 1.0, (("shards.json",),), data=("multihop",))
+    yield Command("kernels steiner", ("kernels.py", "--only", "steiner"), 2.0, (("steiner.md",),))
+    yield Command(
+        "everyday documents", ("everyday.py", "documents", "--half", "both"), 3.0, (("everyday-documents.json",),)
+    )
+    yield Command("everyday graphs", ("everyday.py", "graphs", "--half", "both"), 1.0, (("everyday-graphs.json",),))
+    languages = (
+        "--sets",
+        *["ar", "de", "es", "fr", "ja", "ko", "pl", "ru", "uk", "zh"],
+        "--encoders",
+        "multilingual",
+        "--pages",
+        "60",
+    )
+    yield Command("languages", ("languages.py", *languages), 6.0, (("languages.json", "multilingual"),))
+    for part, cost in {"asked": 2.0, "read": 3.0, "damaged": 2.0}.items():
+        yield Command(f"formats {part}", ("formats.py", "--only", part), cost, (("formats.json", part),))
+    faults = {
+        "blocks": (0.5, ("--nodes", "500000")), "commands": (0.7, ()), "crash": (1.5, ("--draws", "1")),
+        "damage": (0.7, ()), "fuzz": (0.7, ()), "kills": (1.5, ("--kills", "20")), "llm": (0.7, ()),
+        "load": (2.0, ("--queries", "1000", "--mixed", "10000")), "server": (0.7, ("--servers", "4")),
+    }  # fmt: skip
+    for part, (cost, options) in faults.items():
+        call = ("faults.py", "--only", part, "--minutes", "0.5", *options)
+        yield Command(f"faults {part}", call, cost, ((f"faults-{part}.json",),), data=("multihop",))
+
+
+_MULTIHOP = ("hotpotqa", "hotpotqa100", "2wiki", "musique")
+
+
+def _timed() -> Iterator[Command]:
+    for part, cost, files in (
+        ("retrieve", 6.0, ("latency-hotpotqa.json", "latency-musique.json")),
+        ("index", 7.0, ("indexing.json",)),
+        ("update", 5.0, ("updates.json", "updates.png")),
+        ("readers", 5.0, ("readers.json",)),
+        ("testbed", 7.0, ("testbed.json",)),
+    ):
+        options = ("--questions", "60") if part in ("retrieve", "testbed") else ()
+        options += ("--heavy", "3") if part == "testbed" else ()
+        writes = tuple((file,) for file in files)
+        folders = ("multihop", "kgqa") if part == "testbed" else ("multihop",)
+        yield Command(f"latency {part}", ("latency.py", "--only", part, *options), cost, writes, True, data=folders)
+    for part, cost, folders in (("ppr", 8.0, ("graphs",)), ("flow", 3.0, ()), ("bubble", 4.0, ("multihop",))):
+        yield Command(f"kernels {part}", ("kernels.py", "--only", part), cost, ((f"{part}.json",),), True, data=folders)
+    for size, cost in {"100k": 1.0, "1m": 3.0}.items():
+        call = ("kernels.py", "--only", "scale", "--sizes", size)
+        yield Command(f"kernels scale {size}", call, cost, (("ppr_scale.json", size),), True)
+    for part in ("overhead", "load", "events", "idle", "memory"):
+        call = ("serve.py", "--only", part, "--minutes", "3")
+        cost = 4.0 if part in ("overhead", "memory") else 1.0
+        yield Command(f"serve {part}", call, cost, (("serve.json", part),), True, data=("multihop",))
+    yield Command("adapters", ("adapters.py",), 1.0, (("adapters.json",),), True)
+    yield Command(
+        "models encoder", ("models.py", "--only", "encoder"), 7.0, (("encoder.json",),), True, data=("multihop",)
+    )
+    yield Command(
+        "models speed", ("models.py", "--only", "speed", "--sets", "hotpotqa"), 1.0,
+        (("reading.json", "hotpotqa", "speed"),), True, ("models rank hotpotqa",), ("multihop",),
+    )  # fmt: skip
+    yield Command(
+        "mentions speed",
+        ("mentions.py", "--only", "speed"),
+        1.0,
+        (("mentions.json", "speed"),),
+        True,
+        data=("multihop",),
+    )
+    for name, cost in {"metaqa": 3.5, "pq-2h": 2.0, "hotpotqa100": 3.0}.items():
+        call = ("methods.py", "--sets", name, "--questions", "20", "--seconds", "5")
+        folder = "multihop" if name == "hotpotqa100" else "kgqa"
+        yield Command(f"methods {name}", call, cost, (("methods.json", name),), True, data=(folder,))
+    sizes = ("1000", "10000")
+    writes = tuple(("scale.json", size) for size in sizes)
+    yield Command("scale", ("scale.py", "--sizes", *sizes), 4.0, writes, True, data=("multihop",))
+
+
+def _papers() -> Iterator[Command]:
+    """Yield the tables of the papers: asked first, and once more when what they read from other results is there."""
+    asked = {"bubblerag": 1.0, "fastinsight": 0.5, "lego": 0.7, "pathrag": 0.7, "reg": 0.3}
+    reads = {
+        "fastinsight": ("fastinsight",), "lego": ("lego", "kernels"), "pathrag": ("ablations pathrag", "quality long"),
+        "reg": ("reg",),
+    }  # fmt: skip
+    for name, cost in asked.items():
+        call = ("papers.py", "--paper", name, "--questions", "10", "--untimed")
+        folders = {"bubblerag": ("multihop",), "lego": ("kgqa",), "reg": ()}.get(name, ("long", "multihop"))
+        writes = ((f"papers-{name}.json",),)
+        if name in ("bubblerag", "lego", "fastinsight", "pathrag"):
+            yield Command(f"papers {name} rows", call, cost, () if name in reads else writes, data=folders)
+        if name in reads:
+            after = (*reads[name], *([] if name == "reg" else [f"papers {name} rows"]))
+            yield Command(f"papers {name}", call, 0.3, writes, after=after, data=folders)
