@@ -40,7 +40,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import igraph
 import numpy as np
 from harness import (
     Record,
@@ -136,6 +135,8 @@ def read_graph(path: Path) -> Adjacency:
 
 def igraph_of(graph: Adjacency) -> Any:
     """Return the same graph for python-igraph."""
+    import igraph
+
     indptr, neighbours = graph
     heads = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     once = heads < neighbours

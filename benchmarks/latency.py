@@ -42,7 +42,6 @@ from statistics import median
 from string import ascii_lowercase
 from typing import Any
 
-import igraph
 import numpy as np
 from harness import (
     SPACES,
@@ -108,6 +107,8 @@ def warm(folder: Path, questions: Sequence[str], rounds: int, method: str = "ppr
 
 def pagerank(folder: Path, questions: Sequence[str], k: int = 500, restart: float = 0.5) -> Record:
     """Return the times of PageRank alone from the seeds of method `ppr`, ours and igraph's on the same graph."""
+    import igraph
+
     with Index.open(folder) as index:
         graph, steps = index.graph, retrieval_part(index.pipeline("ppr"))
         first = Then(steps.steps[:2]) if isinstance(steps, Then) else steps

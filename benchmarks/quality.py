@@ -158,7 +158,7 @@ def measure_multihop(options: Namespace) -> None:
             baseline="hybrid",
             limit=options.questions,
         )
-        out = options.work / "recall" / label
+        out = options.work / "recall" / f"{label}-{options.questions or 'all'}"
         summaries[label] = run_experiment(experiment, out, multihop_index(options, index, titles))
         sections.append(f"## {label}\n\n{data_of(summaries[label])}\n\n{recall_table(summaries[label])}")
         print(sections[-1], flush=True)
@@ -239,7 +239,7 @@ def measure_sample(name: str, part: str, options: Namespace) -> Record:
     home = work / place.replace("/", "-")
     index = options.work / "indexes" / ("musique-openie" if name == "musique" else Path(place).name)
     shared_index(index, experiment, options.work)
-    out = home / (f"{part}-{questions}" if questions else part)
+    out = home / "-".join(filter(None, (part, questions, str(limit))))
     summary = run_experiment(experiment, out, index)
     of_method = ("metrics", "milliseconds", "tokens", "failed")
     brief = {name: {key: m[key] for key in of_method} for name, m in summary["methods"].items()}

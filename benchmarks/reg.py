@@ -7,7 +7,7 @@ Trains on --train questions of each number of hops of MetaQA's training set, dra
 and asks --questions dev questions of each (evenly over the file; 0 for all) with their gold entities. Answers are those
 of `explained` and `TargetAnswer(tied=True)`, as `--method reg --retriever FILE` gives without a language model. Times
 are of one thread, in a warm process. Labels and checkpoints are kept below --work, so that a part can be repeated.
-Needs torch. Writes `reg.json`, `reg.md` and `reg_labels.md`.
+All but labels and sample need torch. Writes `reg.json`, `reg.md` and `reg_labels.md`.
 
 - labels: three refiners, their union and intersection, against the relation paths that the questions were made from.
 - sample: the labels of 50 questions, to be judged by hand (see docs/training.md).
@@ -32,7 +32,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from harness import Record, arguments, evidence_of, mean, parse, table, update_results, write_page
 
 from graphwright.data.datasets import read_dataset
@@ -399,7 +398,10 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=2650)
     parser.add_argument("--questions", type=int, default=500)
     options = parse(parser)
-    torch.set_num_threads(1)
+    if set(options.only) - {"labels", "sample"}:
+        import torch
+
+        torch.set_num_threads(1)
     sets, path = MetaQA(options), options.out / "reg.json"
     for part in options.only:
         results = update_results(path, [part], PARTS[part](sets, options), page, list(PARTS))

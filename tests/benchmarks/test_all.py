@@ -179,10 +179,6 @@ class Parsed(Exception):
 
 @pytest.mark.parametrize("script", sorted({command.arguments[0] for command in commands()} - {"scale.py"}))
 def test_scripts_take_the_arguments_of_their_commands(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("igraph")
-    if script == "reg.py":
-        pytest.importorskip("torch")
     module = importlib.import_module(Path(script).stem)
 
     def parse(parser: object) -> None:
