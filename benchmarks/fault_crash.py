@@ -3,7 +3,7 @@
 The writes of an operation are recorded (see `crash_states`). In each state that a crash may leave, the index is opened
 and checked: nothing that was removed or replaced is shown, and nothing is damaged. Then the same operation is called
 again: it must complete, and its result must equal the one of an uninterrupted call, with no other file left over. After
-the operation has returned, nothing is lost with the power. The operations: creation, add, replace, remove, sync,
+the operation has returned, nothing is lost with the power. The operations: creation, add, replace, remove, batch, sync,
 extraction by another extractor, repair, import, deletion of an unused index, evaluation, and files of training.
 """
 
@@ -108,6 +108,14 @@ def remove(root: Path, inputs: Path) -> None:
     """Remove two documents."""
     with opened(root) as index:
         index.remove([ROWS[0]["id"], ROWS[2]["id"]])
+
+
+def batch(root: Path, inputs: Path) -> None:
+    """Replace a document, remove another and add one, in a batch."""
+    with opened(root) as index, index.batch():
+        index.add([CHANGED])
+        index.remove([ROWS[0]["id"]])
+        index.add([ROWS[3]])
 
 
 def begin_sync(root: Path, inputs: Path) -> None:
@@ -265,6 +273,7 @@ OPERATIONS: dict[str, Operation] = {
     "create and add": Operation(add, contents, check=index_problems),
     "replace": Operation(replace, contents, base, index_problems),
     "remove": Operation(remove, contents, base, index_problems),
+    "batch": Operation(batch, contents, base, index_problems),
     "sync": Operation(sync, contents, begin_sync, index_problems),
     "reextract": Operation(reextract, contents, base, index_problems),
     "repair": Operation(repair, contents, begin_repair),

@@ -330,6 +330,7 @@ class Index:
                     self._publish_batch(progress)
                 finally:
                     self._batch = None
+            self._reported, self._resumed = self._store.revision, False
 
     def _publish_batch(self, progress: Progress | None) -> None:
         with self._write(progress) as writer:
@@ -663,7 +664,8 @@ class Index:
                 yield self._writer(recorder, usage, engine)
             finally:
                 recorder.end()
-            self._reported, self._resumed = self._store.revision, False
+            if self._batch is None:
+                self._reported, self._resumed = self._store.revision, False
 
     def _resume(self) -> None:
         """Finish an interrupted change that removed or replaced documents, unless that takes long or is not possible.

@@ -97,13 +97,30 @@ index = Index.open(sys.argv[1], encoder=HashEncoder())
 with index.batch():
     index.add([{"id": "linz", "text": "Linz lies on the Danube."}])
     index.remove(["graz"])
-    os._exit(9)
+    if sys.argv[2:]:
+        os._exit(9)
 """
 
 
+def run(index: Index, *more: str) -> int:
+    return subprocess.run([sys.executable, "-c", KILLED, str(index.path), *more]).returncode
+
+
 def test_what_a_killed_batch_stored_is_published_next(index: Index) -> None:
-    assert subprocess.run([sys.executable, "-c", KILLED, str(index.path)]).returncode == 9
+    assert run(index, "kill") == 9
     assert "graz" not in ids(opened(index.path))  # hidden, or published by the opening
     again = opened(index.path)
     again.add([])
     assert ids(again) == ["linz"] and again.is_current and not again.verify()
+
+
+def test_a_killed_batch_can_be_repeated(index: Index) -> None:
+    assert (run(index, "kill"), run(index)) == (9, 0)
+    assert ids(index) == ["linz"] and index.is_current
+
+
+def test_a_document_is_removed_once(index: Index) -> None:
+    with pytest.raises(DataError, match="no document 'graz'"), index.batch():
+        index.remove(["graz"])
+        index.remove(["graz"])
+    assert ids(index) == [] and index.is_current

@@ -127,7 +127,8 @@ class Writer:
     def remove(self, ids: Iterable[str]) -> Changes:
         """Remove documents, also those that an interrupted call has removed. Raises DataError for an unknown id."""
         requested = list(dict.fromkeys(ids))
-        before = {digest for digest, revision in self.store.withdrawn().items() if revision > self.reported}
+        end = self.store.revision + 1 if self.batch is None else self.batch.first
+        before = {digest for digest, by in self.store.withdrawn().items() if self.reported < by < end}
         stored = self._check_known([i for i in requested if id_digest(i) not in before], "removed")
         stored |= self.store.hashes(requested)
         with self._transaction() as withdrawn:
