@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 import pytest
 
 from graphwright import Document, Index, start
+from graphwright.errors import OptionError
 from graphwright.generate import Overview
 from graphwright.generate.overview import broadness
+from graphwright.models.protocols import PassageText, Span
 from graphwright.operators.search.search import WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Answer
@@ -25,7 +31,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return index
 
 
-def overview(index: Index, question: str, **options: float) -> Answer | None:
+def overview(index: Index, question: str, **options: object) -> Answer | None:
     ix = index.snapshot
     steps = WordSearch(ix.words) % 8 >> ToPassages() >> Overview(ix.passages, **options)  # type: ignore[arg-type]
     return steps(start(question, index.graph)).answer
@@ -46,6 +52,32 @@ def test_only_documents_that_the_question_names_are_shown(index: Index) -> None:
 def test_other_questions_and_small_scopes_are_left_to_the_next_step(index: Index) -> None:
     assert overview(index, "Which river flows through Graz?") is None
     assert overview(index, "Give me an overview of bread", topics=4, threshold=0) is None
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A reader that scores the sentences which hold "Mur", and all others 0."""
+
+    score: float
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        return []
+
+    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+        return 1.0
+
+    def sentence_scores(
+        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
+    ) -> np.ndarray:
+        return np.array([self.score * ("Mur" in passages[at].text[start:end]) for at, start, end in sentences])
+
+
+def test_a_question_that_a_sentence_answers_is_left_to_the_next_step(index: Index) -> None:
+    question = "What are rivers about, in general?"
+    assert overview(index, question, reader=Scoring(0.6), topics=3, threshold=0) is None
+    assert overview(index, question, reader=Scoring(0.5), topics=3, threshold=0) is not None
+    with pytest.raises(OptionError, match="reader"):
+        Overview(index.snapshot.passages, reader="minilm")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

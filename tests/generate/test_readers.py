@@ -230,6 +230,45 @@ def test_two_documents_that_disagree_are_both_shown_with_their_days(tmp_path) ->
     assert alone is not None and alone.text == f"9 seconds: {new} [1]"
 
 
+@dataclass(frozen=True)
+class Divided(Pointing):
+    """A reader that finds one text, and scores sentences by others."""
+
+    span: str = ""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        return Scripted((self.span,)).read(question, passages)
+
+
+@pytest.mark.parametrize(("score", "words"), [(0.6, 0), (0.6, 40), (0.5, 40)])
+def test_a_likely_sentence_that_does_not_hold_the_span_is_quoted_too(score: float, words: int) -> None:
+    state = ranked("bread", "erstein", "ermengarde")
+    reader = Divided((("founded the abbey", score), ("destroyed", 0.4)), span="flour")
+    answer = ReadSpans(reader, words=words)(state).answer
+    assert answer is not None and answer.short == ("flour",)
+    assert [cited.document for cited in answer.citations] == (["bread", "ermengarde"] if score > 0.5 else ["bread"])
+    lines = answer.text.splitlines()
+    assert lines[0].startswith("flour: ") and lines[1:] == [f"{c.text} [2]" for c in answer.citations[1:]]
+    if score > 0.5:
+        best = "She founded the abbey of Erstein in Alsace."
+        assert answer.citations[1].text == best if words == 0 else best in answer.citations[1].text
+
+
+def test_a_likely_sentence_is_quoted_once_and_without_what_is_quoted_already() -> None:
+    graph = Graph.from_triples([("Graz lies on the Mur. The Mur is green. It is long. Its length is", "in km", "464")])
+    state = start("How long is it?", graph).with_(passages=Ranking.of([0], [1]))
+    length = "Its length is in km 464."
+
+    def cited(span: str, words: int) -> list[str]:
+        answer = ReadSpans(Divided((("464", 0.9),), span=span), words=words)(state).answer
+        assert answer is not None
+        return [citation.text for citation in answer.citations]
+
+    assert cited("464", 0) == [length]
+    assert cited("green", 8) == ["The Mur is green. It is long.", length]
+    assert cited("green", 40) == [graph.passage(0)]
+
+
 def test_a_quotation_keeps_to_its_row() -> None:
     rows = "river: Mur; km: 464\nriver: Drava; km: 749\nriver: Sava; km: 940"
     cuts = (rows.index("river: D"), rows.index("river: S"))

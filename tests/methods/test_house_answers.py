@@ -15,7 +15,9 @@ from graphwright.models.fake import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
 READER = "MiniLMReader()"
-TWIN = f"Overview({SNAPSHOT.passages!r}) >> ReadSpans({READER}) >> Abstain({READER}) >> Quote({READER})"
+TWIN = (
+    f"Overview({SNAPSHOT.passages!r}, reader={READER}) >> ReadSpans({READER}) >> Abstain({READER}) >> Quote({READER})"
+)
 OFFLINE = sorted(name for name, method in METHODS.items() if not method.required)
 LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "-L" in "".join(made)]
 

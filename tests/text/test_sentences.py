@@ -116,6 +116,17 @@ def test_wrapped_prose_is_joined_and_lines_that_stand_alone_are_not() -> None:
     ]
 
 
+def test_a_full_stop_at_the_end_of_a_line_that_had_room_ends_a_sentence_before_a_small_letter() -> None:
+    terms = ["author: the person who wrote the program at the very first.", "mentor: one who helps.", "sponsor: one."]
+    long = f"uploader: {'one who may send packages to the archive, ' * 3}and no other person."
+    for lines in (terms, [long, *terms], [*terms, long]):
+        assert sentences("\n".join(lines)) == lines
+    wrapped = "They were bound for the isle of dr.\nmoreau, and it took ca.\nfive weeks at sea."
+    assert sentences(wrapped) == [wrapped]
+    full = "It runs on the systems of Acme (formerly known as Widg.\nworks), and on all others of that kind."
+    assert sentences(full) == [full]
+
+
 def test_text_without_stops_is_cut_at_lines_then_words_then_anywhere() -> None:
     lines = "\n".join("and so on it goes, a line of fifty or sixty letters" for _ in range(60))
     assert all(piece.startswith("and so") for piece in sentences(lines))

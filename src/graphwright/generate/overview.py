@@ -12,18 +12,22 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, Between
-from graphwright.generate.citations import best_passages, citation
-from graphwright.generate.readers import MayAnswer, answered, quoted
+from graphwright.constraints import AtLeast, Between, Has
+from graphwright.errors import cut
+from graphwright.generate.citations import best_passages, citation, passage_text
+from graphwright.generate.readers import MayAnswer, answered, best_sentence, quoted
 from graphwright.graph.evidence import Ints
 from graphwright.index.clustering import clusters
 from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.protocols import Floats
+from graphwright.models.protocols import AnsweringReader, Floats
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.text.sentences import is_statement, sentence_spans
 
+_READER = Has("a reader that scores sentences", "sentence_scores")
+_READ = 8  # passages that are looked at
+_SHOWN = 80  # characters of a sentence that a note shows
 _TOGETHER = 3  # passages of a document among the best eight
 _MAX_PASSAGES = 4000  # of a whole index, every n-th
 
@@ -32,7 +36,8 @@ _MAX_PASSAGES = 4000  # of a whole index, every n-th
 class Overview(MayAnswer):
     """Answer a broad question with a sentence on each topic; leave the state unchanged for any other question.
 
-    A question is broad if a trained head over its vector gives it a probability of at least `threshold`. It is about
+    A question is broad if a trained head over its vector gives it a probability of at least `threshold`, and if no
+    sentence of the best eight passages answers it by itself, more probably than not for the `reader`. It is about
     the documents of the best eight passages that it names by half the words of their title, else about those with at
     least three of these passages, else about the whole index. Their passages are put into `topics` clusters by their
     vectors. Of each, the largest first, the sentence is quoted that is nearest to the sum of the cluster's mean and the
@@ -40,6 +45,7 @@ class Overview(MayAnswer):
     """
 
     index: VectorIndex
+    reader: Annotated[AnsweringReader | None, _READER] = None
     topics: Annotated[int, AtLeast(1)] = 4
     threshold: Annotated[float, Between(0, 1)] = 0.7
 
@@ -48,6 +54,9 @@ class Overview(MayAnswer):
         probability = broadness(state.question.text, run)
         run.note(f"the question is broad with a probability of {probability:.2f}")
         if probability < self.threshold:
+            return state
+        if self.reader is not None and (sentence := self._answering(self.reader, state, run)):
+            run.note(f"a sentence answers it: {cut(sentence, _SHOWN)!r}")
             return state
         nodes = self._scope(state)
         if len(nodes) < self.topics:
@@ -59,13 +68,19 @@ class Overview(MayAnswer):
         citations = tuple(citation(state, node, start, end) for node, start, end in quotes)
         return answered(state, run, Answer(quoted(citations), citations=citations))
 
+    def _answering(self, reader: AnsweringReader, state: State, run: Run) -> str:
+        """Return the sentence that answers the question by itself, "" if there is none."""
+        texts = [passage_text(state.graph, node) for node in best_passages(state, _READ)]
+        best = best_sentence(reader, state.question.text, texts, run)
+        return "" if best is None else texts[best.passage].text[best.start : best.end]
+
     def _scope(self, state: State) -> Ints:
         """Return the passages that the question is about, those without a vector left out."""
         passages = state.graph.passages
         if passages is None:
             return np.empty(0, np.int64)
         asked = _letters(state.question.text)
-        rows = [passages.row(node) for node in best_passages(state, 8)]
+        rows = [passages.row(node) for node in best_passages(state, _READ)]
         documents = Counter(int(passages.document[row]) for row in rows if row >= 0)
         titles = {document: _letters(passages.titles[document]) for document in sorted(documents)}
         named = [document for document, title in titles.items() if title and 2 * len(title & asked) >= len(title)]

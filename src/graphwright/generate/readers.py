@@ -28,6 +28,7 @@ _NOTHING = Answer(NOTHING, found=False)
 NO_TARGET = "No path from the entities of the question leads to an answer."
 _UNLINKED = "The question names no entity of the graph."
 
+_LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 _SEPARATORS = re.compile(r"[\W_]+")  # of the words of a relation's name
 
 
@@ -254,8 +255,9 @@ def read_answer(
     """Return the best span of the best passages as an answer, None if it scores less than `threshold`.
 
     Where another document gives another number or date that is at least half as probable, it follows, and each is shown
-    with the first day that its passage names. `passages`: the number of passages that are read; `words`: the most words
-    quoted around a span, its own sentence at least.
+    with the first day that its passage names. The sentence that most probably holds the answer is quoted last, if it is
+    more probable than not, and not quoted with a span. `passages`: the number of passages that are read; `words`: the
+    most words quoted around a span or sentence, its own sentence at least.
     """
     nodes = best_passages(state, passages)
     texts = [passage_text(state.graph, node) for node in nodes]
@@ -270,10 +272,30 @@ def read_answer(
         span, text = spans[at], texts[spans[at].passage]
         cited.append(citation(state, nodes[span.passage], *around(text, span.start, span.end, words)))
         day = "" if rival is None else first_day(f"{text.title}\n{text.text}")
-        lines.append(f"{shorts[at]} ({day})" if day else shorts[at])
+        lines.append(f"{shorts[at]} ({day}): " if day else f"{shorts[at]}: ")
+    if isinstance(reader, AnsweringReader) and (best := best_sentence(reader, state.question.text, texts, run)):
+        node, wide = nodes[best.passage], around(texts[best.passage], best.start, best.end, words)
+        alone, within = (citation(state, node, *span) for span in ((best.start, best.end), wide))
+        if not any(alone.text in other.text for other in cited):
+            cited.append(alone if any(_overlap(within, other) for other in cited) else within)
+            lines.append("")
     quotes = quoted(cited).splitlines()
-    answer = "\n".join(f"{line}: {quote}" for line, quote in zip(lines, quotes, strict=True))
+    answer = "\n".join(line + quote for line, quote in zip(lines, quotes, strict=True))
     return Answer(answer, (shorts[0],), tuple(cited))
+
+
+def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:
+    """Return the sentence that most probably holds the answer, None if none is more probable than not to do so."""
+    sentences = [sentence for number, passage in enumerate(passages) for sentence in sentences_of(passage, number)]
+    scores = run.sentence_scores(reader, question, passages, [(s.passage, s.start, s.end) for s in sentences])
+    best = int(scores.argmax()) if len(scores) else 0
+    return sentences[best] if len(scores) and scores[best] > _LIKELY else None
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    """Return whether two citations share characters; those of nodes without documents have the names of the nodes."""
+    same = one.document == other.document and bool(one.document or one.chunk == other.chunk)
+    return same and one.start < other.end and other.start < one.end
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:

@@ -42,7 +42,7 @@ def answering(
     """
     passages = sources or ToPassages()
     reader = MiniLMReader()
-    offline = Overview(ix.passages) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
+    offline = Overview(ix.passages, reader) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
     if llm is None:
         return passages >> offline
     return passages >> (prompt or PassagePrompt()) >> Generate(llm, twin=offline)

@@ -55,6 +55,8 @@ _SURE = f"{_WIDE}．;\u037e"
 _QUOTED_CLAUSE = re.compile("[」』】》）](?:と|って)")  # 「はい。」と答えた: the sentence goes on
 _CLOSES = re.compile(r"[\"'”’»)\]]++(?:[.,;:!?\s]|\Z)")  # a closing quote, separated from its stop by space
 _LIST_MARK = re.compile(r"(?:[-*+•·‣▪–—]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))\s")
+_WIDEST = 120  # characters of a line that was wrapped
+_WORD = re.compile(r"\S+")
 _PAUSES = ("\n", "; ", ": ", ", ", " ")
 
 
@@ -64,7 +66,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     Spans never overlap, neither begin nor end with white space, and together cover every other character.
     An empty line always ends a sentence. A single line end does so where the line is too short or too long
     to have been wrapped, or where a list begins: headings, verse and lists are split into lines, wrapped
-    prose is not. Time is linear in the text.
+    prose is not. So does a full stop at the end of a line that had room for the next word, even if that is in
+    lower case. Time is linear in the text.
 
     >>> text = "Dr. J. R. Smith left the U.S. Army. He paid $3.50 (No. 5). “Why?” she asked. 是的。好。"
     >>> [text[start:end] for start, end in sentence_spans(text)]
@@ -74,12 +77,14 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     lower_case = _is_lower_case(text)
     start = len(text) - len(text.lstrip())
     line = 0  # start of the current line
+    paragraph = _Paragraph(text)
     for match in _BREAK.finditer(text):
         gap, after = match.start(), match.end()
         lines = text.count("\n", gap, after)
         ends = after == len(text) or (text[gap] in _SURE and not _QUOTED_CLAUSE.match(text, after - 1))
         if not ends and text[gap] in _STOP:
-            ends = _ends(text, start, match, lower_case)
+            broken = lines == 1 and paragraph.has_room(line, after)
+            ends = _ends(text, start, match, lower_case, broken)
         if not ends and lines:
             ends = lines > 1 or _is_line(text, line, match)
         if lines:
@@ -91,17 +96,45 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+class _Paragraph:
+    """The width of the paragraph that a scan of a text is in; the widths of all take linear time."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.end = self.width = 0
+
+    def has_room(self, line: int, after: int) -> bool:
+        """Return whether a line had room for the first word of the next one, which begins at `after`.
+
+        It had if both fit into the widest line of the paragraph, or if that is too wide to have been wrapped.
+        """
+        if after >= self.end:
+            begin = max(self.text.rfind("\n\n", self.end, line), self.end)
+            end = self.text.find("\n\n", after)
+            self.end = len(self.text) if end < 0 else end
+            self.width = max(map(len, self.text[begin : self.end].split("\n")))
+        if self.width > _WIDEST:
+            return True
+        length = len(self.text[line:after].rstrip())
+        word = _WORD.match(self.text, after)
+        return word is not None and length + 1 + len(word[0]) <= self.width
+
+
 def _is_lower_case(text: str) -> bool:
     """Return whether the text has next to no capitals, as if lower-cased as a whole."""
     head = text[:20_000]
     return sum(map(str.isupper, head)) * 200 < sum(map(str.islower, head))
 
 
-def _ends(text: str, start: int, match: re.Match[str], lower_case: bool) -> bool:
-    """Return whether a full stop before white space, or before one of FIRST_WORDS, ends the sentence."""
+def _ends(text: str, start: int, match: re.Match[str], lower_case: bool, broken: bool) -> bool:
+    """Return whether a full stop before white space, or before one of FIRST_WORDS, ends the sentence.
+
+    `broken`: it ends a line that had room for the next word, so that a small letter may begin a sentence there.
+    """
     stop, after = match.start(), match.end()
     following = text[after]
-    continues = following in ",;:" or (following.islower() and not lower_case) or _CLOSES.match(text, after)
+    lower = following.islower() and not (lower_case or broken)
+    continues = following in ",;:" or lower or _CLOSES.match(text, after)
     if text[stop] != "." or text[stop + 1] in _AFTER_STOP:
         return not continues
     before = text[max(start, stop - 24) : stop]
@@ -132,7 +165,7 @@ def _is_line(text: str, line: int, match: re.Match[str]) -> bool:
     if _LIST_MARK.match(text, match.end()):
         return True
     narrowest = 20 if following >= "\u2e80" else 45  # lines of wide characters hold half as many
-    return not following.islower() and not narrowest <= match.start() - line <= 120
+    return not following.islower() and not narrowest <= match.start() - line <= _WIDEST
 
 
 def _fitting(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -53,7 +53,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
         f"CommunitySearch({messages}, level=2) % 9 >> RateCommunities({llm!r}, {messages}, level=2) % 3 >> "
         f"ToPassages(limit=15, index={ix.passages!r}) >> "
         f"ReportPrompt(CommunityReports(summaries={messages}, level=2, limit=3)) >> "
-        f"Generate({llm!r}, twin=Overview({ix.passages!r}) >> "
+        f"Generate({llm!r}, twin=Overview({ix.passages!r}, reader=MiniLMReader()) >> "
         "ReadSpans(MiniLMReader()) >> Abstain(MiniLMReader()) >> Quote(MiniLMReader()))"
     )
 
