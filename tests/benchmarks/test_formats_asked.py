@@ -20,6 +20,9 @@ FORMATS = sorted({question.format for question in questions()})
 def test_five_questions_are_asked_about_each_format() -> None:
     asked = questions()
     assert len({question.question for question in asked}) == len(asked) == 5 * len(FORMATS)
+    later = questions("asked_later.jsonl")
+    assert sorted(question.format for question in later) == sorted(2 * FORMATS)
+    assert not {question.question for question in later} & {question.question for question in asked}
 
 
 def test_words_are_found_whatever_the_white_space() -> None:
