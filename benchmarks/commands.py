@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-QUESTIONS = {"recall": 200, "light": 30, "rerankers": 8, "subgraph": 3}
+QUESTIONS = {"recall": 150, "light": 30, "rerankers": 8, "subgraph": 3}
 """Questions of each set in the tables of `quality.py`."""
 BY_HAND = {
     "scorer": "scripts/fit_scorer.py --tables (fits the scorer anew; torch, lightgbm)",
@@ -58,7 +58,7 @@ def commands() -> list[Command]:
 
 def _quality() -> Iterator[Command]:
     limit = ("--questions", str(QUESTIONS["recall"]))
-    minutes = {"hotpotqa": 10.0, "2wiki": 7.0, "musique": 7.5, "hotpotqa100": 4.0}
+    minutes = {"hotpotqa": 9.5, "2wiki": 7.0, "musique": 9.0, "hotpotqa100": 4.5}
     for name, cost in minutes.items():
         options = ("--only", "multihop", "--sets", name, *limit, "--rows-only")
         yield Command(f"quality multihop {name}", ("quality.py", *options), cost, data=("multihop",))
@@ -130,10 +130,10 @@ def _others() -> Iterator[Command]:
         call = ("fastinsight.py", "--sets", name, "--questions", "15")
         yield Command(f"fastinsight {name}", call, cost, ((f"corpora/{name}.json",),), data=(folder,))
     for name in ("squad", "nq", "medquad", "scifact", "cisi", "cranfield", "musique", "hotpotqa100"):
-        folder = {"squad": "qa", "nq": "qa", "medquad": "qa", "musique": "multihop", "hotpotqa100": "multihop"}
+        folder = "qa" if name in ("squad", "nq", "medquad") else "multihop" if name in _MULTIHOP else "ir"
+        cost = 1.3 if folder == "qa" else 0.5
         call = ("blend.py", "--sets", name, "--limit", "60")
-        cost = 1.3 if folder.get(name) == "qa" else 0.5
-        yield Command(f"blend {name}", call, cost, (("blend.json", name),), data=(folder.get(name, "ir"),))
+        yield Command(f"blend {name}", call, cost, (("blend.json", name),), data=(folder,))
     for name, cost in {
         "hotpotqa": 2.0, "hotpotqa100": 0.8, "2wiki": 1.7, "musique": 1.0, "scifact": 1.5, "cisi": 0.8,
         "cranfield": 0.8,

@@ -5,8 +5,9 @@
 Steps that need a language model run as their offline twins. Interrupted runs continue.
 
 - multihop: every question of MuSiQue, HotpotQA and 2Wiki (or --questions of each set, drawn by seed), with and without
-  the titles of documents: recall at several cut-offs with intervals, and paired tests. Methods in which a model reads
-  each passage are left out there; `fastinsight.py` measures those. Writes `recall.json` and `recall.md`.
+  the titles of documents: recall at several cut-offs with intervals, and paired tests. Those of READING, in which a
+  model reads each passage, are asked --read questions; `fastinsight.py` measures others. Writes `recall.json` and
+  `recall.md`.
 - light, rerankers, subgraph: a sample of each set: recall@5 on the multihop sets, nDCG@10 on the collections, Hits@1
   and Hit on knowledge graphs. `light` are the methods that take well below a second (--questions of each set, by
   default 100), `rerankers` those in which a model reads dozens of texts, and `subgraph` those in which it reads a whole
@@ -35,7 +36,7 @@ import textwrap
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,13 @@ from graphwright.text.sentences import sentence_spans
 
 OFFLINE = [name for name, method in METHODS.items() if not method.required]
 READ_SUBGRAPH = ["reg", *(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))]
-RERANKERS = ["multihop-rerank", "tog", "rerank", "gar", "fastinsight", "fastinsight-entities"]
+RERANKERS = ["multihop-rerank", "clue-rag", "tog", "rerank", "gar", "fastinsight", "fastinsight-entities"]
 RERANKERS += [f"lego-{n}" for n in (3, 7, 15)]
 NOT_FOR_DOCUMENTS = {"agent", "reg", "rog", "gsr", "kelp", "grag-m", *RERANKERS}
 FOR_DOCUMENTS = [name for name in METHODS if name not in NOT_FOR_DOCUMENTS and not name.startswith("lego-")]
 WITHOUT_TITLES = ["hybrid", "vector", "bm25", "ppr", "multihop", "bubblerag"]
-UNTRAINED = ("musique", "hotpotqa100")  # the cross-encoder was trained on no question of these
+READING = {"clue-rag": tuple(MULTIHOP), "multihop-rerank": ("musique-openie", "musique", "hotpotqa100")}
+"""Methods in which a model reads each passage, and the indexes over which fewer questions are asked of them."""
 UNTITLED = ("musique-openie", "musique", "hotpotqa", "hotpotqa100", "2wiki")
 RETRIEVING = ["hybrid", *(name for name in FOR_DOCUMENTS if name in OFFLINE and name != "hybrid")]  # the baseline first
 
@@ -147,8 +149,7 @@ def measure_multihop(options: Namespace) -> None:
     summaries, sections, titled = {}, [], {}
     for label, (index, titles) in multihop_runs(options.sets).items():
         name, extraction = MULTIHOP[index]
-        names = [*(RETRIEVING if titles else WITHOUT_TITLES), *(["multihop-rerank"] * (name in UNTRAINED))]
-        methods = held_out(names, name)
+        methods = held_out(RETRIEVING if titles else WITHOUT_TITLES, name)
         experiment = Experiment(
             options.data / "multihop" / name,
             methods,
@@ -158,12 +159,18 @@ def measure_multihop(options: Namespace) -> None:
             baseline="hybrid",
             limit=options.questions,
         )
+        folder = multihop_index(options, index, titles)
         out = options.work / "recall" / f"{label}-{options.questions or 'all'}"
-        summaries[label] = run_experiment(experiment, out, multihop_index(options, index, titles))
+        summaries[label] = run_experiment(experiment, out, folder)
+        if titles:
+            reading = [method for method, indexes in READING.items() if index in indexes]
+            few = replace(experiment, methods=held_out(["hybrid", "multihop", *reading], name), limit=options.read)
+            titled[label] = [out, options.work / "recall" / f"{label}-read-{options.read}"]
+            read = run_experiment(few, titled[label][1], folder)
+            for method in reading:
+                summaries[label]["methods"][method] = read["methods"][method] | {"questions": options.read}
         sections.append(f"## {label}\n\n{data_of(summaries[label])}\n\n{recall_table(summaries[label])}")
         print(sections[-1], flush=True)
-        if titles:
-            titled[label] = out
     if options.rows_only:
         return
     sections.append(f"## All sets with titles\n\n{compared(titled)}")
@@ -189,22 +196,32 @@ def recall_table(summary: Record) -> str:
     for name, method in summary["methods"].items():
         against = method["against_baseline"] and method["against_baseline"]["recall@5"]
         ahead = f"{100 * against['difference']:+.1f} (p {against['p']:.3f})" if against else ""
-        rows.append([name, *(interval(method["metrics"][metric]) for metric in metrics), ahead])
+        asked = f", {method['questions']} questions" if "questions" in method else ""
+        rows.append([name + asked, *(interval(method["metrics"][metric]) for metric in metrics), ahead])
     return table(["method", *metrics, f"recall@5 against {summary['baseline']}"], rows)
 
 
-def compared(folders: Mapping[str, Path], method: str = "multihop") -> str:
-    """Return the mean recall@5 of each method over sets, and the lead of one method on each, with paired tests."""
+def compared(folders: Mapping[str, Sequence[Path]], method: str = "multihop") -> str:
+    """Return the mean recall@5 of each method over sets, and the lead of one method on each, with paired tests.
+
+    The folders of a set are those of runs with different questions; a method is that of the first run that has it.
+    """
     values: dict[str, dict[str, dict[str, float]]] = {}
-    for label, folder in folders.items():
-        for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            values.setdefault(row["method"], {}).setdefault(label, {})[row["question"]] = row["metrics"]["recall@5"]
+    ours: dict[tuple[str, str], dict[str, float]] = {}
+    for label, runs in folders.items():
+        for folder in runs:
+            scores: dict[str, dict[str, float]] = {}
+            for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines():
+                row = json.loads(line)
+                scores.setdefault(row["method"], {})[row["question"]] = row["metrics"]["recall@5"]
+            for name, of in scores.items():
+                if label not in values.setdefault(name, {}):
+                    values[name][label], ours[name, label] = of, scores[method]
     rows: list[tuple[float, list[str]]] = []
     for other, sets in values.items():
         if len(sets) == len(folders):
-            mean = 100 * float(np.mean([np.mean(list(scores.values())) for scores in sets.values()]))
-            leads = [lead(values[method][label], scores) for label, scores in sets.items()]
+            mean = 100 * float(np.mean([np.mean(list(of.values())) for of in sets.values()]))
+            leads = [lead(ours[other, label], of) for label, of in sets.items()]
             rows.append((mean, [other, f"{mean:.1f}", *([""] * len(sets) if other == method else leads)]))
     header = ["method", "mean recall@5 of the sets", *(f"{method} ahead on {label}" for label in folders)]
     return table(header, [row for _, row in sorted(rows, key=lambda pair: -pair[0])])
@@ -219,7 +236,7 @@ def lead(ours: Mapping[str, float], theirs: Mapping[str, float]) -> str:
 
 def essential(summary: Record) -> Record:
     """Leave out breakdowns, times and memory."""
-    of_method = ("expression", "metrics", "against_baseline", "tokens", "failed")
+    of_method = ("expression", "questions", "metrics", "against_baseline", "tokens", "failed")
     of_run = ("graphwright", "data", "encoder", "extractor", "settings", "baseline")
     methods = {name: {key: m[key] for key in of_method if key in m} for name, m in summary["methods"].items()}
     return {**{key: summary[key] for key in of_run if key in summary}, "methods": methods}
@@ -557,6 +574,7 @@ def main() -> None:
     parser = arguments(__doc__, parts=["multihop", *OVERVIEW_PARTS, "short", "long"], sets=sets)
     parser.add_argument("--overview-sets", nargs="+", choices=list(OVERVIEW), default=list(OVERVIEW), metavar="SET")
     parser.add_argument("--questions", type=int, help="of each set: recall, light methods, short answers")
+    parser.add_argument("--read", type=int, default=30, help="of each set: recall of methods that read each passage")
     parser.add_argument("--few", type=int, default=12, help="of each set: rerankers, subgraph")
     parser.add_argument("--stories", type=int, default=50, help="for long answers")
     parser.add_argument("--seed", type=int, default=0, help="of the draw of stories")
