@@ -131,7 +131,7 @@ some distance `ircot`, `hipporag2` and `proprag`. Where it needs one, as in the 
 methods made for passages quote the triples at the nodes they find: these hold a right answer where it is one step
 away (Hit at one hop), but rarely first. LEGO-GraphRAG reaches answers two and three steps away but cannot tell them
 from the nodes on the way; plans of relations can (`rog`), and trained retrievers can (reg.md). `gsr` has the plans of
-`rog` but loses their order. Read the intervals (95 %, bootstrap over questions): of 30 questions they are up to 36
+`rog` but loses their order. Read the intervals (95 %, bootstrap over questions): of 20 questions they are up to 44
 points wide, and the few questions of the further tables show hardly more than that the methods run. Times are of a busy
 machine. Empty cells were not measured.
 """
