@@ -49,6 +49,16 @@ def test_questions_do_not_wait_for_a_new_snapshot(folder: Path, monkeypatch: pyt
         assert catalog["cities"].list_documents() == [] and not catalog.refresh("cities")
 
 
+def test_a_refreshed_snapshot_is_used_although_a_newer_one_was_published(folder: Path) -> None:
+    with closing(Catalog.open([folder])) as catalog, Index.open(folder) as writer:
+        assert not len(catalog["cities"].snapshot.graph)
+        writer.add([{"id": "graz", "text": "Graz lies on the Mur."}])
+        assert catalog.refresh("cities")
+        writer.add([{"id": "linz", "text": "Linz lies on the Danube."}])
+        passages = catalog["cities"].retrieve("Where is the Mur?", "bm25").passages
+        assert [passage.document for passage in passages] == ["graz"]
+
+
 def test_a_snapshot_that_cannot_be_opened_leaves_the_one_before(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with closing(Catalog.open([folder])) as catalog, Index.open(folder) as writer:
         before = catalog["cities"].snapshot

@@ -60,8 +60,10 @@ class SnapshotReader:
                     if self._layout.current() == name:
                         raise
             prepare(opened)
-            with self._lock:
+            hidden = self._hidden(opened)
+            with self._lock:  # queries use it from here on, also if a newer one is published before the next of them
                 self._opened = name, opened
+                self._last = self._without(name, opened, hidden) if hidden else opened
             return True
 
     def _is_outdated(self) -> bool:
