@@ -187,6 +187,9 @@ def stale(out: Path) -> int:
         by_hand = f"  by hand: {BY_HAND[path.stem]}" if path.stem in BY_HAND else ""
         count += found != [now]
         print(f"{'present' if found == [now] else 'stale':8}{name}: {', '.join(found)}{by_hand}")
+        parts = read_stamped(path)[0].items() if path.suffix == ".json" else ()
+        if len(parts) > 1 and len(found) > 1:
+            print(f"        of other states: {', '.join(part for part, made in parts if made != [now])}")
     return count
 
 
