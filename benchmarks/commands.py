@@ -75,7 +75,7 @@ def _quality() -> Iterator[Command]:
     light |= {"cranfield": 2.0, "cisi": 2.0, "musique": 0.7, "hotpotqa": 0.7, "2wiki": 0.7, "pq-2h": 0.5, "pql-2h": 0.7}
     graphs = ("metaqa 1 hop", "metaqa 2 hops", "metaqa 3 hops", "pq-2h", "pql-2h")
     subgraph = dict(zip(graphs, (1.0, 0.8, 0.7, 0.3, 0.3), strict=True))
-    rerankers = dict.fromkeys(("hotpotqa", *graphs), 0.6)
+    rerankers = {"hotpotqa": 3.0} | dict.fromkeys(graphs, 0.8)
     for part, costs in (("light", light), ("rerankers", rerankers), ("subgraph", subgraph)):
         for name, cost in costs.items():
             options = ("--only", part, "--overview-sets", name)
