@@ -12,6 +12,7 @@ from tests.cli.command import graphwright
 
 from graphwright import Index
 from graphwright.cli import progress
+from graphwright.index import writer
 from graphwright.index.changes import Changes
 from graphwright.kernels import csr
 from graphwright.models.protocols import Usage
@@ -30,6 +31,26 @@ def test_lines_are_printed_also_while_nothing_is_reported(capsys: pytest.Capture
         show("encode passages", 5, 10)
         text = _wait(capsys, "encode passages: 5 of 10")
     assert re.search(r"encode passages: 5 of 10, .*left, \d+ s so far, 22 tokens", text)
+
+
+def test_the_rate_of_a_work_that_alternates_with_another_counts_from_its_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    lines = progress._Lines(None)
+    lines.show("read files", 0, 1000)
+    lines.show("read passages", 0, 400)
+    now = 10.0
+    lines.show("read passages", 200, 400)
+    assert lines.line().startswith("read passages: 200 of 400, 20/s, 10 s left")
+    now = 20.0
+    lines.show("read files", 500, 1000)
+    assert lines.line().startswith("read files: 500 of 1,000, 25/s, 20 s left")
+    lines.show("read passages", 0, 300)  # of the next documents
+    now = 30.0
+    lines.show("read passages", 100, 300)
+    assert lines.line().startswith("read passages: 100 of 300, 10/s, 20 s left")
 
 
 def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:
@@ -60,6 +81,22 @@ def test_who_asks_during_indexing_is_told_how_far_it_is(tmp_path: Path) -> None:
     state = "(read files: 0 of 3); 1 document can be searched now, the others when that ends."
     assert told == [f"note: {folder} is being indexed {state}\n"] * 2
     assert not (folder / ".progress.json").exists()
+
+
+def test_passages_are_read_in_parts_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = [{"id": str(number), "text": f"Ida Moser founded town {number} on the Enns."} for number in range(5)]
+    reports = list[tuple[str, int, int]]()
+    with Index.create(tmp_path / "whole") as whole:
+        whole.add(documents)
+        monkeypatch.setattr(writer, "_PASSAGES", 2)
+        with Index.create(tmp_path / "parts") as parts:
+            parts.add(documents, lambda *report: reports.append(report))
+            assert parts.graph.names[:] == whole.graph.names[:] and len(parts.graph.edges) == len(whole.graph.edges)
+    assert [report for report in reports if report[0] == "read passages"] == [
+        ("read passages", 0, 5),
+        ("read passages", 2, 5),
+        ("read passages", 4, 5),
+    ]
 
 
 def test_the_first_run_says_that_kernels_are_compiled(

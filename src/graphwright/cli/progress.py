@@ -82,7 +82,8 @@ class _Lines:
     usage: Usage | None
     interval: float = _SECONDS
     _state: tuple[str, int, int] = ("", 0, 0)
-    _begun: float = field(default_factory=time.monotonic)  # of the current work
+    _begun: dict[str, float] = field(default_factory=dict)  # when each work began; they may alternate
+    _done: dict[str, int] = field(default_factory=dict)
     _start: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _end: threading.Event = field(default_factory=threading.Event)
@@ -101,8 +102,9 @@ class _Lines:
     def show(self, work: str, done: int, total: int) -> None:
         """Note how far the work is."""
         with self._lock:
-            if work != self._state[0]:
-                self._begun = time.monotonic()
+            if work not in self._done or done < self._done[work]:
+                self._begun[work] = time.monotonic()
+            self._done[work] = done
             self._state = work, done, total
 
     def _run(self) -> None:
@@ -113,7 +115,7 @@ class _Lines:
         """Return the state of the work."""
         with self._lock:
             (work, done, total), now = self._state, time.monotonic()
-            line = progress_text(work, done, total, now - self._begun) if work else "working"
+            line = progress_text(work, done, total, now - self._begun[work]) if work else "working"
         cost = "" if self.usage is None else tokens_and_cost(self.usage)
         return f"{line}, {_duration(now - self._start)} so far" + (f", {cost}" if cost else "")
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from graphwright.data.document import Chunk, Document, split
 from graphwright.data.reading import ReadOptions
@@ -33,6 +34,7 @@ from graphwright.models.protocols import NamedEncoder
 
 _DOCUMENTS = 500  # held in memory at once
 _QUICK = 500  # texts that are encoded in some seconds
+_PASSAGES = 256  # read between two reports of progress
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
 ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
@@ -316,10 +318,7 @@ class Writer:
             return []
         results: Sequence[Extraction | ExtractionFailure]
         if (encoded := getattr(extractor, "extract_encoded", None)) is not None:
-            results, vectors = encoded(excerpts, self.changes.usage)
-            if extractor.encoder.id == self.encoder.id:  # type: ignore[attr-defined]
-                readings = [excerpt.reading for excerpt in excerpts]
-                self._cache.add(readings, vectors)
+            results = self._encoded(encoded, extractor.encoder.id == self.encoder.id, excerpts)  # type: ignore[attr-defined]
         elif (metered := getattr(extractor, "extract_metered", None)) is not None:
             results = metered(excerpts, self.changes.usage)
         else:
@@ -329,6 +328,19 @@ class Writer:
                 f"{extractor.id} returned {len(results)} results for {len(excerpts)} chunks; an extractor must return "
                 f"one for each."
             )
+        return results
+
+    def _encoded(self, extract: Callable[..., Any], is_kept: bool, excerpts: Sequence[Excerpt]) -> list[Extraction]:
+        """Extract in parts, and report each; keep the vectors if they are those of the index."""
+        results = list[Extraction]()
+        for first in range(0, len(excerpts), _PASSAGES):
+            if len(excerpts) > _PASSAGES:
+                self._report("read passages", first, len(excerpts))
+            part = excerpts[first : first + _PASSAGES]
+            extractions, vectors = extract(part, self.changes.usage)
+            results += extractions
+            if is_kept:
+                self._cache.add([excerpt.reading for excerpt in part], vectors)
         return results
 
     def _pending_chunks(self) -> list[StoredChunk]:
