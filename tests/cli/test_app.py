@@ -120,6 +120,14 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
     assert facts["documents"] == "8, in 8 chunks" and facts["vectors"].endswith("by all-minilm-l6-v2")
 
 
+def test_the_facts_of_a_synced_index_stand_in_columns(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mur.txt").write_text("The Mur rises in Salzburg.")
+    assert graphwright("sync", tmp_path / "notes", "--into", tmp_path / "ix").returncode == 0
+    lines = graphwright("info", tmp_path / "ix").stdout.splitlines()
+    assert f"synced folders  {tmp_path / 'notes'}" in lines and f"index           {tmp_path / 'ix'}" in lines
+
+
 def test_methods_are_listed_in_groups_one_line_each() -> None:
     listed = sum(listing.GROUPS.values(), ())
     assert sorted(listed) == sorted(METHODS) and len(set(listed)) == len(listed)
@@ -261,6 +269,12 @@ def test_demo_indexes_asks_and_shows(tmp_path: Path) -> None:
     done = graphwright("demo", "--folder", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
     assert "200 passages" in done.stdout and "[1] p" in done.stdout and "offline" in done.stderr
+    questions = (
+        "What river flows through the city Kevin Durant played for",
+        "In what county is the city where Harris W.",
+    )
+    for question, answer in zip(questions, ("North Canadian River", "DuPage County, Illinois"), strict=True):
+        assert answer in done.stdout.partition(f"\n\n{question}")[2].partition("\n\n")[0]
     again = graphwright("ask", "Who was the wife of Louis Armstrong?", "--index", tmp_path / "demo")
     assert "Louis Armstrong" in again.stdout
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from rich.live import Live
 from rich.padding import Padding
-from rich.rule import Rule
 from rich.text import Text
 
 from graphwright.cli.explanation import show_explanation
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
-_DEMO_QUESTIONS = (2, 1)  # positions of two bundled questions whose answers fit on a screen
+_DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions that are answered in few lines, and rightly
 
 
 def open_index(folder: Path) -> Index:
@@ -228,7 +227,8 @@ def run_demo(folder: Path | None) -> None:
         )
         output, questions = console(), read_questions(corpus / "questions.jsonl")
         for question in (questions[position].text for position in _DEMO_QUESTIONS):
-            output.print(Rule(question, align="left"))
+            _print(output, Text(question, "bold"))
             show_state(index.ask(question), 3)
+            output.print()
     command = f"graphwright ask 'your question' --index {folder}" if folder else "graphwright index DOCS --into DIR"
     note(f"Done in {time.perf_counter() - start:.1f} s, offline. Next: {command}")

@@ -160,7 +160,7 @@ def show_info(folder: Path, *, as_json: bool) -> None:
         return
     for name, fact in _facts(facts).items():
         if fact:
-            say(f"{name:<14}{fact}")
+            say(f"{name:<16}{fact}")
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -187,5 +187,5 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _listed(items: list[str]) -> str:
-    more = f"\n{'':<14}and {len(items) - _MAX_LISTED} more" if len(items) > _MAX_LISTED else ""
-    return f"\n{'':<14}".join(items[:_MAX_LISTED]) + more
+    more = f"\n{'':<16}and {len(items) - _MAX_LISTED} more" if len(items) > _MAX_LISTED else ""
+    return f"\n{'':<16}".join(items[:_MAX_LISTED]) + more
