@@ -18,9 +18,11 @@ from graphwright import Index
 from graphwright.errors import OptionError, StoreError
 from graphwright.models.fake import HashEncoder
 from graphwright.remote import push
+from graphwright.serve.app import create_app
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs import Jobs
 from graphwright.serve.replicas import local_folders
+from graphwright.serve.routes.status import index_facts
 from graphwright.serve.settings import ServeSettings
 
 
@@ -62,6 +64,9 @@ def test_a_replica_cannot_be_changed(tmp_path: Path, url: str) -> None:
         jobs.check_writable("own")
         with pytest.raises(OptionError, match=r"cities is a replica.*graphwright pull"):
             jobs.submit("cities", "add", {})
+        server = create_app(catalog, ServeSettings(data=tmp_path / "data")).state.server
+        assert not index_facts("cities", catalog["cities"], server)["takes_documents"]
+        assert index_facts("own", catalog["own"], server)["takes_documents"]
 
 
 def test_a_push_that_is_damaged_leaves_what_is_served(

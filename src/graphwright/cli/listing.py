@@ -120,7 +120,7 @@ def _show_groups(rows: Mapping[str, list[_Row]]) -> None:
         for row in group:
             line = Text(row.method.name.ljust(width)).append(_speed(row.method.name).ljust(11), "dim")
             needs = f"  ({row.problem or f'needs {row.needs}'})" if row.problem or row.needs else ""
-            about = row.method.about.removeprefix("Rank passages by ").rstrip(".")
+            about = row.method.about.removeprefix("Rank passages ").rstrip(".")
             line.append(shortened(about, max(room - len(line) - len(needs), 20)))
             output.print(line.append(needs, "yellow" if row.problem else "dim"), soft_wrap=True)
             if row.expression:
@@ -179,7 +179,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "extracted by": _listed([f"{name} ({count:,} chunks)" for name, count in facts["extractors"].items()]),
         "chunks": "" if imported else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
         "merged names": ", ".join(settings["resolve"]),
-        "synced folders": _listed(list(facts["folders"])),
+        "synced from": _listed(list(facts["folders"])),
         "not extracted": _listed(pending),
         "missing": f"{facts['missing_values']:,} values of the language model" if facts["missing_values"] else "",
         "state": "" if facts["current"] else "the newest documents cannot be searched yet; index again to finish",

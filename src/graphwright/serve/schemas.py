@@ -172,7 +172,9 @@ class IndexReply(Reply):
     edges: int
     default_method: str
     imported: Annotated[bool, Field(description="Whether a graph was imported; documents may have been added to it.")]
-    takes_documents: Annotated[bool, Field(description="False for an imported graph that is too large for documents.")]
+    takes_documents: Annotated[
+        bool, Field(description="False for a replica, and for an imported graph that is too large for documents.")
+    ]
     current: Annotated[bool, Field(description="False where some stored documents cannot be searched yet.")]
     llm: Annotated[str | None, Field(description="The language model that answers; null: answers are quotations.")]
     reader: Annotated[str | None, Field(description="The language model that reads documents that are added, if any.")]

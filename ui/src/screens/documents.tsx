@@ -64,7 +64,9 @@ function ReadOnly({ index }: { index: IndexFacts }) {
     <p class="note">
       {index.takes_documents
         ? "Your key may read these documents, not change them."
-        : "This imported graph is too large for documents beside it. Index them into a folder of their own."}
+        : index.imported
+          ? "This imported graph is too large for documents beside it. Index them into a folder of their own."
+          : "This index follows object storage, and is changed where it is pushed from."}
     </p>
   );
 }

@@ -77,7 +77,7 @@ def index_facts(name: str, index: Index, server: Server) -> dict[str, Any]:
         "edges": len(snapshot.graph.edges),
         "default_method": index.default_method,
         "imported": index.imported is not None,
-        "takes_documents": index.takes_documents,
+        "takes_documents": index.takes_documents and name not in server.catalog.replicas,
         "current": index.is_current,
         "llm": server.models.name(name),
         "reader": server.models.name(name) if server.settings.extract else None,
