@@ -511,7 +511,7 @@ def test_a_run_is_of_one_graph(tmp_path: Path) -> None:
 
 def test_questions_over_an_index_are_about_it_whatever_lies_beside_them(data: Path, once: Path, tmp_path: Path) -> None:
     (data / "kb.tsv").write_text("Heat\tby\tMann\n", encoding="utf-8")
-    experiment = Experiment(data / "questions.jsonl", ("bm25",), index=once / "index")
+    experiment = Experiment(data / "questions.jsonl", ("bm25",), index=str(once / "index"))
     summary = ask(experiment, tmp_path / "run")
     assert summary["data"]["over"] == "index" and summary["data"]["questions"] == 4
     again = ask(read_plan(tmp_path / "run" / "experiment.toml"), tmp_path / "again")

@@ -94,7 +94,7 @@ class Experiment(Checked):
     answered: Annotated[bool | None, OneOf(True, False)] = None
     linked: Annotated[bool, OneOf(True, False)] = False
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    index: Path | None = None
+    index: str | Path | None = None
 
     def __post_init__(self) -> None:
         """Check the constraints between fields."""
@@ -155,9 +155,9 @@ class Experiment(Checked):
 
     def _graph(self) -> bool:
         """Return whether the index is one of an imported graph, where answers are names."""
-        if self.index is None or not IndexLayout(self.index).store.exists():
+        if self.index is None or not IndexLayout(Path(self.index)).store.exists():
             return False
-        with closing(Store(IndexLayout(self.index).store)) as store:
+        with closing(Store(IndexLayout(Path(self.index)).store)) as store:
             return store.setting("graph") is not None
 
     def _measured(self, dataset: Dataset, graph: bool) -> tuple[Sequence[QuestionRecord], Sequence[Measure], bool]:
