@@ -125,12 +125,12 @@ def shared(first: Mapping[str, int], second: Mapping[str, int]) -> int:
 
 def measure_read(paths: Sequence[Path], options: Namespace) -> Record:
     """Read the files whole; return a record for each format, and the files without text with their reasons."""
-    others = references(paths, options.work / "formats")
+    others = references(paths, options.fetched / "formats")
     forms: dict[str, list[tuple[Path, Record]]] = {}
     for path in paths:
         forms.setdefault(_kind_of(path), []).append((path, read(path)))
     unread = {
-        str(path.relative_to(options.work / "formats" / "corpus")): row.get("failed") or "; ".join(row["reasons"])
+        str(path.relative_to(options.fetched / "formats" / "corpus")): row.get("failed") or "; ".join(row["reasons"])
         for rows in forms.values()
         for path, row in rows
         if not row.get("words")
