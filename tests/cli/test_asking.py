@@ -181,3 +181,7 @@ def test_show_prints_the_numbers_of_pages(tmp_path: Path) -> None:
     assert shown.startswith("[page 1]\nThe river Mur\n") and "[page 3]\nThe river Raab" in shown
     part = graphwright("show", "rivers.pdf", "--index", tmp_path / "i", "--characters", "4-13")
     assert (part.stdout, part.stderr) == ("river Mur\n", "page 1\n")
+    asked = graphwright("ask", "Where does the river Mur rise?", "--index", tmp_path / "i").stdout
+    assert re.search(r"^\[1\] rivers\.pdf  .*  page \d, characters \d+-\d+$", asked, re.MULTILINE)
+    none = graphwright("ask", "Who is the king of Norway?", "--index", tmp_path / "i").stdout
+    assert none.startswith("Nothing in the documents") and none.count("\n") == 1

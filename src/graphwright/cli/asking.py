@@ -159,7 +159,8 @@ def _show_answer(output: Console, state: State, answer: Answer) -> None:
     text.highlight_regex(r"\[\d+\]", "cyan")
     text.highlight_regex(r"\[unsupported\]", "red")
     _print(output, text)
-    output.print()
+    if answer.citations or output.is_terminal:
+        output.print()
     said = " ".join(answer.text.split())
     passages = state.graph.passages
     for number, citation in enumerate(answer.citations, 1):
@@ -167,8 +168,8 @@ def _show_answer(output: Console, state: State, answer: Answer) -> None:
         source = Text(f"[{number}] ", "cyan").append(citation.document or citation.chunk)
         source.append(f"  {shortened(title, _TITLE_WIDTH)}" if title else "")
         if citation.document or not citation.path:  # the name of a node at the end of a path has no span
-            source.append(f"  {citation.location}," if citation.location else "")
-            source.append(f"  characters {citation.start}-{citation.end}", "dim")
+            source.append(f"  {citation.location}," if citation.location else " ")
+            source.append(f" characters {citation.start}-{citation.end}", "dim")
         _print(output, source)
         if " ".join(citation.text.split()) not in said and citation.text != citation.chunk:
             _print(output, Text(f"“{' '.join(citation.text.split())}”", "italic"), _INDENT)

@@ -315,9 +315,11 @@ def _title_of(name: str, own: str) -> str:
 
     >>> _title_of("guide/rivers.txt", ""), _title_of("zlib/changelog.gz", ""), _title_of("zlib/a.md", "README")
     ('rivers', 'zlib › changelog', 'zlib › README')
+    >>> _title_of("MPL-2.0", "")  # a number is no suffix
+    'MPL-2.0'
     """
     path = PurePosixPath(name.removesuffix(".gz"))
-    title = own or path.stem
+    title = own or (path.name if path.suffix[1:].isdecimal() else path.stem)
     return passage_title(path.parent.name, title) if is_file_title(title) else title
 
 
