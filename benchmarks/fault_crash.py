@@ -3,8 +3,9 @@
 The writes of an operation are recorded (see `crash_states`). In each state that a crash may leave, the index is opened
 and checked: nothing that was removed or replaced is shown, and nothing is damaged. Then the same operation is called
 again: it must complete, and its result must equal the one of an uninterrupted call, with no other file left over. After
-the operation has returned, nothing is lost with the power. The operations: creation, add, replace, remove, batch, sync,
-extraction by another extractor, repair, import, deletion of an unused index, evaluation, and files of training.
+the operation has returned, nothing is lost with the power. The operations: creation, add, add in parts, replace,
+remove, batch, sync, extraction by another extractor, repair, import, deletion of an unused index, evaluation, and files
+of training.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from graphwright import Index
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run as evaluate
 from graphwright.graph.graph import Graph
+from graphwright.index import writer
 from graphwright.index.changes import Settings
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Mention
 from graphwright.index.layout import IndexLayout, writer_lock
@@ -92,10 +94,22 @@ def base(root: Path, inputs: Path) -> None:
         index.add(ROWS[:3])
 
 
+def base_of_one(root: Path, inputs: Path) -> None:
+    """Make an index of one document."""
+    with opened(root) as index:
+        index.add(ROWS[1:2])
+
+
 def add(root: Path, inputs: Path) -> None:
     """Add documents, in a new index if there is none."""
     with opened(root) as index:
         index.add(ROWS[:3])
+
+
+def add_in_parts(root: Path, inputs: Path) -> None:
+    """Add documents that take long to read, of which each is kept when it is read."""
+    with patch.multiple(writer, _KEPT=0.0, _DOCUMENTS=1), opened(root) as index:
+        index.add(ROWS)
 
 
 def replace(root: Path, inputs: Path) -> None:
@@ -271,6 +285,7 @@ def files_of(root: Path) -> Any:
 
 OPERATIONS: dict[str, Operation] = {
     "create and add": Operation(add, contents, check=index_problems),
+    "add in parts": Operation(add_in_parts, contents, base_of_one, index_problems),
     "replace": Operation(replace, contents, base, index_problems),
     "remove": Operation(remove, contents, base, index_problems),
     "batch": Operation(batch, contents, base, index_problems),

@@ -123,6 +123,11 @@ class Store:
                 ) from error
             raise
 
+    def keep(self) -> None:
+        """Commit what the block of `writing` has written so far, which an error then does not undo."""
+        self._db.commit()
+        self._db.execute("BEGIN IMMEDIATE")
+
     def _schema(self) -> int:
         """Return the schema of the file as it is now; another process may have changed it."""
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])

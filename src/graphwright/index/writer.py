@@ -35,6 +35,7 @@ from graphwright.models.protocols import NamedEncoder
 _DOCUMENTS = 500  # held in memory at once
 _QUICK = 500  # texts that are encoded in some seconds
 _PASSAGES = 256  # read between two reports of progress
+_KEPT = 20.0  # seconds after which new documents that were read are kept
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
 ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
@@ -56,8 +57,10 @@ class Writer:
     Each operation changes the store in one transaction, all or nothing, and then publishes the new snapshot; queries
     do not wait for it. If the process is killed between the two, the store is ahead of the snapshot, and the next
     operation completes the work. Until then the store names the documents that were withdrawn (removed or replaced), so
-    that readers hide them, and the same operation can be called again. `reported`: the revision up to which the caller
-    has seen operations succeed; a removal by a later one may have been interrupted, and is repeated without an error.
+    that readers hide them, and the same operation can be called again. New documents that take long to read are kept
+    every 20 s, so that an operation that is killed while it reads does not begin anew; an error removes them again.
+    `reported`: the revision up to which the caller has seen operations succeed; a removal by a later one may have been
+    interrupted, and is repeated without an error.
     `batch`: operations of which the last alone publishes a snapshot, see `Index.batch`.
     """
 
@@ -72,6 +75,7 @@ class Writer:
     _derived: Derived | None = field(default=None, init=False)  # of the last build
     _cache: CachedEncoder = field(init=False)  # of new vectors, because computing them may take hours
     _many_files: bool = field(default=False, init=False)
+    _kept: list[str] = field(default_factory=list, init=False)  # documents that this operation has committed
     _failed: set[tuple[str, int]] = field(default_factory=set, init=False)  # documents and chunks, in this run
 
     def __post_init__(self) -> None:
@@ -238,7 +242,7 @@ class Writer:
         """
         before, changes, withdrawn, batch = self.store.revision, self.changes, list[str](), self.batch
         with self.layout.changing(before + 1) if batch is None else nullcontext():
-            with self.store.writing():
+            with self._removing_kept(before), self.store.writing():
                 yield withdrawn
                 withdrawn += [*changes.removed, *changes.replaced]
                 if withdrawn:
@@ -248,6 +252,25 @@ class Writer:
                     self.store.set("revision", str(before + 1))
             shown = self._refresh() if batch is None else before
         changes.resumed |= shown is not None and shown != before
+
+    @contextmanager
+    def _removing_kept(self, revision: int) -> Iterator[None]:
+        """After an error in the block, remove the documents that were kept meanwhile, and restore the revision."""
+        try:
+            yield
+        except Exception:
+            if self._kept:
+                with suppress(StoreError), self.store.writing():
+                    self.store.remove(self._kept)
+                    self.store.set("revision", str(revision))
+            raise
+
+    def _keep(self) -> None:
+        """Keep the new documents that were read, unless others were replaced, which only happens at the end."""
+        if len(self.changes.added) > len(self._kept) and not self.changes.replaced:
+            self.store.set("revision", str(self.store.revision + (not self._kept)))
+            self.store.keep()
+            self._kept = list(self.changes.added)
 
     def _published(self) -> int:
         """Return the revision of the current snapshot, -1 if there is none."""
@@ -265,7 +288,7 @@ class Writer:
 
     def _store_documents(self, documents: Iterator[Document], source: str = "") -> set[str]:
         """Store documents; return the ids of those that are whole files."""
-        seen, files = dict[str, bytes](), set[str]()
+        seen, files, due = dict[str, bytes](), set[str](), time.monotonic() + _KEPT
         while batch := list(islice(documents, _DOCUMENTS)):
             ids = [document.id for document in batch]
             files.update(document.id for document in batch if document.file)
@@ -273,6 +296,9 @@ class Writer:
                 self._claim(ids, source)
             known = self.store.hashes(ids)
             self._put([d for d in batch if is_new(d, known, seen, self.changes)], source)
+            if time.monotonic() > due:
+                self._keep()
+                due = time.monotonic() + _KEPT
         return files
 
     def _claim(self, ids: Sequence[str], source: str) -> None:
