@@ -550,6 +550,8 @@ def test_every_operator_of_the_package_is_covered() -> None:
                     and not result.__name__.startswith("_")
                 ):
                     assert result in covered, f"add {result.__name__} to every_operator()"
+                    public = (*graphwright.operators.__all__, *graphwright.generate.__all__)
+                    assert result.__name__ in public, f"add {result.__name__} to {package.__name__}/__init__.pyi"
 
 
 @pytest.mark.parametrize("op", every_operator(), ids=lambda op: repr(op)[:70])
