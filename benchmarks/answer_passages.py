@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from answers import FAMILIES, LABELS, LOWER, READ, RIGHT, THRESHOLD, best_answer, reader_of
 from harness import (
-    RESULTS,
     Record,
     Rows,
     arguments,
@@ -33,6 +32,7 @@ from harness import (
     write_results,
 )
 from numpy.typing import NDArray
+from stamps import RESULTS
 
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import QuestionRecord

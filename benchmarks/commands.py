@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+Words: TypeAlias = tuple[str, ...]
 
 QUESTIONS = {"recall": 150, "light": 20, "rerankers": 8, "subgraph": 3}
 """Questions of each set in the tables of `quality.py`."""
@@ -61,7 +64,7 @@ def _quality() -> Iterator[Command]:
     limit = ("--questions", str(QUESTIONS["recall"]))
     minutes = {"hotpotqa": 9.5, "2wiki": 7.0, "musique": 9.0, "hotpotqa100": 4.5}
     for name, cost in minutes.items():
-        options = ("--only", "multihop", "--sets", name, *limit, "--rows-only")
+        options: Words = ("--only", "multihop", "--sets", name, *limit, "--rows-only")
         yield Command(f"quality multihop {name}", ("quality.py", *options), cost, data=("multihop",))
     yield Command(
         "quality multihop",
@@ -111,16 +114,18 @@ def _reg() -> Iterator[Command]:
     }  # fmt: skip
     trained = {"weak": "triple", "budget": "triple", "pathquestion": "path", "united": "path"}
     for part, cost in minutes.items():
-        after = {"labels": (), "baselines": ("reg path", "reg triple", "reg entity", "reg weak")}.get(part)
+        after: Words | None = {"labels": (), "baselines": ("reg path", "reg triple", "reg entity", "reg weak")}.get(
+            part
+        )
         if after is None:
             after = ("reg labels", *([f"reg {trained[part]}"] if part in trained else []))
-        call = ("reg.py", "--only", part, *asked)
+        call: Words = ("reg.py", "--only", part, *asked)
         yield Command(f"reg {part}", call, cost, (("reg.json", part),), after=after, data=("kgqa",))
 
 
 def _others() -> Iterator[Command]:
     for name, cost in {"musique-openie": 1.0, "2wiki": 1.3}.items():
-        call = ("ablations.py", "--only", "bubblerag", "--sets", name, "--questions", "30")
+        call: Words = ("ablations.py", "--only", "bubblerag", "--sets", name, "--questions", "30")
         yield Command(f"ablations bubblerag {name}", call, cost, (("bubblerag.json", name),), data=("multihop",))
     for name in ("musique-openie", "hotpotqa100", "2wiki", "hotpotqa"):
         call = ("ablations.py", "--only", "pathrag", "--sets", name, "--questions", "30")
@@ -190,15 +195,15 @@ def _timed() -> Iterator[Command]:
         ("readers", 5.0, ("readers.json",)),
         ("testbed", 7.0, ("testbed.json",)),
     ):
-        options = ("--questions", "60") if part in ("retrieve", "testbed") else ()
+        options: Words = ("--questions", "60") if part in ("retrieve", "testbed") else ()
         options += ("--heavy", "3") if part == "testbed" else ()
-        writes = tuple((file,) for file in files)
-        folders = ("multihop", "kgqa") if part == "testbed" else ("multihop",)
+        writes: tuple[Words, ...] = tuple((file,) for file in files)
+        folders: Words = ("multihop", "kgqa") if part == "testbed" else ("multihop",)
         yield Command(f"latency {part}", ("latency.py", "--only", part, *options), cost, writes, True, data=folders)
     for part, cost, folders in (("ppr", 8.0, ("graphs",)), ("flow", 3.0, ()), ("bubble", 4.0, ("multihop",))):
         yield Command(f"kernels {part}", ("kernels.py", "--only", part), cost, ((f"{part}.json",),), True, data=folders)
     for size, cost in {"100k": 1.0, "1m": 3.0}.items():
-        call = ("kernels.py", "--only", "scale", "--sizes", size)
+        call: Words = ("kernels.py", "--only", "scale", "--sizes", size)
         yield Command(f"kernels scale {size}", call, cost, (("ppr_scale.json", size),), True)
     for part in ("overhead", "load", "events", "idle", "memory"):
         call = ("serve.py", "--only", part, "--minutes", "3")
@@ -225,8 +230,9 @@ def _timed() -> Iterator[Command]:
         folder = "multihop" if name == "hotpotqa100" else "kgqa"
         yield Command(f"methods {name}", call, cost, (("methods.json", name),), True, data=(folder,))
     sizes = ("1000", "10000")
-    writes = tuple(("scale.json", size) for size in sizes)
-    yield Command("scale", ("scale.py", "--sizes", *sizes), 4.0, writes, True, data=("multihop",))
+    yield Command(
+        "scale", ("scale.py", "--sizes", *sizes), 4.0, tuple(("scale.json", n) for n in sizes), True, data=("multihop",)
+    )
 
 
 def _papers() -> Iterator[Command]:
@@ -237,9 +243,9 @@ def _papers() -> Iterator[Command]:
         "reg": ("reg",),
     }  # fmt: skip
     for name, cost in asked.items():
-        call = ("papers.py", "--paper", name, "--questions", "10", "--untimed")
-        folders = {"bubblerag": ("multihop",), "lego": ("kgqa",), "reg": ()}.get(name, ("long", "multihop"))
-        writes = ((f"papers-{name}.json",),)
+        call: Words = ("papers.py", "--paper", name, "--questions", "10", "--untimed")
+        folders: Words = {"bubblerag": ("multihop",), "lego": ("kgqa",), "reg": ()}.get(name, ("long", "multihop"))
+        writes: tuple[Words, ...] = ((f"papers-{name}.json",),)
         if name in ("bubblerag", "lego", "fastinsight", "pathrag"):
             yield Command(f"papers {name} rows", call, cost, () if name in reads else writes, data=folders)
         if name in reads:
