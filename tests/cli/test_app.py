@@ -126,7 +126,7 @@ def test_the_facts_of_a_synced_index_stand_in_columns(tmp_path: Path) -> None:
     (tmp_path / "notes" / "mur.txt").write_text("The Mur rises in Salzburg.")
     assert graphwright("sync", tmp_path / "notes", "--into", tmp_path / "ix").returncode == 0
     lines = graphwright("info", tmp_path / "ix").stdout.splitlines()
-    assert f"synced folders  {tmp_path / 'notes'}" in lines and f"index           {tmp_path / 'ix'}" in lines
+    assert f"synced from     {tmp_path / 'notes'}" in lines and f"index           {tmp_path / 'ix'}" in lines
 
 
 def test_methods_are_listed_in_groups_one_line_each() -> None:
