@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from graphwright.kernels import half
 from graphwright.kernels.blocks import MappedArray, block_sums
 from graphwright.kernels.half import LARGEST, HalfArray, products, to_half, to_single
 
@@ -39,6 +40,16 @@ def test_a_number_is_rounded_by_one_in_2048_at_most(values: list[float]) -> None
 def test_other_numbers_are_refused(number: float) -> None:
     with pytest.raises(ValueError, match=r"not finite or above 65,504"):
         to_half([1.0, number])
+
+
+def test_products_on_several_cores_are_those_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    table, query = HalfArray.of(draw.standard_normal((1_003, 16))), draw.standard_normal(16).astype(np.float32)
+    alone = table @ query
+    monkeypatch.setattr(half, "_ALONE", 100)
+    monkeypatch.setattr(half, "_CORES", 4)
+    assert np.array_equal(table @ query, alone)
+    assert np.array_equal(alone, products(table, np.arange(1_003), query))
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 16, 384, 385])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphwright.kernels.ranking import kth, rank_items, top
+from graphwright.kernels.ranking import kth, rank_items, sorted_distinct, top
 
 
 @given(st.lists(st.sampled_from([-1.5, 0.0, 0.25, 3.0, float("inf")]), max_size=30), st.integers(0, 35))
@@ -15,6 +15,26 @@ def test_top_is_the_head_of_a_full_sort(values, k):
     expected = sorted(range(len(values)), key=lambda i: (-values[i], i))[:k]
     for dtype in (np.float32, np.float64):
         assert top(np.array(values, dtype), k).tolist() == expected
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(2_000, 6_000), st.integers(1, 1_000))
+def test_top_of_many_is_the_head_of_a_full_sort(seed: int, k: int, size: int, values: int) -> None:
+    scores = np.random.default_rng(seed).integers(0, values, size).astype(np.float32)
+    assert top(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
+
+
+@pytest.mark.parametrize("at", [0, 700, -1])
+def test_a_score_among_many_without_a_rank_is_refused(at: int) -> None:
+    scores = np.arange(3_000, dtype=np.float32)
+    scores[at] = np.nan
+    with pytest.raises(ValueError, match="1 NaN"):
+        top(scores, 2)
+
+
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    assert sorted_distinct(np.array(values, np.int64)).tolist() == np.unique(np.array(values, np.int64)).tolist()
 
 
 def test_what_has_no_rank_is_refused():

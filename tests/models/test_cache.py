@@ -81,6 +81,17 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
     assert result.tobytes() == Counting().encode(texts).tobytes()
 
 
+def test_few_vectors_need_no_file_and_many_are_written(tmp_path):
+    path, encoder = tmp_path / "vectors.sqlite", Counting()
+    cached = CachedEncoder(encoder, path, unsaved=3)
+    first = cached.encode(["a", "b"])
+    assert not path.exists() and np.array_equal(cached.encode(["b", "a"]), first[::-1]) and encoder.asked == ["a", "b"]
+    cached.encode(["c", "d"])
+    assert path.exists()
+    again = Counting()
+    assert np.array_equal(CachedEncoder(again, path, unsaved=3).encode(["a", "b"]), first) and again.asked == []
+
+
 def test_memory_is_bounded_and_forgets_the_oldest():
     inner = Counting()
     cached = CachedEncoder(inner, memory=2)

@@ -118,6 +118,9 @@ def _products(table: Any, rows: Ids, query: Singles, out: Singles) -> None:
 def _all_products(matrix: Halves, query: Singles, out: Singles) -> None:
     """Write the product of each row with `query`; of many rows on several cores, since one waits for memory."""
     rows, parts = np.arange(len(matrix), dtype=np.int32), max(1, min(_CORES, len(matrix) // _ALONE))
+    if parts == 1:
+        _products(matrix, rows, query, out)
+        return
     borders = [len(rows) * part // parts for part in range(parts + 1)]
     with ThreadPoolExecutor(parts) as pool:  # the kernel releases the interpreter lock
         list(pool.map(lambda at, end: _products(matrix, rows[at:end], query, out[at:end]), borders, borders[1:]))
