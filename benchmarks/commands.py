@@ -13,16 +13,11 @@ QUESTIONS = {"recall": 500, "light": 100, "rerankers": 12, "subgraph": 4}
 """Questions of each set in the tables of `quality.py`."""
 BY_HAND = {
     "scorer": "scripts/fit_scorer.py --tables (fits the scorer anew; torch, lightgbm)",
-    "depth": "depth.py --steps 300 --layers 5 4 3 (trains; torch, onnx, safetensors)",
     "reader": "answers.py --readers FOLDER (readers of the folds, which are trained)",
-    "answer_passages": "answer_passages.py --readers FOLDER",
     "llm": "llm.py --llm MODEL --base-url URL (a server of a language model)",
     "tuned": "tune.py --base FOLDER (sentence-transformers)",
-    "everyday-documents-baseline": "everyday.py --name baseline, at the change that it is compared with",
     "ppr_scale": "kernels.py --only scale --sizes 10m 100m (60 GB of disk)",
     "scale": "scale.py --sizes 100000 1000000 (hours)",
-    "languages": "languages.py --encoders minilm --sets it pt",
-    "vectors": "latency.py --only vectors (100,000 passages)",
 }
 """Results, by the name of their file, that `all.py` does not make, or not all of: they need models that are trained or
 served first, or hours."""
@@ -110,7 +105,7 @@ def _reg() -> Iterator[Command]:
     asked = ("--train", "400", "--questions", "200")
     minutes = {
         "labels": 2.0, "sample": 0.4, "path": 1.8, "triple": 4.0, "entity": 4.0, "weak": 6.0, "shares": 5.0,
-        "united": 4.0, "budget": 2.5, "baselines": 2.0, "pathquestion": 4.0,
+        "united": 4.0, "budget": 2.5, "baselines": 2.0, "pathquestion": 4.0, "seeds": 6.0,
     }  # fmt: skip
     trained = {"weak": "triple", "budget": "triple", "pathquestion": "path", "united": "path"}
     for part, cost in minutes.items():
@@ -172,11 +167,13 @@ def _others() -> Iterator[Command]:
         "60",
     )
     yield Command("languages", ("languages.py", *languages), 6.0, (("languages.json", "multilingual"),))
+    embedded = ("languages.py", "--sets", "it", "pt-br", "--encoders", "minilm", "--pages", "60")
+    yield Command("languages minilm", embedded, 2.0, (("languages.json", "minilm"),))
     for part, cost in {"asked": 2.0, "read": 3.0, "damaged": 2.0}.items():
         yield Command(f"formats {part}", ("formats.py", "--only", part), cost, (("formats.json", part),))
     faults = {
-        "blocks": (0.5, ("--nodes", "500000")), "commands": (0.7, ()), "crash": (1.5, ("--draws", "1")),
-        "damage": (0.7, ()), "fuzz": (0.7, ()), "kills": (1.5, ("--kills", "20")), "llm": (0.7, ()),
+        "blocks": (0.5, ("--nodes", "500000")), "commands": (0.7, ()), "crash": (10.0, ("--draws", "3", "--minutes", "20")),
+        "damage": (3.0, ("--minutes", "3")), "fuzz": (0.7, ()), "kills": (1.5, ("--kills", "20")), "llm": (0.7, ()),
         "load": (2.0, ("--queries", "1000", "--mixed", "10000")), "server": (0.7, ("--servers", "4")),
     }  # fmt: skip
     for part, (cost, options) in faults.items():

@@ -4,20 +4,56 @@
 
 Each part is a module `fault_PART.py` beside this one, with a function `run(options)` that returns a record, and perhaps
 a function `add_arguments(parser)`. `failures` of the record is empty where all promises held. Writes the record of each
-part as `faults-PART.json`; the exit code is 1 if any part has failures. `--minutes` limits each part that draws its
-attacks at random. Short forms of the parts run as tests, in `tests/faults`.
+part as `faults-PART.json`, and a table of all, `faults.md`; the exit code is 1 if any part has failures. `--minutes`
+limits each part that draws its attacks at random. Short forms of the parts run as tests, in `tests/faults`.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from harness import arguments, parse, write_results
+from harness import Record, arguments, parse, read_results, table, write_page, write_results
+from stamps import alone, states_in, together
 
 PREFIX = "fault_"
 PARTS = sorted(path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py"))
+
+DONE: Mapping[str, Callable[[Record], str]] = {
+    "blocks": lambda of: f"one graph of {of['nodes']:,} nodes and {of['edges']:,} edges",
+    "commands": lambda of: f"{sum(of['outcomes'].values()):,} attacks",
+    "crash": lambda of: (
+        f"{len(of['operations'])} operations, {_sum(of['operations'], 'calls')} calls that write, "
+        f"{_sum(of['operations'], 'states')} states of the disk"
+    ),
+    "damage": lambda of: f"{of['damaged']:,} damaged files",
+    "fuzz": lambda of: f"{len(of['inputs'])} readers, {sum(of['inputs'].values()):,} inputs",
+    "kills": lambda of: f"{of['kills']:,} kills",
+    "llm": lambda of: f"{sum(of['outcomes'].values()):,} calls",
+    "load": lambda of: (
+        f"{of['beside a writer']['queries']:,} queries beside {of['beside a writer']['changes meanwhile']:,} "
+        f"changes; {of['mixed']['operations']:,} mixed operations, after a tenth of which the process has "
+        f"{of['mixed']['memory, MB'][1]} MB, and {of['mixed']['memory, MB'][-1]} in the end"
+    ),
+    "server": lambda of: f"{of['counts']['ended by SIGKILL']} servers killed, {of['counts']['jobs done']:,} jobs done",
+}
+"""What each part did, in words."""
+
+
+def _sum(rows: Mapping[str, Record], name: str) -> str:
+    return f"{sum(row[name] for row in rows.values()):,}"
+
+
+def write_table(out: Path) -> None:
+    """Write the table of the parts that have results."""
+    with alone(out):
+        files = {part: out / f"faults-{part}.json" for part in DONE if (out / f"faults-{part}.json").exists()}
+        records = {part: read_results(file) for part, file in files.items()}
+        rows = [[part, DONE[part](of), of["seed"], len(of["failures"])] for part, of in records.items()]
+        page = f"# Attacks\n\n{table(['part', 'what was done', 'seed', 'failures'], rows)}"
+        write_page(out / "faults.md", page, together(states_in(file) for file in files.values()))
 
 
 def main() -> int:
@@ -35,6 +71,7 @@ def main() -> int:
         begun = time.perf_counter()
         record = {"seed": options.seed, **modules[part].run(options)}
         write_results(options.out / f"faults-{part}.json", record)
+        write_table(options.out)
         failures = record["failures"]
         print(f"{part}: {len(failures)} failures in {time.perf_counter() - begun:,.0f} s", *failures, sep="\n  ")
         broken += [part] * bool(failures)

@@ -1,15 +1,12 @@
 """Measure what users wait for: retrieval, commands, indexing, changes, reading beside a writer, and the testbed.
 
-    python benchmarks/latency.py --data DIR [--only retrieve index vectors update readers testbed]
+    python benchmarks/latency.py --data DIR [--only retrieve index update readers testbed]
 
 - retrieve: warm retrieval by step with the encoding of the question, further methods, PageRank alone against
   python-igraph, a command in a new process, and the bare import. Each round opens the index anew, so that no question's
   vector is remembered. Writes `latency-hotpotqa.json` and `latency-musique.json`.
 - index: the time of indexing HotpotQA's passages over the encoder's own, with passages or all texts embedded. Writes
   `indexing.json`.
-- vectors: the cost of embedding passages alone, names too, and triples too, at 5,000 and 100,000 passages: texts,
-  index size, peak memory, and the time of all but the encoder, for the index and for one more document. A hash of
-  words takes the encoder's place; the encoder's own time is estimated from its texts a second. Writes `vectors.json`.
 - update: documents added, replaced and removed, against building anew and as the index grows. The encoder is replaced
   by a constant one, because its time is that of the new texts alone. Writes `updates.json` and `updates.png`.
 - readers: latency of `retrieve` while another process adds 968 passages to the index. After every 10 questions the
@@ -26,7 +23,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -35,7 +31,6 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -54,6 +49,7 @@ from harness import (
     parse,
     percentiles,
     read_results,
+    table,
     write_results,
 )  # fmt: skip
 
@@ -65,9 +61,8 @@ from graphwright.evaluate.indexing import build_index
 from graphwright.index.changes import Settings
 from graphwright.index_folder import Index
 from graphwright.kernels.ppr import push_ppr
-from graphwright.methods.registry import retrieval_part
+from graphwright.methods.registry import default_method, retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.fake import HashEncoder
 from graphwright.models.protocols import Floats, Usage
 from graphwright.operators.operator import Then
 from graphwright.operators.state import start
@@ -76,17 +71,18 @@ from graphwright.operators.subgraph.walk import seeds
 FIRST_QUESTION = "The first question pays for everything that is loaded once."
 COMMAND = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
 COLD_RUNS = 5
+DEFAULT = default_method(imported=False)
 
 
 # Retrieval
 
 METHODS: Mapping[str, Sequence[str]] = {
-    "hotpotqa": ("bubblerag", "hipporag2", "ircot", "pathrag"),
-    "musique-openie": (),
+    "hotpotqa": ("vector", "hybrid", "ppr", "hipporag2", "pathrag", "bubblerag", "ircot"),
+    "musique-openie": ("ppr",),
 }
 
 
-def warm(folder: Path, questions: Sequence[str], rounds: int, method: str = "ppr") -> Record:
+def warm(folder: Path, questions: Sequence[str], rounds: int, method: str) -> Record:
     """Return the times of a method's retrieval, of the encoder in it, and of each step."""
     whole, encoder = [], []
     steps: dict[str, list[float]] = {}
@@ -156,15 +152,46 @@ def measure_retrieval(options: Namespace) -> None:
             passages = index.info()["chunks"]
         results = {
             "passages": passages,
-            "retrieve, warm": warm(folder, questions, options.rounds),
-            "further methods, warm": {method: warm(folder, questions[:100], 1, method) for method in methods},
+            "methods, warm": {
+                DEFAULT: warm(folder, questions, options.rounds, DEFAULT),
+                **{method: warm(folder, questions[:100], 1, method) for method in methods},
+            },
             "ppr alone": pagerank(folder, questions[:100]),
             "ask, cold process": process(*COMMAND, "ask", questions[0], "--index", str(folder)),
             "import graphwright": process(sys.executable, "-c", "import graphwright"),
             "python alone": process(sys.executable, "-c", "pass"),
         }
         print(label, results, flush=True)
-        write_results(options.out / f"latency-{label.partition('-')[0]}.json", results)
+        write_results(options.out / f"latency-{label.partition('-')[0]}.json", results, retrieval_page(results))
+
+
+def retrieval_page(results: Record) -> str:
+    """Return the times of one index as tables."""
+    methods = [
+        [f"`{name}`", of["p50 ms"], of["p95 ms"], of["encoder"]["p50 ms"]]
+        for name, of in results["methods, warm"].items()
+    ]
+    ranks = results["ppr alone"]
+    alone = [
+        ranks["nodes"],
+        ranks["edges"],
+        *ranks["ours"].values(),
+        *ranks["igraph"].values(),
+        ranks["ratio"],
+        ranks["recall"],
+    ]
+    commands = [[name, *results[name].values()] for name in ("ask, cold process", "import graphwright", "python alone")]
+    parts = {
+        f"{results['passages']:,} passages": table(
+            ["method", "p50 ms", "p95 ms", "of that the encoder, p50 ms"], methods
+        ),
+        "PageRank alone": table(
+            ["nodes", "edges", "p50 ms", "p95 ms", "igraph, p50 ms", "p95 ms", "times as fast", "recall"],
+            [[f"{value:,}" for value in alone]],
+        ),
+        "In a new process": table(["command", "p50 ms", "p95 ms"], commands),
+    }
+    return "# Latency\n\n" + "\n\n".join(f"## {title}\n\n{rows}" for title, rows in parts.items())
 
 
 # Indexing
@@ -193,83 +220,19 @@ def measure_indexing(options: Namespace) -> None:
             "index MB": round(info["bytes"] / 1e6, 1),
         }
         print(name, results[name], flush=True)
-    write_results(options.out / "indexing.json", results)
+    write_results(options.out / "indexing.json", results, indexing_page(results))
 
 
-# Vectors of names and triples
-
-SPACES_OF = {"passages": SPACES[:1], "names too": SPACES[:2], "triples too": SPACES}
-CORPORA = (5_000, 100_000)
-SAMPLE = 2_000  # texts of a kind that the encoder is timed on
-
-
-class WordHashEncoder(HashEncoder):
-    """The encoder of hashed words, with the vector of each word computed once."""
-
-    _vector = cache(HashEncoder._vector)
-
-
-def built(data: Path, count: int, embed: Sequence[str], queue: Any) -> None:
-    """Index passages, then one more, and put the costs into a queue."""
-    *documents, last = varied_corpus(data, count + 1)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(embed=tuple(embed))
-        with Index.create(Path(folder) / "index", encoder=WordHashEncoder(384), settings=settings) as index:
-            usage = Usage()
-            changes, seconds = elapsed(lambda: index.add(documents, usage=usage))
-            peak, info, more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, index.info(), Usage()
-            _, again = elapsed(lambda: index.add([last], usage=more))
-    queue.put(
-        {
-            "texts": changes.texts,
-            "nodes": info["nodes"],
-            "edges": info["edges"],
-            "seconds without the encoder": round(seconds - usage.seconds, 1),
-            "parts": {part: round(value, 2) for part, value in changes.seconds.items() if part != "encode"},
-            "index MB": round(info["bytes"] / 1e6),
-            "peak memory MB": round(peak / 1e3),
-            "one more document, s": round(again, 2),
-            "one more document, texts encoded": more.texts,
-        }
-    )
-
-
-def encoder_speed(data: Path) -> dict[str, float]:
-    """Return how many texts of each kind the encoder encodes in a second."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Index.create(Path(folder) / "index", encoder=HashEncoder(), settings=Settings(embed=SPACES)) as index,
-    ):
-        index.add(islice(read_documents([data / "hotpotqa/corpus.jsonl"], print), SAMPLE))
-        columns, count = index.graph.columns, index.info()["chunks"]
-        passages, names = list(columns.texts or ())[:count], list(columns.names)[count:]
-        texts = {"passages": passages, "names": names, "triples": list(columns.sentences or ())}
-    encoder, speeds = MiniLM(), dict[str, float]()
-    encoder.encode([FIRST_QUESTION])
-    for kind, each in texts.items():
-        sample = each[:: max(1, len(each) // SAMPLE)][:SAMPLE]
-        speeds[kind] = round(len(sample) / elapsed(lambda sample=sample: encoder.encode(sample))[1])  # type: ignore[misc]
-    return speeds
-
-
-def measure_vectors(options: Namespace) -> None:
-    """Measure the cost of vectors of names and triples."""
-    path, context = options.out / "vectors.json", multiprocessing.get_context("spawn")
-    results: Record = {"encoder, texts a second": encoder_speed(options.data / "multihop")}
-    print(results, flush=True)
-    for count in CORPORA:
-        results[f"{count:,} passages"] = {}
-        for name, embed in SPACES_OF.items():
-            queue = context.Queue()
-            process = context.Process(target=built, args=(options.data / "multihop", count, embed, queue))
-            process.start()
-            row = queue.get()
-            process.join()
-            speeds = results["encoder, texts a second"]
-            seconds = sum(number / speeds[kind] for kind, number in row["texts"].items())
-            results[f"{count:,} passages"][name] = {"encoder s, estimated": round(seconds), **row}
-            print(count, name, row, flush=True)
-            write_results(path, results)
+def indexing_page(results: Record) -> str:
+    """Return the times of indexing as a table."""
+    columns = ("passages", "names", "triples")
+    rows = [
+        [name, *(f"{of['texts encoded'].get(kind, 0):,}" for kind in columns), of["encoder seconds"], of["seconds"],
+         of["whole / encoder"], of["index MB"]]
+        for name, of in results.items()
+    ]  # fmt: skip
+    head = ["vectors of", *columns, "encoder, s", "in all, s", "in all / encoder", "index, MB"]
+    return f"# Indexing\n\n{table(head, rows)}"
 
 
 # Changes of an index
@@ -577,7 +540,6 @@ def measure_testbed(options: Namespace) -> None:
 PARTS = {
     "retrieve": measure_retrieval,
     "index": measure_indexing,
-    "vectors": measure_vectors,
     "update": measure_updates,
     "readers": measure_readers,
     "testbed": measure_testbed,

@@ -173,7 +173,10 @@ def measure_multihop(options: Namespace) -> None:
         print(sections[-1], flush=True)
     if options.rows_only:
         return
-    sections.append(f"## All sets with titles\n\n{compared(titled)}")
+    for title, label_of in (("Recall@5", str), ("Recall@5, titles removed", "{}-untitled".format)):
+        runs = {label: summaries[label_of(label)] for label in titled if label_of(label) in summaries}
+        sections.append(f"## {title}\n\n{recall_by_set(runs)}")
+    sections.append(f"## `multihop` against each method\n\n{compared(titled)}")
     brief = {label: essential(summary) for label, summary in summaries.items()}
     write_results(options.out / "recall.json", brief, "# Recall on the multihop sets\n\n" + "\n".join(sections))
 
@@ -199,6 +202,20 @@ def recall_table(summary: Record) -> str:
         asked = f", {method['questions']} questions" if "questions" in method else ""
         rows.append([name + asked, *(interval(method["metrics"][metric]) for metric in metrics), ahead])
     return table(["method", *metrics, f"recall@5 against {summary['baseline']}"], rows)
+
+
+def recall_by_set(runs: Mapping[str, Record]) -> str:
+    """Return recall@5 of the methods that all sets were asked with, the best mean first."""
+    methods = [
+        name for name in next(iter(runs.values()))["methods"] if all(name in run["methods"] for run in runs.values())
+    ]
+    values = {name: [run["methods"][name]["metrics"]["recall@5"]["mean"] for run in runs.values()] for name in methods}
+    rows = [
+        [f"`{name}`", *(f"{100 * value:.1f}" for value in (*of, float(np.mean(of))))]
+        for name, of in sorted(values.items(), key=lambda item: -float(np.mean(item[1])))
+    ]
+    asked = ["questions", *(run["data"]["questions"] for run in runs.values()), ""]
+    return table(["method", *runs, "mean"], [asked, *rows])
 
 
 def compared(folders: Mapping[str, Sequence[Path]], method: str = "multihop") -> str:

@@ -358,23 +358,36 @@ PARTS: Mapping[str, Callable[[MetaQA, Namespace], Record]] = {
 }
 
 
+def shown(name: str, value: Any) -> str:
+    """Return a figure as text: shares in percent."""
+    if not isinstance(value, (int, float)):
+        return str(value)
+    if name in ("Hit@1", "Hit", "macro F1", "micro F1", "recall of answers") or name.startswith(
+        ("with ", "spurious share")
+    ):
+        return f"{100 * value:.1f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
 def page(results: Record) -> str:
     """Return the tables of all parts."""
-    parts = ["# ReG offline", "Made by `python benchmarks/reg.py`; one thread."]
+    parts = ["# ReG offline", "Made by `python benchmarks/reg.py`; one thread. Shares are in percent."]
     if "labels" in results:
         labels = results["labels"]
         names = list(dict.fromkeys(name for row in labels.values() for name in row))
-        rows = [[name, *(row.get(name, "") for row in labels.values())] for name in names]
+        rows = [[name, *(shown(name, row[name]) if name in row else "" for row in labels.values())] for name in names]
         parts += ["## Labels", table(["", *labels], rows)]
-    rows = [[name, set_, *(row[figure] for figure in FIGURES)] for name, set_, row in answer_rows(results)]
+    rows = [
+        [name, set_, *(shown(figure, row[figure]) for figure in FIGURES)] for name, set_, row in answer_rows(results)
+    ]
     parts += ["## Answers", table(["retriever", "set", *FIGURES], rows)]
     if "budget" in results:
         heads = list(next(iter(results["budget"].values())))
-        rows = [[k, *(row[head] for head in heads)] for k, row in results["budget"].items()]
+        rows = [[k, *(shown(head, row[head]) for head in heads)] for k, row in results["budget"].items()]
         parts += ["## By the number of triples", table(["K", *heads], rows)]
     if "seeds" in results:
         heads = list(next(iter(results["seeds"].values())))
-        rows = [[name, *(row[head] for head in heads)] for name, row in results["seeds"].items()]
+        rows = [[name, *(shown(head, row[head]) for head in heads)] for name, row in results["seeds"].items()]
         parts += ["## PathQuestion by seed", table(["set, level", *heads], rows)]
     return "\n\n".join(parts)
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-INPUTS = ("scorer", "passages_before.json", "commands.json")
-"""What lies among the results and is none: fitted models, what comparisons begin from, and the times of `all.py`."""
+INPUTS = ("scorer", "commands.json")
+"""What lies among the results and is none: fitted models, and the times of `all.py`."""
 UNKNOWN = "unknown"  # of results that were made before states were kept
 _LEFT_OUT = ("__pycache__", "static", "reference")
 _LINE = re.compile(r"^States? of the code: (.*)\.$", re.MULTILINE)

@@ -51,6 +51,17 @@ def test_lsa_is_the_cosine_among_the_largest_singular_vectors(seed: int, dimensi
     )
 
 
+@pytest.mark.parametrize(("seed", "triples"), [(2, 330), (6, 330), (7, 330), (0, 40), (0, 2_600)])
+def test_lsa_of_texts_that_are_much_alike(seed: int, triples: int) -> None:
+    """Many singular values are equal, or 0, so that ARPACK does not find them in three of these graphs."""
+    draws = np.random.default_rng(seed)
+    tails = [f"name{x} place{x}" if draws.random() < 0.5 else f"name{x}" for x in draws.integers(0, triples, triples)]
+    graph = Graph.from_triples([("Vienna", f"relation{draws.integers(5)}", tail) for tail in tails])
+    values = np.array(scored(LSA(), graph, "relation3", graph.edges.tolist()))
+    asked = np.array([" relation3 " in graph.edge_text(edge) for edge in graph.edges])
+    assert values[asked].min() > values[~asked].max()
+
+
 def topics_text_by_text(
     counts: NDArray[np.float64], topics: int, passes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

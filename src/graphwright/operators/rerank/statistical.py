@@ -137,16 +137,26 @@ def _ratios(counts: Counts, texts: Floats, of_words: Floats) -> Counts:
     return result
 
 
-def _singular_vectors(rows: Counts, dimensions: int) -> Floats:
-    """Return the right singular vectors of the largest singular values, as columns."""
-    from scipy.sparse.linalg import svds
+_DENSE = 2_000
+"""Up to so many texts or words their products are decomposed as a whole: iterations may not converge where many singular
+values are equal, as those of a graph's texts are."""
 
-    if dimensions >= min(rows.shape):
-        vectors: Floats = np.linalg.svd(rows.toarray(), full_matrices=False)[2].T
-        return vectors[:, :dimensions]
-    start = np.ones(min(rows.shape))  # the same vectors at every call
-    largest: Floats = svds(rows, k=dimensions, v0=start)[2].T
-    return largest
+
+def _singular_vectors(rows: Counts, dimensions: int) -> Floats:
+    """Return the right singular vectors of the largest singular values, as columns; none for values of 0."""
+    from scipy.sparse.linalg import ArpackError, svds
+
+    if min(rows.shape) > _DENSE:
+        try:
+            vectors: Floats = svds(rows, k=dimensions, v0=np.ones(min(rows.shape)))[2].T  # the same at every call
+            return vectors
+        except ArpackError:
+            pass
+    by_text = rows.shape[0] < rows.shape[1]
+    products = (rows @ rows.T if by_text else rows.T @ rows).toarray()
+    squares, vectors = np.linalg.eigh(products)
+    kept = slice(max(np.searchsorted(squares, 1e-10 * squares[-1]), len(squares) - dimensions), None)
+    return rows.T @ (vectors[:, kept] / np.sqrt(squares[kept])) if by_text else vectors[:, kept]
 
 
 def _by_counts(state: State, run: Run, score: Any) -> ScoreFunction:
