@@ -447,7 +447,7 @@ def methods_table(figures: Record) -> str:
     rows = []
     for name, row in figures.items():
         low, high = row["interval"]
-        cells = [shown(row[f"recall@{k}"]) for k in KS]
+        cells = [shown(row.get(f"recall@{k}")) for k in KS]
         rows.append([name, *cells, f"{100 * low:.1f}–{100 * high:.1f}", "" if row["p"] is None else row["p"]])
     return table(["method", *(f"recall@{k}" for k in KS), "interval of recall@5", "p against vector"], rows)
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from harness import Record, Rows, arguments, documents_of, parse, percent, shared_index, table, update_results
+from stamps import write_text
 from numpy.typing import NDArray
 
 from graphwright.data.datasets import read_dataset
@@ -83,7 +84,7 @@ def collection(name: str, options: Namespace) -> Path:
 
 def write_lines(path: Path, records: list[Record]) -> None:
     """Write JSON lines."""
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    write_text(path, "".join(json.dumps(record) + "\n" for record in records))
 
 
 def questions_of(name: str, folder: Path, limit: int) -> list[QuestionRecord]:

@@ -138,8 +138,8 @@ def _ratios(counts: Counts, texts: Floats, of_words: Floats) -> Counts:
 
 
 _DENSE = 2_000
-"""Up to so many texts or words their products are decomposed as a whole: iterations may not converge where many singular
-values are equal, as those of a graph's texts are."""
+"""Up to so many texts or words their products are decomposed as a whole: iterations may not converge where singular
+values are equal, as many of a graph's texts are."""
 
 
 def _singular_vectors(rows: Counts, dimensions: int) -> Floats:
