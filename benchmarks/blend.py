@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 from harness import Record, Rows, arguments, documents_of, parse, percent, shared_index, table, update_results
-from stamps import write_text
 from numpy.typing import NDArray
+from stamps import write_text
 
 from graphwright.data.datasets import read_dataset
 from graphwright.data.questions import QuestionRecord
