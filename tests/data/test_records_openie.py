@@ -28,7 +28,7 @@ def test_lines_of_entities_and_triples(tmp_path: Path) -> None:
     )
     records, skipped = read(path)
     assert records == [OpenieRecord("p0", ("A", "B"), KEPT), OpenieRecord("1", ("C",))]
-    assert skipped == [Skipped(f"{path}:1", "4 triples that are not three texts")]
+    assert skipped == [Skipped(f"{path}:1", "triples that are not three texts: 4")]
 
 
 @pytest.mark.parametrize("indent", [None, 2])

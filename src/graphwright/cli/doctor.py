@@ -202,7 +202,10 @@ def _check_snapshot(index: Index) -> Check:
         return Check("snapshot", Status.OK, f"up to date, {detail}")
     if index.is_being_written:
         return Check("snapshot", Status.NOTE, f"{detail}; indexing is running, and adds documents when it ends")
-    remedy = "A change was interrupted; run the same command again to resume, or graphwright verify --repair."
+    remedy = (
+        f"A change was interrupted. Run the same command again to resume it, or: "
+        f"graphwright verify --index {index.path} --repair"
+    )
     return Check("snapshot", Status.FAILED, f"{detail}, without the newest documents", remedy)
 
 

@@ -257,7 +257,7 @@ def read_openie(path: Path | str, skip: Callable[[Skipped], None]) -> Iterator[O
             )
         first[record.id] = number
         if dropped := len(first_value(source, _TRIPLES) or ()) - len(record.triples):
-            skip(Skipped(f"{path}:{number}", f"{dropped} triples that are not three texts"))
+            skip(Skipped(f"{path}:{number}", f"triples that are not three texts: {dropped}"))
         yield record
     if not first:
         raise DataError(f"{path}: no extractions in it. Expected JSON lines of id, entities and triples.")

@@ -19,7 +19,7 @@ from graphwright.models.protocols import NamedEncoder
 
 _RESTORE = "Restore index.sqlite from a copy, or index the documents again into a new folder."
 _IMPORT = "Import the graph again, into a new folder."
-_REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify --repair."
+_REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify --index {} --repair"
 
 
 def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
@@ -52,7 +52,7 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
     imported = store.setting("graph") is not None and not kept.is_dir()  # then the snapshot cannot be rebuilt
     if kept.is_dir() and (files := damaged_files(kept)):
         return [Problem(f"{kept / files[0]}: missing or damaged.", _IMPORT)]
-    remedy = _IMPORT if imported else _REBUILD
+    remedy = _IMPORT if imported else _REBUILD.format(layout.path)
     try:
         current = layout.path / layout.current()
         if files := damaged_files(current):
@@ -66,7 +66,7 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
     if imported:
         return []
     if snapshot.about.get("revision") != store.revision:
-        remedy = "Run the interrupted command again, or graphwright verify --repair."
+        remedy = f"Run the interrupted command again, or: graphwright verify --index {layout.path} --repair"
         return [Problem(f"{layout.path}: the snapshot is older than the stored documents.", remedy, True)]
     try:
         # Vectors are taken from the snapshot, whose files have not changed; only merged names are encoded.
@@ -82,7 +82,7 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
     parts += ["words"] * (snapshot.words != rebuilt.words)
     parts += ["vectors"] * (snapshot.about["texts"] != rebuilt.about["texts"])
     problem = "{}: {} of the snapshot and of the stored chunks differ."
-    return [Problem(problem.format(current, part), _REBUILD, True) for part in parts]
+    return [Problem(problem.format(current, part), _REBUILD.format(layout.path), True) for part in parts]
 
 
 def _equal(left: object, right: object) -> bool:
