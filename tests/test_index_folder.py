@@ -18,15 +18,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.toys import CORPUS, corpus_index
+from tests.toys import CORPUS, FAMILY, corpus_index
 
-from graphwright import Document, Filter, Graph, Index, VectorSearch, start
+from graphwright import Document, Filter, Graph, Index, KHop, ToPassages, VectorSearch, start
 from graphwright.data.document import Skipped
 from graphwright.errors import DataError, OptionError, StoreError
+from graphwright.generate import PassagePrompt
 from graphwright.index import LexicalExtractor, Settings
 from graphwright.index.changes import possibly_present
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
 from graphwright.models import HashEncoder
+from graphwright.operators import LinkEntities
 from graphwright.operators.state import State
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -411,6 +413,22 @@ def test_a_method_may_be_an_operator_or_a_function() -> None:
         index.ask(QUESTION, "pprr")
     with pytest.raises(OptionError, match=r"vector has no argument 'depth'.*Its arguments are: top_k"):
         index.ask(QUESTION, "vector", depth=3)
+
+
+def test_a_method_that_only_retrieves_is_followed_by_the_steps_that_answer() -> None:
+    index = corpus_index()
+    own = index.ask(QUESTION, lambda ix: VectorSearch(ix.passages) % 3 >> ToPassages(limit=2))
+    assert own.answer is not None and own.answer.citations and len(own.passages or ()) == 2
+    searched = index.ask(QUESTION, VectorSearch(index.snapshot.passages) % 15)
+    assert searched.answer == index.ask(QUESTION, "vector").answer == index.ask_many([QUESTION], "vector")[0].answer
+    prompt = index.ask(QUESTION, lambda ix: VectorSearch(ix.passages) % 3 >> ToPassages() >> PassagePrompt())
+    assert prompt.answer is None and prompt.prompt is not None
+
+
+def test_over_a_graph_a_method_of_paths_answers_with_the_names_that_they_lead_to(tmp_path: Path) -> None:
+    index = Index.from_graph(tmp_path / "kin", Graph.from_triples(FAMILY), encoder=HashEncoder())
+    state = index.ask("Who is the mother of Lothair II?", lambda ix: LinkEntities(ix.names) >> KHop(1) % 5)
+    assert state.answer is not None and "Ermengarde of Tours" in state.answer.short
 
 
 def test_documents_of_all_kinds_and_spans_of_long_ones(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from graphwright.index.snapshot import Snapshot
 from graphwright.index.store import Store
 from graphwright.index.verification import problems_of
 from graphwright.index.writer import Batch, Writer
+from graphwright.methods.house import with_answer
 from graphwright.methods.registry import Builder, default_method, operator_of, retrieval_part
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.deadline import Deadline
@@ -431,6 +432,8 @@ class Index:
     ) -> State:
         """Return the state with an answer and its citations. Arguments as in `retrieve`.
 
+        A method of your own that only retrieves is followed by the steps that end every method offline.
+
         `deadline`: seconds for all that is asked of a language model; by default there is no limit but that of each
         reply. After them no request is sent, a running one is cut, and the steps that are left are done without the
         model, as their notes say; passages, usage and seconds of the other steps are kept. `on_event`: called with each
@@ -440,7 +443,7 @@ class Index:
         cancel = run.cancel
         if deadline is not None:
             run = replace(run, cancel=Deadline(deadline, cancel))
-        snapshot, operator = self._pipeline(method, **options)
+        snapshot, operator = self._answering(method, **options)
         state = start(question, snapshot.graph)
         if on_event is None:
             return operator(state, run)
@@ -489,7 +492,7 @@ class Index:
         **options: Any,
     ) -> list[State]:
         """Return the states of `ask` for many questions, processed in threads; options as in `ask`."""
-        return _many(questions, *self._pipeline(method, **options), threads, deadline)
+        return _many(questions, *self._answering(method, **options), threads, deadline)
 
     def pipeline(self, method: Method | None = None, **options: Any) -> Operator:
         """Return a method as an operator over the current snapshot."""
@@ -678,6 +681,11 @@ class Index:
     def _reporting(self, question: str | Question, method: Method | None, options: Mapping[str, Any]) -> Work:
         """Return the call of `ask` that reports its events."""
         return lambda on_event, run: self.ask(question, method, run=run, on_event=on_event, **options)
+
+    def _answering(self, method: Method | None, **options: Any) -> tuple[Snapshot, Operator]:
+        """Return a snapshot, and a pipeline over it that answers."""
+        snapshot, operator = self._pipeline(method, **options)
+        return snapshot, with_answer(operator, snapshot)
 
     def _pipeline(
         self,

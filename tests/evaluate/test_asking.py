@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, get_args, get_origin
@@ -199,8 +200,6 @@ def test_all_methods_together_find_and_take_what_each_does_alone(
     monkeypatch.setattr(MiniLMCrossEncoder, "latents_metered", latents_by_letters)
     monkeypatch.setattr(MiniLMCrossEncoder, "head", lambda self, latents: OverlapCrossEncoder().head(latents))
     monkeypatch.setattr(MiniLMReader, "read_metered", read_first_word)
-    # What it remembers of the last questions costs nothing, so that the costs of a method would depend on others.
-    monkeypatch.setattr(MiniLMReader, "readings", MiniLMReader._read)
     names = [name for name, of in METHODS.items() if (not of.required if llm is None else "llm" in of.options)]
     names = sorted({*names, "fastinsight(budget=20)"} - (SLOW if where == "documents" else set()))
 
@@ -231,6 +230,19 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: rounded(item) for name, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def test_reading_costs_a_method_the_same_in_any_company() -> None:
+    pipelines = {name: pipeline(name, IX) for name in ("vector", "bm25", "hyde")}
+
+    def tokens_read(row: Row) -> list[int]:
+        return [step["tokens"] for step in row["steps"] if "Reader" in step["operator"]]
+
+    alone = {name: tokens_read(asked({name: operator})[name]) for name, operator in pipelines.items()}
+    assert all(sum(tokens) > 100 for tokens in alone.values())
+    for order in permutations(pipelines):
+        together = asked({name: pipelines[name] for name in order})
+        assert {name: tokens_read(row) for name, row in together.items()} == alone, order
 
 
 def test_a_method_that_fails_says_so_and_counts_as_nothing() -> None:

@@ -18,8 +18,8 @@ from graphwright.methods.registry import METHODS, Builder, method_named, operato
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 
-_ON, _OFFLINE = "llm", "offline"
-_MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{_OFFLINE})", re.DOTALL)
+_ON, OFFLINE = "llm", "offline"
+_MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{OFFLINE})", re.DOTALL)
 _CALL = re.compile(r"([\w-]+)\s*\((.*)\)", re.DOTALL)
 _LABELLED = re.compile(r"([\w][\w .+-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""", re.DOTALL)  # outside of quotes
@@ -69,7 +69,7 @@ class Entry:
             return operator_of(self.method, snapshot)
         if self.model == _ON and llm is None:
             raise OptionError(f"{self.name} needs a language model; give llm=..., or --llm MODEL, or leave out @{_ON}.")
-        llm = None if self.model == _OFFLINE else llm
+        llm = None if self.model == OFFLINE else llm
         if self.takes is None:
             return read_expression(self.method, snapshot, **({} if llm is None else {"llm": llm}))
         own = {"llm": llm} if llm is not None and "llm" in self.takes else {}

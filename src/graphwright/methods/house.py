@@ -6,7 +6,7 @@ from graphwright.errors import OptionError
 from graphwright.generate.answer import Generate, Unaided
 from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
-from graphwright.generate.readers import Abstain, Quote, ReadSpans
+from graphwright.generate.readers import Abstain, Quote, ReadSpans, TargetAnswer
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
@@ -46,6 +46,19 @@ def answering(
     if llm is None:
         return passages >> offline
     return passages >> (prompt or PassagePrompt()) >> Generate(llm, twin=offline)
+
+
+def with_answer(operator: Operator, ix: Snapshot, llm: LLM | None = None) -> Operator:
+    """Return a method that answers: itself, or, if it only retrieves, followed by the steps that answer.
+
+    Over a graph without passages these give the names that the evidence leads to, else those of `answering`.
+    """
+    gives = operator.after(frozenset())
+    if gives & {"answer", "prompt"} or not gives & {"evidence", "passages"}:
+        return operator
+    if ix.graph.passages is None and "evidence" in gives:
+        return operator >> TargetAnswer()
+    return operator >> answering(ix, llm, sources=Keep() if "passages" in gives else None)
 
 
 def vanilla(ix: Snapshot, *, llm: LLM) -> Operator:

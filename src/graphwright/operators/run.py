@@ -171,12 +171,12 @@ class Run:
         """Return the answer spans that a reader finds, best first; none without passages."""
         if not passages:
             return []
-        spans: list[Span] = call_metered(self.usage, reader, "read", question, passages)
+        spans: list[Span] = self._by_reader(reader, "read", question, passages)
         return spans
 
     def answerable(self, reader: AnsweringReader, question: str, passages: Sequence[PassageText]) -> float:
         """Return a reader's probability that the passages answer the question; 0 without passages."""
-        return float(call_metered(self.usage, reader, "answerable", question, passages)) if passages else 0.0
+        return float(self._by_reader(reader, "answerable", question, passages)) if passages else 0.0
 
     def sentence_scores(
         self,
@@ -188,8 +188,24 @@ class Run:
         """Return a reader's probability of each sentence of the passages to hold an answer: float64[n]."""
         if not sentences:
             return np.empty(0)
-        scores = call_metered(self.usage, reader, "sentence_scores", question, passages, sentences)
-        return np.asarray(scores, np.float64)
+        return np.asarray(self._by_reader(reader, "sentence_scores", question, passages, sentences), np.float64)
+
+    def _by_reader(
+        self, reader: Reader, method: str, question: str, passages: Sequence[PassageText], *more: Any
+    ) -> Any:
+        """Return what a reader's method gives; what the reader remembers costs a pipeline as much as reading it."""
+        usage, begun = Usage(), time.perf_counter()
+        result = call_metered(usage, reader, method, question, passages, *more)
+        if usage.saved:  # remembered
+            computed, cost = False, usage
+        else:
+            computed, cost = True, replace(usage, saved=time.perf_counter() - begun)
+            self.usage.add(usage)
+        if self.charged is not None and (usage.calls or usage.texts):
+            key = self.memory.space(reader, "readings", (question,)), tuple(passages)
+            if not (computed and key in self.charged):  # a reader without a memory reads anew at every step
+                self.charge({key: cost}, computed=computed)
+        return result
 
     def complete(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
@@ -141,15 +141,21 @@ class MiniLMReader(Checked):
     def readings(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Reading]:
         """Return what the network finds in each passage alone and in pairs of the first.
 
-        Those of the last few questions are remembered, so that several steps may ask without reading again.
+        Those of the last few questions are remembered, so that several steps may ask without reading again. Then
+        `usage` gets what they cost, with the seconds as saved ones.
         """
         remembered = _network(self.weights).remembered
         key = question, tuple(passages), self.max_tokens, self.paired
-        readings = remembered.get(key)
-        if readings is None:
-            readings = remembered[key] = self._read(question, passages, usage)
-            for old in list(remembered)[:-_REMEMBERED]:
-                remembered.pop(old, None)
+        if (known := remembered.get(key)) is not None:
+            readings, cost = known
+            usage.add(cost)
+            return readings
+        read = Usage()
+        readings = self._read(question, passages, read)
+        usage.add(read)
+        remembered[key] = readings, replace(read, saved=read.seconds)
+        for old in list(remembered)[:-_REMEMBERED]:
+            remembered.pop(old, None)
         return readings
 
     def _read(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Reading]:
@@ -260,7 +266,7 @@ class _Network:
         self.weights = {
             part: np.array([fitted[part][name] for name in names], np.float64) for part, names in PARTS.items()
         }
-        self.remembered: dict[Any, list[Reading]] = {}
+        self.remembered: dict[Any, tuple[list[Reading], Usage]] = {}  # what they cost
 
     def run(self, ids: Sequence[int], types: Sequence[int]) -> tuple[Floats, Floats]:
         """Return the logits of the first and last token of a span, float32[tokens, 2], and of the kinds, float32[5]."""
