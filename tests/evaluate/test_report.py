@@ -84,7 +84,7 @@ def test_leaderboard_has_the_figures_of_the_summary_best_first(tmp_path: Path) -
     assert [line[0] for line in table] == sorted(
         of["methods"], key=lambda m: -of["methods"][m]["metrics"]["recall@5"]["mean"]
     )
-    header = ["method", "recall@5, %", "against vector", "p50 ms", "p95 ms", "encoder tokens", "model calls"]
+    header = ["method", "recall@5, %", "against vector", "p50 ms", "p95 ms", "encoder tokens", "calls of models"]
     page = HTMLParser((tmp_path / "report.html").read_text(encoding="utf-8"))
     names = [text(item) for item in page.css(".board thead tr:last-child th")]
     assert names == [*header, "ndcg@10, %", "exact match, %"]

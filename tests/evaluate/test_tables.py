@@ -27,7 +27,7 @@ def test_terminal_table_has_the_primary_metric_with_its_interval_first() -> None
     heading, (header, *body) = terminal(of)
     assert heading.startswith("3 methods compared on 6 questions over the 9 documents of rivers. ")
     costs = ["p50 ms", "p95 ms", "encoder tokens"]
-    assert header == ["method", "recall@5, %", "against vector", *costs, "model calls", "ndcg@10, %"]
+    assert header == ["method", "recall@5, %", "against vector", *costs, "calls of models", "ndcg@10, %"]
     for name, value, *_ in body:
         result = of["methods"][name]["metrics"]["recall@5"]
         assert value == f"{100 * result['mean']:.1f} ({100 * result['low']:.1f}–{100 * result['high']:.1f})"

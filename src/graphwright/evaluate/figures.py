@@ -241,7 +241,10 @@ def _difference(summary: Summary, against: Mapping[str, float], baseline: str) -
     lead = f"{size}{' points' if percent else ''} {'more' if difference > 0 else 'less'} than {baseline}"
     if p is None:
         return lead
-    return f"{lead} ({p_value(p)})" if p < LEVEL else f"{lead}, which may well be chance ({p_value(p)})"
+    if p < LEVEL:
+        return f"{lead} ({p_value(p)})"
+    alone = f" corrected for many comparisons, {p_value(against['p'])} alone" if against["p"] < LEVEL else ""
+    return f"{lead}, which may well be chance ({p_value(p)}{alone})"
 
 
 def _failures(methods: Mapping[str, Any]) -> Iterator[str]:

@@ -131,10 +131,20 @@ def _difference(summary: Summary) -> Column:
 _COSTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float], Callable[[float], str]], ...] = (
     ("p50 ms", "Half of the questions took no longer.", lambda of: of["milliseconds"]["p50"], milliseconds),
     ("p95 ms", "19 of 20 questions took no longer.", lambda of: of["milliseconds"]["p95"], milliseconds),
-    ("encoder tokens", "Tokens that encoders read, mean of a question.", lambda of: of["tokens"], amount),
+    (
+        "encoder tokens",
+        "Tokens that encoders, cross-encoders and readers read, mean of a question.",
+        lambda of: of["tokens"],
+        amount,
+    ),
     ("LLM tokens", "Tokens of language models, prompts and replies, mean of a question.", llm_tokens, amount),
     ("money", "Mean of a question, in the currency of the prices given.", lambda of: of["cost"], amount),
-    ("model calls", "Calls of any model, encoders too, mean of a question.", lambda of: of["calls"], amount),
+    (
+        "calls of models",
+        "Calls of any model, encoders and readers too, mean of a question.",
+        lambda of: of["calls"],
+        amount,
+    ),
 )
 
 
@@ -271,4 +281,4 @@ def _markdown(rows: Table) -> str:
 
 def _escaped(text: str) -> str:
     """Escape a text for Markdown, also for a table."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(clean(text).split()))
+    return re.sub(r"([\\`*_\[\]|#]|<(?=\S)|^>)", r"\\\1", " ".join(clean(text).split()))
