@@ -256,9 +256,25 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
         print_json({**summary, **{name: str(v) if isinstance(v, Path) else v for name, v in trained.items()}})
         return
     for name, value in summary.items():
-        say(f"{name}: {value:,.2f}" if isinstance(value, float) else f"{name}: {value:,}")
+        say(f"{_COUNTS[name]}: {value:,.2f}" if isinstance(value, float) else f"{_COUNTS[name]}: {value:,}")
     for name, value in trained.pop("about", {}).items():
         if isinstance(value, list):
-            say(f"{name}: {max(value):.3f}")
+            epoch = len(value) - value[::-1].index(max(value))
+            say(f"{_MEASURES[name]} after epoch {epoch} of {len(value)}, which is kept: {100 * max(value):.1f} %")
     for name, value in trained.items():
         say(f"{name}: {value:.3f}" if isinstance(value, float) else f"{name}: {value}")
+
+
+_COUNTS = {
+    "questions": "questions",
+    "paths, mean": "paths to an answer, mean of a question",
+    "paths, max": "paths to an answer, most",
+    "candidates, mean": "candidates (paths with the same relations are one), mean",
+    "candidates, max": "candidates, most",
+    "chosen, mean": "chosen to learn from, mean",
+    "without any": "questions of which none is chosen",
+}
+_MEASURES = {
+    "first path kept": "held-out questions whose first path is a chosen one",
+    "recall@2R": "held-out questions: chosen items among twice as many of the best",
+}
