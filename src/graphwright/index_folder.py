@@ -93,7 +93,8 @@ class Index:
         self._store = Store(layout.store)
         self._encoder = encoder_of(encoder if encoder is not None else self._store.setting("encoder name") or EMBEDDED)
         self._extractor = extractor_of(extractor, self._encoder)
-        self._reader = SnapshotReader(layout, self._store, CachedEncoder(self._encoder), follow=follow)
+        cached = CachedEncoder(self._encoder, expression="ix.encoder")
+        self._reader = SnapshotReader(layout, self._store, cached, follow=follow)
         self._reported = -1  # the revision up to which changes are known to have succeeded
         self._batch: Batch | None = None
         self._resumed = False

@@ -19,6 +19,7 @@ from graphwright.evaluate.experiment import Experiment, read_plan
 from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.run import run
 from graphwright.graph.graph import Graph
+from graphwright.index.changes import Settings
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
 from graphwright.methods.house import bm25
@@ -113,7 +114,7 @@ def test_run_leaves_results_manifest_and_summary_that_agree(once: Path) -> None:
     assert (out / "report.html").exists() and "bm25" in (out / "report.md").read_text(encoding="utf-8")
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["data"]["unjudged questions left out"] == 1
-    assert manifest["methods"]["bm25"].startswith("WordSearch(WordIndex(6 × ")
+    assert manifest["methods"]["bm25"].startswith("WordSearch(ix.words)")
 
 
 def test_row_holds_the_ranking_its_metrics_and_the_cost_of_every_step(once: Path) -> None:
@@ -507,6 +508,16 @@ def test_a_run_is_of_one_graph(tmp_path: Path) -> None:
     ask(Experiment(mine, ("lego-1",), index=tmp_path / "one"), tmp_path / "run")
     with pytest.raises(OptionError, match="holds another run: there data graph is"):
         ask(Experiment(mine, ("lego-1",), index=tmp_path / "two"), tmp_path / "run")
+
+
+def test_a_run_is_of_one_set_of_vectors(data: Path, tmp_path: Path) -> None:
+    for name, embed in (("one", ("passages", "names")), ("two", ("passages",))):
+        with Index(tmp_path / name, encoder=HashEncoder(), settings=Settings(embed=embed)) as index:
+            index.add(data / "corpus.jsonl")
+    for _ in range(2):
+        ask(Experiment(data, ("bm25",), extraction="rules", index=tmp_path / "one"), tmp_path / "run")
+    with pytest.raises(OptionError, match="holds another run: there data indexes is passages, names, words, and here"):
+        ask(Experiment(data, ("bm25",), extraction="rules", index=tmp_path / "two"), tmp_path / "run")
 
 
 def test_questions_over_an_index_are_about_it_whatever_lies_beside_them(data: Path, once: Path, tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.toys import corpus_index
+from tests.toys import FAMILY, corpus_index
 
 import graphwright
-from graphwright import PersonalizedPageRank, ToPassages, VectorSearch, models, operators
+from graphwright import Graph, Index, PersonalizedPageRank, ToPassages, VectorIndex, VectorSearch, models, operators
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Kind
+from graphwright.index import Settings
 from graphwright.methods.expression import literals, read_expression
-from graphwright.models import ScriptedLLM
+from graphwright.methods.registry import METHODS
+from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import LinkEntities, Operator
 
 IX = corpus_index().snapshot
@@ -99,6 +101,48 @@ def test_further_names_are_those_given() -> None:
 def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
     with pytest.raises(OptionError, match=says):
         read_expression(text, replace(IX, names=None))
+
+
+@pytest.fixture(scope="module")
+def over_passages_alone(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    index = Index(
+        tmp_path_factory.mktemp("few") / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",))
+    )
+    index.add([{"title": "Graz", "text": "Graz lies on the Mur. Linz lies on the Danube."}])
+    return index
+
+
+@pytest.fixture(scope="module")
+def over_a_graph(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    graph = Graph.from_triples(FAMILY)
+    return Index.from_graph(tmp_path_factory.mktemp("family") / "index", graph, encoder=HashEncoder())
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.required])
+def test_the_repr_of_every_method_is_its_source(name: str, over_passages_alone: Index, over_a_graph: Index) -> None:
+    for index in (corpus_index(), over_passages_alone, over_a_graph):
+        pipeline = index.pipeline(name)
+        text = repr(pipeline)
+        assert read_expression(text, index.snapshot) == pipeline and "ix." in text
+        assert repr(read_expression(text, index.snapshot)) == text
+
+
+def test_an_index_that_belongs_to_no_snapshot_prints_what_it_is() -> None:
+    alone = VectorIndex.from_array([[1.0], [2.0]])
+    assert repr(VectorSearch(alone)).startswith("VectorSearch(VectorIndex(2 × 1, ")
+    one, other = replace(IX, passages=alone), replace(IX, passages=VectorIndex.from_array([[1.0], [3.0]]))
+    assert repr(VectorSearch(one.passages)) == repr(VectorSearch(other.passages)) == "VectorSearch(ix.passages)"
+    assert VectorSearch(one.passages) == VectorSearch(alone) != VectorSearch(other.passages)
+    assert hash(VectorSearch(one.passages)) == hash(VectorSearch(alone))
+    assert repr(alone).startswith("VectorIndex") and one.fingerprints["passages"] == repr(alone)
+
+
+def test_vectors_that_an_expression_makes_print_as_their_expression() -> None:
+    for text in (
+        "VectorSearch(dense_index(ix.graph, HashEncoder(dimension=8))) % 10 >> ToPassages()",
+        "VectorSearch(joined(ix.passages, ix.names)) % 10 >> ToPassages()",
+    ):
+        assert repr(read_expression(text, IX)) == text
 
 
 def test_nothing_is_written_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
-# An argument that is an index, with the comma after it, or the one before it where it is not the first.
-_INDEX = re.compile(r"(?<=\()((\w+=)?(Vector|Word)Index(, |(?=\))))+|, (\w+=)?(Vector|Word)Index(?=[,)])")
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
 _SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
 _NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
@@ -168,10 +165,10 @@ def _numbers(seconds: float, usage: Usage) -> list[str]:
 
 
 def _brief(operator: str) -> str:
-    """Return an expression without its indexes, and without what stands in nested brackets.
+    """Return an expression without what stands in nested brackets.
 
-    >>> _brief("Rerank(Composed(names=VectorIndex(3 × 2)))"), _brief("VectorSearch(VectorIndex(3 × 2)) % 3")
-    ('Rerank(Composed)', 'VectorSearch() % 3')
+    >>> _brief("Rerank(Composed(names=ix.names))"), _brief("VectorSearch(ix.passages) % 3")
+    ('Rerank(Composed)', 'VectorSearch(ix.passages) % 3')
     """
     brief, depth = [], 0
     for sign in operator:
@@ -179,7 +176,7 @@ def _brief(operator: str) -> str:
         if depth < 2:
             brief.append(sign)
         depth -= sign == ")"
-    return _INDEX.sub("", "".join(brief))
+    return "".join(brief)
 
 
 def _result(step: Step, field: str) -> str:

@@ -149,6 +149,7 @@ class _Job:
             pipelines = self.pipelines(opened.snapshot, self.llm)
             graph = opened.graph
             manifest["data"] |= {"nodes": len(graph), "edges": len(graph.edges), "graph": graph.checksum}
+            manifest["data"]["indexes"] = opened.snapshot.fingerprints
         manifest["methods"] = {name: _expression(operator, self.llm) for name, operator in pipelines.items()}
         existing_manifest(self.out, manifest)
         _write_json(path, manifest)
@@ -256,6 +257,7 @@ def new_manifest(experiment: Experiment, subject: Subject, encoder: str, llm: LL
             "triples": len(subject.triples),
             "over": subject.over,
             "graph": "",
+            "indexes": "",
             "questions": len(subject.questions),
             "unjudged questions left out": subject.unjudged,
             "rows that could not be read": len(subject.skipped),

@@ -28,6 +28,7 @@ from graphwright.kernels.blocks import Limits, block_sums
 from graphwright.models.protocols import Encoder
 
 FORMAT = 6
+INDEXES = ("passages", "names", "triples", "words")  # of a snapshot
 _BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
 _NEAREST = "names.nearest.npy"
 _READ = 2**20  # bytes of a file: larger ones are mapped
@@ -44,7 +45,7 @@ class Snapshot:
     state them); the last two are None if they were not embedded. In a graph without passages its nodes take their
     place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, number
     of embedded texts by space. `seconds`: of its building, by part of the work. `nearest`: the pivots of each name (see
-    `near_pairs`), in a snapshot of documents alone.
+    `near_pairs`), in a snapshot of documents alone. Its indexes print as a method names them: `ix.passages`.
     """
 
     graph: Graph
@@ -57,6 +58,18 @@ class Snapshot:
     lease: Lease | None = None  # keeps its files from being deleted
     seconds: dict[str, float] = field(default_factory=dict)
     nearest: NDArray[np.int32] | None = None
+
+    def __post_init__(self) -> None:
+        for name in INDEXES:
+            index = getattr(self, name)
+            if index is not None:
+                object.__setattr__(self, name, index.named(f"ix.{name}"))
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What tells each of its indexes from others, by name: its kind, shape and checksum."""
+        indexes = {name: getattr(self, name) for name in INDEXES}
+        return {name: index.fingerprint for name, index in indexes.items() if index is not None}
 
     @classmethod
     def of(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +37,16 @@ class EncodingRun(Protocol):
 class ChecksummedIndex:
     """Base of indexes that are equal if their arrays are: checksum, equality, hash and repr."""
 
+    _expression = ""
+
+    def named(self, expression: str) -> Self:
+        """Return this index with another repr, as what belongs to a snapshot has: `ix.names`; nothing is copied."""
+        if self._expression == expression:
+            return self
+        result = copy(self)
+        object.__setattr__(result, "_expression", expression)
+        return result
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The numbers of rows and columns."""
@@ -63,6 +74,11 @@ class ChecksummedIndex:
         return hash(self.checksum)
 
     def __repr__(self) -> str:
+        return self._expression or self.fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        """Its kind, its shape, and the first half of its checksum."""
         return f"{type(self).__name__}({' × '.join(map(str, self.shape))}, {self.checksum[:8]})"
 
 
@@ -282,7 +298,7 @@ class Joined(VectorIndex):
         return hashlib.blake2b(both.encode(), digest_size=8).hexdigest()
 
     def __repr__(self) -> str:
-        return f"joined({self.first!r}, {self.second!r})"
+        return self._expression or f"joined({self.first!r}, {self.second!r})"
 
 
 def joined(first: VectorIndex, second: VectorIndex) -> Joined:

@@ -13,18 +13,20 @@ from graphwright.errors import GraphwrightError, OptionError, cut, meant
 from graphwright.graph.graph import Kind
 from graphwright.index.inverted_index import SparseIndex
 from graphwright.index.passage_vectors import dense_index
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import joined
+from graphwright.index.snapshot import INDEXES, Snapshot
+from graphwright.index.vector_index import ChecksummedIndex, joined
 from graphwright.learn.registry import load_retriever
 from graphwright.operators.operator import Operator
+from graphwright.operators.subgraph.views import entity_vectors
 
-_INDEX = ("passages", "names", "triples", "words", "graph", "encoder")
+_INDEX = (*INDEXES, "graph", "encoder")
 _ATTRIBUTES = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}
 _NAMESPACES = ("graphwright", *(f"graphwright.{name}" for name in ("operators", "generate", "models", "learn")))
 _FUNCTIONS = {
     "joined": joined,
     "load_retriever": load_retriever,
     "dense_index": dense_index,
+    "entity_vectors": entity_vectors,
     "sparse_index": SparseIndex.of,
 }
 _EXCLUDED = ("Index",)
@@ -50,7 +52,7 @@ def read_expression(text: str, snapshot: Snapshot, **names: Any) -> Operator:
     >>> graph, vectors = Graph.from_triples([("a", "r", "b")]), VectorIndex.from_array([[1.0], [2.0]])
     >>> ix = Snapshot(graph, vectors, WordIndex.of(["a", "b"], [0, 1]), None, None, HashEncoder(), {})
     >>> read_expression("VectorSearch(ix.passages) % 10 >> ToPassages()", ix)
-    VectorSearch(VectorIndex(2 × 1, ...)) % 10 >> ToPassages()
+    VectorSearch(ix.passages) % 10 >> ToPassages()
     """
     try:
         value = _Parser(text.strip(), {"ix": snapshot, **names}).parse()
@@ -127,7 +129,8 @@ class _Parser:
         keywords = {str(keyword.arg): self._value(keyword.value) for keyword in node.keywords}
         if len(keywords) < len(node.keywords):
             raise self._error(node, "an argument is given twice")
-        return self._attempt(node, lambda: function(*arguments, **keywords))
+        made = self._attempt(node, lambda: function(*arguments, **keywords))
+        return made.named(ast.unparse(node)) if isinstance(made, ChecksummedIndex) else made
 
     def _named(self, node: ast.expr) -> Any:
         name = node.id if isinstance(node, ast.Name) else ""

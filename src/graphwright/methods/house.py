@@ -9,6 +9,7 @@ from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans, TargetAnswer
 from graphwright.graph.graph import Kind
 from graphwright.index.snapshot import Snapshot
+from graphwright.index.vector_index import VectorIndex
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
@@ -23,6 +24,7 @@ from graphwright.operators.rerank.score_passages import ScorePassages
 from graphwright.operators.search.search import VectorSearch, WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
+from graphwright.operators.subgraph.views import entity_vectors
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 
 DEPTH = 200  # passages of each part of a first search
@@ -92,6 +94,11 @@ def hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, depth: int = DEPTH, *, l
     `depth`: the passages of each search.
     """
     return both(ix, depth) % top_k >> answering(ix, llm)
+
+
+def entity_means(ix: Snapshot) -> VectorIndex:
+    """Return a vector for each entity, the mean of those of its passages; its repr is the expression that makes it."""
+    return entity_vectors(ix.graph, ix.passages).named("entity_vectors(ix.graph, ix.passages)")
 
 
 def walk(ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5) -> Operator:

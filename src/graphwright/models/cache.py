@@ -99,8 +99,8 @@ class CachedEncoder(Checked):
     `encoder`: an encoder with an `id`; vectors are stored under its id and the text, so that encoders may share a file.
     `path`: an SQLite file, which is created when missing; each block of 512 new texts is committed, so that an
     interrupted run resumes. Without a path the most recent `memory` vectors are kept in memory. `unsaved`: vectors that
-    are held in memory before they are written to the file, so that a few need none. Threads may share the object, and
-    processes the file.
+    are held in memory before they are written to the file, so that a few need none. `expression`: its repr, as that of
+    an index's encoder, `ix.encoder`. Threads may share the object, and processes the file.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> encoder, usage = CachedEncoder(HashEncoder()), Usage()
@@ -113,6 +113,7 @@ class CachedEncoder(Checked):
     path: Path | None = None
     memory: Annotated[int, AtLeast(0)] = 4096
     unsaved: Annotated[int, AtLeast(0)] = 0
+    expression: str = field(default="", repr=False, compare=False)
     _recent: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
@@ -121,8 +122,12 @@ class CachedEncoder(Checked):
         if self.path is not None:
             object.__setattr__(self, "path", Path(self.path))
 
-    def __reduce__(self) -> tuple[type[CachedEncoder], tuple[NamedEncoder, Path | None, int, int]]:
-        return CachedEncoder, (self.encoder, self.path, self.memory, self.unsaved)
+    def __reduce__(self) -> tuple[type[CachedEncoder], tuple[NamedEncoder, Path | None, int, int, str]]:
+        return CachedEncoder, (self.encoder, self.path, self.memory, self.unsaved, self.expression)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("encoder", "path", "memory", "unsaved"))
+        return self.expression or f"CachedEncoder({shown})"
 
     @property
     def id(self) -> str:

@@ -15,7 +15,7 @@ from graphwright.graph import Kind
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import HashEncoder, MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.run import Run
-from graphwright.operators.subgraph.views import PassageGraph, entity_vectors
+from graphwright.operators.subgraph.views import PassageGraph
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -80,8 +80,8 @@ def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
 
 def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
     whole = pipeline("fastinsight-entities", SNAPSHOT, batch=2, budget=6, top_k=3, cross_encoder=OverlapCrossEncoder())
-    vectors = entity_vectors(SNAPSHOT.graph, SNAPSHOT.passages)
-    assert repr(whole).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors!r}) % 2 >> GRanker(")
+    vectors = "entity_vectors(ix.graph, ix.passages)"
+    assert repr(whole).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors}) % 2 >> GRanker(")
     state = retrieval_part(whole)(start(QUESTION, SNAPSHOT.graph))
     assert state.evidence is not None and len(state.evidence) == 6 and state.graph is SNAPSHOT.graph
     assert all(SNAPSHOT.graph.columns.kinds[state.evidence.nodes] == Kind.ENTITY)

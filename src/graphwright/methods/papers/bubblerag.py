@@ -6,7 +6,7 @@ from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.prompts import CONTEXT_PASSAGES, HybridPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.methods.house import answering
+from graphwright.methods.house import answering, entity_means
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Relax, Specialise
@@ -15,7 +15,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.shared_budget import SharedBudget
 from graphwright.operators.select import ToPassages
-from graphwright.operators.subgraph.views import StatementGraph, entity_vectors
+from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
 
@@ -44,7 +44,7 @@ def evidence_graphs(
 
 def node_vectors(ix: Snapshot) -> VectorIndex:
     """Return the vectors of entities: of their names, without those the means of their passages."""
-    return entity_vectors(ix.graph, ix.passages) if ix.names is None else ix.names
+    return entity_means(ix) if ix.names is None else ix.names
 
 
 def bubblerag(

@@ -6,7 +6,7 @@ from graphwright.errors import OptionError
 from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.index.snapshot import Snapshot
 from graphwright.index.vector_index import VectorIndex
-from graphwright.methods.house import answering, blended
+from graphwright.methods.house import answering, blended, entity_means
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
@@ -14,7 +14,7 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import GRanker
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
-from graphwright.operators.subgraph.views import RELATIONS, EntityGraph, PassageGraph, entity_vectors
+from graphwright.operators.subgraph.views import RELATIONS, EntityGraph, PassageGraph
 from graphwright.operators.subgraph.walk import STeX
 
 
@@ -61,7 +61,7 @@ def fastinsight_entities(
     `sentences` that state its edges (see EntityGraph); its vector is the mean of those of its passages (see
     entity_vectors). Passages are ranked by the best entity that they mention.
     """
-    search = _expanded(entity_vectors(ix.graph, ix.passages), batch, budget, alpha, beta, cross_encoder)
+    search = _expanded(entity_means(ix), batch, budget, alpha, beta, cross_encoder)
     return OnGraph(EntityGraph(sentences), search) >> answering(ix, llm, sources=ToPassages(top_k))
 
 

@@ -274,7 +274,9 @@ def _by_meaning(
         return cosines, cosines, np.zeros(count)
     phrases = list(relations.phrases)
     matrix = _vectors.get(
-        state.graph.columns, ("relations", repr(encoder)), lambda: normalised(run.encode(encoder, phrases))
+        state.graph.columns,
+        ("relations", getattr(encoder, "id", repr(encoder))),
+        lambda: normalised(run.encode(encoder, phrases)),
     )
     pairs = [pair for pair in pairwise(positions) if pair[1] - pair[0] == 1]
     texts = [words[at].word for at in positions] + [f"{words[a].word} {words[b].word}" for a, b in pairs]
