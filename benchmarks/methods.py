@@ -1,7 +1,7 @@
 """Ask every method a few questions of a graph of facts, of relation paths and of documents: does it run, cite, abstain?
 
     python benchmarks/methods.py --data DIR [--sets metaqa pq-2h hotpotqa100] [--methods gcr 'lego-*'] [--questions 30]
-                                 [--seconds 60] [--speeds]
+                                 [--seconds 60]
 
 All is offline, so a language model's steps are done by its twin; `vanilla` and `cot`, which have none, are left out. A
 method is asked up to --questions, at least two, and no more of them once it has used --seconds of processor time. A row
@@ -18,9 +18,6 @@ Figures are means over the questions, the first one, which compiles, left out of
 - ms: processor time, the median, all threads together; tokens: those that encoders and cross-encoders read, each
   relation once a method, as an open index keeps vectors.
 - abstained: of three questions that neither graph nor documents answer, given without entities.
-
---speeds prints the median processor time of retrieval over the passages of MuSiQue, which `graphwright methods` lists,
-and writes nothing.
 """
 
 from __future__ import annotations
@@ -132,24 +129,10 @@ def _answered(index: Index, method: str, question: str) -> bool:
     return answer is not None and answer.found
 
 
-def print_speeds(options: Namespace, methods: Sequence[str]) -> None:
-    """Print the median processor time of retrieval over the passages of MuSiQue."""
-    folder, questions = multihop_index(options, "musique"), multihop_questions(options, "musique", options.questions)
-    for method in methods:
-        index, used = Index.open(folder), []
-        for question in questions:
-            begun = time.process_time()
-            index.retrieve(question.text, method)
-            used.append(time.process_time() - begun)
-            if len(used) >= 2 and sum(used) > options.seconds:
-                break
-        print(f"{method}: {1e3 * float(np.median(used[1:])):.0f} ms, {len(used)} questions", flush=True)
-
-
 def page(results: Record) -> str:
     """Return the tables of all sets."""
     about = (__doc__ or "").partition("All is offline")[2].partition("A row")[0]
-    figures = (__doc__ or "").partition("Questions of MetaQA")[2].partition("--speeds prints")[0]
+    figures = (__doc__ or "").partition("Questions of MetaQA")[2]
     parts = [
         "# Every method on three sets: runs, cites, abstains",
         "Made by `python benchmarks/methods.py --data DIR`. All is offline" + about.rstrip(),
@@ -168,15 +151,9 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["*"], help="names, or patterns of them")
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=60.0, help="processor time after which no question is begun")
-    parser.add_argument(
-        "--speeds", action="store_true", help="print the times of retrieval that the list of methods has"
-    )
     options = parse(parser)
     rows = Rows(options.work / "methods.jsonl", "set", "method")
     chosen = [name for name in OFFLINE if any(fnmatchcase(name, pattern) for pattern in options.methods)]
-    if options.speeds:
-        print_speeds(options, chosen)
-        return
     sets = [name for name in SETS if name in options.sets]
     for name in sets:
         missing = [method for method in chosen if (name, method) not in rows]

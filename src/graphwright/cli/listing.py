@@ -34,20 +34,13 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """The methods of the list, by heading."""
 _EXTRAS = {name: ("communities", "igraph") for name in ("graphrag-local", "graphrag-global", "grag-m")}
-_SPEEDS: Mapping[str, int] = {
-    "vector": 5, "bm25": 1, "hybrid": 6, "multihop": 14, "ppr": 8, "hyde": 6, "ircot": 100, "hipporag": 5,
-    "hipporag2": 14, "proprag": 20, "linearrag": 13, "lightrag-local": 29, "lightrag-global": 10, "lightrag-hybrid":
-    40, "graphrag-local": 8, "graphrag-global": 7, "raptor": 6, "g-retriever": 17, "rerank": 1100,
-    "multihop-rerank": 690, "agent": 540, "graph": 57, "gar": 670, "fastinsight": 710, "fastinsight-entities": 1200,
-    "bubblerag": 32, "pathrag": 33, "pathrag-lt": 32, "reg": 15, "lego-1": 7, "lego-2": 13, "lego-3": 140, "lego-4":
-    7100, "lego-5": 5500, "lego-6": 15, "lego-7": 140, "lego-8": 4500, "lego-9": 5600, "lego-10": 14, "lego-11":
-    4500, "lego-12": 14, "lego-13": 24000, "lego-14": 16, "lego-15": 11000, "rog": 480, "gsr": 52, "kelp": 8, "tog":
-    140, "grag-m": 17, "gcr": 12, "dog": 22, "structgpt": 72,
-}  # fmt: skip
-"""Median milliseconds of processor time a question, offline, over the 1,890 passages of MuSiQue.
-
-`benchmarks/methods.py --speeds` prints them.
-"""
+_SLOW: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("rerank", "multihop-rerank", "gar", "fastinsight", "fastinsight-entities", "rog"), "about a second"
+    ),
+    **dict.fromkeys(("clue-rag", *(f"lego-{number}" for number in (4, 5, 8, 9, 11, 13, 15))), "many seconds"),
+}
+"""Methods that take longer than some tenths of a second for a question, offline, over thousands of passages."""
 _MAX_LISTED = 20
 
 
@@ -67,7 +60,7 @@ class _Row(NamedTuple):
             "about": method.about,
             "arguments": ", ".join(_arguments(method)),
             "expression": self.expression,
-            "milliseconds": _SPEEDS.get(method.name),
+            "slow": _SLOW.get(method.name, ""),
             "needs": self.needs,
             "problem": self.problem,
         }
@@ -118,22 +111,16 @@ def _show_groups(rows: Mapping[str, list[_Row]]) -> None:
     for title, group in rows.items():
         output.print(Text(title, "bold underline"))
         for row in group:
-            line = Text(row.method.name.ljust(width)).append(_speed(row.method.name).ljust(11), "dim")
-            needs = f"  ({row.problem or f'needs {row.needs}'})" if row.problem or row.needs else ""
-            about = row.method.about.removeprefix("Rank passages ").rstrip(".")
+            line = Text(row.method.name.ljust(width))
+            remarks = (row.problem or (f"needs {row.needs}" if row.needs else ""), _SLOW.get(row.method.name))
+            needs = f"  ({', '.join(filter(None, remarks))})" if any(remarks) else ""
+            about = row.method.about.rstrip(".")
             line.append(shortened(about, max(room - len(line) - len(needs), 20)))
             output.print(line.append(needs, "yellow" if row.problem else "dim"), soft_wrap=True)
             if row.expression:
                 output.print(Text(" " * width + row.expression, "green"), soft_wrap=True)
         output.print()
-    say(
-        "ms: processor time of a question over 1,890 passages, without a language model. 'graphwright methods "
-        "NAME' shows the arguments of a method."
-    )
-
-
-def _speed(name: str) -> str:
-    return f"{_SPEEDS[name]:,} ms" if name in _SPEEDS else ""
+    say("'graphwright methods NAME' shows the arguments of a method. A time is that of a question, without an LLM.")
 
 
 def _show_method(row: _Row) -> None:
@@ -141,7 +128,7 @@ def _show_method(row: _Row) -> None:
     output.print(Text(row.method.name, "bold"), soft_wrap=True)
     facts = {
         "does": row.method.about,
-        "speed": _speed(row.method.name),
+        "takes": _SLOW.get(row.method.name, ""),
         "needs": row.problem or row.needs,
         "arguments": ", ".join(_arguments(row.method)),
         "expression": row.expression,
