@@ -38,6 +38,23 @@ def test_numbers_are_equal_however_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
+    ("wanted", "inside", "outside"),
+    [
+        ("2024", ["2024", "2024-02-29", "3 May 2024", "2024-12-31T23:59:59"], ["2023-12-31", "2025-01-01", "2025"]),
+        ("2024-02", ["2024-02-01", "2024-02-29T18:00", "29 February 2024", "2024-02"], ["2024-03-01", "2024", "2.2"]),
+        ("2024-02-01", ["2024-02-01", "2024-02-01T18:00"], ["2024-02-02", "2024-02"]),
+        ("1200", ["1200", "1200.0", "1200-05"], ["1201", "1200 km"]),
+        ("3 km", ["3 km"], ["3", "3.0 km"]),
+    ],
+)
+def test_a_date_is_equal_to_the_year_or_the_month_that_it_lies_in(
+    wanted: str, inside: list[str], outside: list[str]
+) -> None:
+    condition = Filter(metadata={"x": wanted})
+    assert [value for value in inside + outside if condition.passes("a", {"x": value})] == inside
+
+
+@pytest.mark.parametrize(
     ("value", "message"),
     [
         ({}, "no bound"),
@@ -50,18 +67,33 @@ def test_a_wrong_range_is_refused(value: dict[str, object], message: str) -> Non
         Range.of(value)
 
 
+_KNOWN = {
+    "people/petra-novak.txt": {"City": "Graz", "year": "1900"},
+    "people/otto.txt": {"City": "Vienna"},
+    "mail/1": {"from": "otto@example.org"},
+}
+_ALL = "metadata has the names City, from, year."
+
+
 @pytest.mark.parametrize(
-    ("metadata", "hint"),
+    ("filter", "hint"),
     [
-        ({"citty": "Graz"}, "Did you mean 'City'?"),
-        ({"year": "1900", "City": "graz"}, "Did you mean 'Graz'?"),
-        ({"City": "Graz", "year": Range(more_than="1950")}, "metadata has the names City, year."),
-        ({"height": "3"}, "metadata has the names City, year."),
+        (Filter(metadata={"citty": "Graz"}), "Did you mean 'City'?"),
+        (Filter(metadata={"year": "1900", "City": "graz"}), "Did you mean 'Graz'?"),
+        (Filter(metadata={"City": "Graz", "year": Range(more_than="1950")}), _ALL),
+        (Filter(metadata={"height": "3"}), _ALL),
+        (Filter(folder="peple"), "Did you mean 'people'?"),
+        (Filter(documents=["people/petra_novak.txt"]), "Did you mean 'people/petra-novak.txt'?"),
+        # What is suggested lies inside the rest of the filter.
+        (Filter(folder="people", metadata={"fromm": "x"}), "metadata has the names City, year."),
+        (Filter(folder="people", metadata={"City": "Viena"}), "Did you mean 'Vienna'?"),
+        (Filter(documents=["mail/1"], folder="peple"), "Ids are paths"),
+        (Filter(documents=["mail/1"], metadata={"City": "Viena"}), "metadata has the names from."),
+        (Filter(documents=[], metadata={"City": "Viena"}), "rows' own ids."),
     ],
 )
-def test_where_nothing_passes_what_may_have_been_meant_is_named(metadata: dict[str, str | Range], hint: str) -> None:
-    known = [{"City": "Graz", "year": "1900"}, {"City": "Vienna"}]
-    assert hint in Filter(metadata=metadata).hint(known)
+def test_where_nothing_passes_what_may_have_been_meant_is_named(filter: Filter, hint: str) -> None:
+    assert hint in filter.hint(_KNOWN)
 
 
 def test_a_filter_says_what_it_passes() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,6 +12,7 @@ from graphwright.errors import OptionError, meant
 from graphwright.text.values import value_of
 
 _EQUAL = 1e-6  # years, less than an hour
+_MAX_COMPARED = 10_000  # ids or values that are compared with one that is not known
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,16 @@ class Filter:
     """A filter that passes the documents for which all given conditions hold.
 
     `documents`: ids. `folder`: documents whose id lies in it, as ids of files read from a folder do. `metadata`: values
-    by name, compared as texts or as numbers, or a Range, also as a mapping with its fields.
+    by name, compared as texts, numbers or dates (a year or a month means all of it), or a Range, also as a mapping with
+    its fields.
 
     >>> Filter(folder="reports/2024").passes("reports/2024/may.md", {})
     True
     >>> Filter(documents=["a", "b"], metadata={"year": 2024}).passes("a", {"year": "2023"})
     False
     >>> Filter(metadata={"year": {"at_least": 2020, "less_than": 2024}}).passes("a", {"year": "2023"})
+    True
+    >>> Filter(metadata={"date": "2024-02"}).passes("a", {"date": "2024-02-29"})
     True
     """
 
@@ -163,18 +167,56 @@ class Filter:
             and all(name in metadata and _holds(value, metadata[name]) for name, value in self.metadata)
         )
 
-    def hint(self, metadata: Iterable[Mapping[str, str]]) -> str:
-        """Return what may have been meant where no document passes, by the metadata of all: a known name or value."""
-        known: dict[str, set[str]] = {}
-        for values in metadata:
-            for name, value in values.items():
-                known.setdefault(name, set()).add(value)
-        for name, condition in self.metadata:
-            given, meaning = (condition, known[name]) if name in known else (name, set(known))
-            if isinstance(given, str) and given not in meaning and (near := meant(given, sorted(meaning))):
+    def hint(self, documents: Mapping[str, Mapping[str, str]]) -> str:
+        """Return what may have been meant where no document passes: a known id, folder, name or value.
+
+        `documents`: the metadata of all, by id. What is suggested for a condition lies in a document that passes all
+        others.
+        """
+        for given, known in self._known(documents):
+            if len(known) <= _MAX_COMPARED and (near := meant(given, sorted(known))):
                 return near.strip()
-        names = ", ".join(sorted(known)[:20]) or "(none)"
-        return f"Ids are paths from the folder that was read, or rows' own ids; metadata has the names {names}."
+        within = self._others(documents, metadata=())
+        names = ", ".join(sorted({name for id in within for name in documents[id]})[:20]) or "(none)"
+        listed = f"; metadata has the names {names}" if within else ""
+        return f"Ids are paths from the folder that was read, or rows' own ids{listed}."
+
+    def _known(self, documents: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, set[str]]]:
+        """Yield each id, folder, name or value that fails, and what stands in its place in documents that pass else."""
+        if self.documents is not None:
+            ids = self._others(documents, documents=None)
+            for id in self.documents:
+                if id not in documents:
+                    yield id, ids
+        if self.folder is not None:
+            folders = {folder for id in self._others(documents, folder=None) for folder in _folders(id)}
+            if self.folder not in folders:
+                yield self.folder, folders
+        for name, condition in self.metadata:
+            rest = self._others(documents, metadata=tuple(pair for pair in self.metadata if pair[0] != name))
+            values = {documents[id][name] for id in rest if name in documents[id]}
+            if not values:
+                yield name, {other for id in rest for other in documents[id]}
+            elif isinstance(condition, str) and not any(_holds(condition, value) for value in values):
+                yield condition, values
+
+    def _others(self, documents: Mapping[str, Mapping[str, str]], /, **without: Any) -> set[str]:
+        """Return the ids of the documents that pass where some of the conditions are replaced."""
+        conditions = vars(self) | without
+        if all(value is None or (name, value) == ("metadata", ()) for name, value in conditions.items()):
+            return set(documents)
+        rest = Filter(**conditions)
+        return {id for id, metadata in documents.items() if rest.passes(id, metadata)}
+
+
+def _folders(id: str) -> list[str]:
+    """Return the folders that an id lies in.
+
+    >>> _folders("reports/2024/may.md")
+    ['reports', 'reports/2024']
+    """
+    parts = id.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def _condition(value: Any) -> str | Range:
@@ -186,4 +228,12 @@ def _condition(value: Any) -> str | Range:
 def _holds(condition: str | Range, value: str) -> bool:
     if isinstance(condition, Range):
         return condition.passes(value)
-    return value == condition or ((number := _number(value)) is not None and number == _number(condition))
+    if value == condition:
+        return True
+    number = _number(value)
+    if number is not None:
+        return number == _number(condition)
+    wanted, date = value_of(condition), value_of(value)
+    if wanted is None or date is None or not wanted.kind == date.kind == "date" or date.precision > wanted.precision:
+        return False
+    return -_EQUAL <= date.amount - wanted.amount < wanted.precision - _EQUAL

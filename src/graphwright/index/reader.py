@@ -105,9 +105,7 @@ class SnapshotReader:
                     return self._filtered[key]
             ids = [document for document, metadata in store.metadata().items() if filter.passes(document, metadata)]
             if not ids:
-                raise DataError(
-                    f"{self._layout.path} holds no document {filter}. {filter.hint(store.metadata().values())}"
-                )
+                raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(store.metadata())}")
             part = self._part(store, ids, whole)
         with self._lock:
             self._filtered[key] = part
