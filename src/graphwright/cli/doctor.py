@@ -123,13 +123,22 @@ def check_packages() -> Check:
     versions, broken = [f"graphwright {graphwright.__version__}"], []
     for name in _PACKAGES:
         try:
-            importlib.import_module(name)
+            _import(name)
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except Exception as error:  # a damaged package may raise anything
             versions.append(f"{name}: {_first_line(error)}")
             broken.append(name)
     remedy = f"Run: pip install --force-reinstall {' '.join(broken)}" if broken else ""
     return Check("packages", Status.FAILED if broken else Status.OK, ", ".join(versions), remedy)
+
+
+def _import(name: str) -> None:
+    if name == "onnxruntime":
+        from graphwright.models.embedded.encoder import import_runtime
+
+        import_runtime()
+    else:
+        importlib.import_module(name)
 
 
 def check_kernels() -> Check:

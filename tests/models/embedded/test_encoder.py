@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import os
 import pickle
 import subprocess
 import sys
@@ -120,6 +121,22 @@ def test_another_process_gives_the_same_bits():
     code = "from graphwright.models import MiniLM; print(MiniLM().encode(['Salt lowers it.']).tobytes().hex())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert bytes.fromhex(done.stdout.strip()) == MiniLM().encode(["Salt lowers it."]).tobytes()
+
+
+def test_onnxruntime_keeps_no_telemetry(tmp_path):
+    code = "from graphwright.models import MiniLM; MiniLM().encode(['a text'])"
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
+    subprocess.run([sys.executable, "-c", code], env={**variables, "HOME": str(tmp_path)}, check=True)
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_choice_of_telemetry_is_the_users(monkeypatch):
+    monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
+    module.import_runtime()
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "0"
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY")
+    module.import_runtime()
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"
 
 
 def test_the_recorded_checksum_is_that_of_the_weights():

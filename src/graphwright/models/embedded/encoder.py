@@ -198,14 +198,24 @@ def _load_tokenizer() -> Tokenizer:
         raise ModelError(f"MiniLM: {file} cannot be read: {exc}. {REMEDY}") from exc
 
 
+def import_runtime() -> Any:
+    """Return the package onnxruntime, imported so that it sends nothing: its wheels since 1.32 report to Microsoft.
+
+    The variable ORT_DISABLE_TELEMETRY counts while it is imported; one that the user has set stays.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    return onnxruntime
+
+
 def open_graph(file: Path, output: bytes = b"", exact: bool | None = None) -> Any:
     """Return the onnxruntime session of a file of int8 products.
 
     `output`: an ONNX model of one more output: appended to another, it is merged with it, as protocol buffers are.
     `exact`: request the exact kernel, about half as fast; by default where the fast one saturates.
     """
-    import onnxruntime
-
+    onnxruntime = import_runtime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
