@@ -69,6 +69,14 @@ def test_another_sites_page_reads_and_changes_nothing(server: Running, headers: 
         assert "access-control-allow-origin" not in reply.headers
 
 
+def test_the_refusal_names_origin_and_host(server: Running) -> None:
+    headers = {"Origin": "https://wiki.example.org:8443", "Host": "localhost"}
+    detail = server.client.get("/v1/indexes", headers=headers).json()["detail"]
+    assert "Origin is 'https://wiki.example.org:8443', Host is 'localhost'" in detail and "proxy" in detail
+    detail = server.client.get("/v1/indexes", headers={"Sec-Fetch-Site": "cross-site"}).json()["detail"]
+    assert "Origin" not in detail
+
+
 def test_no_other_origin_is_allowed_by_cors(server: Running) -> None:
     asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
     reply = server.client.options(RETRIEVE, headers=asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import subprocess
 import sys
 import threading
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.models.llm_server import LLMServer
-from tests.serve.conftest import Running, serving
+from tests.models.llm_server import LLMServer, error
+from tests.serve.conftest import Running, serving, wait_until
 
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.logs import AuditLog, JSONFormatter, configure_logging
 from graphwright.serve.tracing import TraceSettings, Tracing, trace_settings
+from graphwright.serve.watched import unreachable
 
 QUESTION = "On which river does Graz lie?"
 ANSWER = {"reasoning": "", "found": True, "text": "On the Mur.", "answers": ["Mur"], "citations": [{"passage": 1, "quote": "Graz lies on the Mur"}]}  # fmt: skip # noqa: E501
@@ -41,7 +43,8 @@ def priced(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 
 def test_requests_steps_tokens_and_money_are_counted(priced: Running) -> None:
     client = priced.client
-    before = values(priced, "graphwright_llm_calls_total").get('{index="cities",model="scripted"}', 0.0)
+    replied = '{index="cities",model="scripted",outcome="replied"}'
+    before = values(priced, "graphwright_llm_calls_total").get(replied, 0.0)
     for route in ("retrieve", "ask", "nothing"):
         client.post(f"/v1/indexes/cities/{route}", json={"question": QUESTION, "method": "bm25"})
     labels = '{method="POST",route="/v1/indexes/{ix}/%s",status="200"}'
@@ -51,7 +54,7 @@ def test_requests_steps_tokens_and_money_are_counted(priced: Running) -> None:
     assert values(priced, "graphwright_request_seconds_count")['{method="POST",route="/v1/indexes/{ix}/ask"}'] == 1
     assert values(priced, "graphwright_step_seconds_count")['{operator="Generate"}'] >= 1
     own = '{index="cities",model="scripted"}'
-    calls = values(priced, "graphwright_llm_calls_total")[own]
+    calls = values(priced, "graphwright_llm_calls_total")[replied]
     tokens = values(priced, "graphwright_tokens_total")
     assert calls > before
     assert tokens['{index="cities",kind="prompt",model="scripted"}'] == 7 * calls
@@ -64,6 +67,43 @@ def test_requests_steps_tokens_and_money_are_counted(priced: Running) -> None:
     assert values(priced, "graphwright_jobs")['{index="cities",state="queued"}'] == 0
     assert values(priced, "graphwright_snapshot_age_seconds")['{index="cities"}'] >= 0
     assert "Graz" not in client.get("/metrics").text
+
+
+def test_a_call_that_fails_is_counted_and_logged_with_the_id_of_its_request(
+    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = {"question": QUESTION, "method": "bm25"}
+    chat = {"model": "cities:bm25", "messages": [{"role": "user", "content": QUESTION}]}
+    with LLMServer([error(404, "no such model")] * 3) as model:
+        llm = LLMSettings("scripted", model.url)
+        with serving(cities, data=tmp_path, llm=llm) as running:
+            client = running.client
+            for number, (route, sent) in enumerate(
+                [
+                    ("indexes/cities/ask", body),
+                    ("indexes/cities/ask", {**body, "stream": True}),
+                    ("chat/completions", chat),
+                ]
+            ):
+                client.post(f"/v1/{route}", json=sent, headers={"X-Request-ID": f"request-{number}"})
+            calls = values(running, "graphwright_llm_calls_total")
+            assert calls == {'{index="cities",model="scripted",outcome="failed"}': 3.0}
+            assert client.post("/v1/indexes/cities/ask", json={**body, "offline": True}).status_code == 200
+    lines = [record for record in caplog.records if "scripted failed" in record.getMessage()]
+    assert [line.request_id for line in lines] == ["request-0", "request-1", "request-2"]  # type: ignore[attr-defined]
+    assert all("no such model" in line.getMessage() and QUESTION not in line.getMessage() for line in lines)
+
+
+def test_a_model_that_cannot_be_reached_is_a_warning_at_the_start(
+    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+    with serving(cities, data=tmp_path / "none", llm=LLMSettings("absent", url)):
+        wait_until(lambda: f"absent cannot be asked: {url} does not answer" in caplog.text)
+    caplog.clear()
+    with LLMServer([]) as model:
+        assert unreachable(LLMSettings("scripted", model.url)) == "" == unreachable(LLMSettings("litellm:a/b"))
 
 
 def test_a_streamed_answer_is_counted_once(priced: Running) -> None:

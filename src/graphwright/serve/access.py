@@ -101,7 +101,9 @@ class Authentication:
         session = session_token(headers)
         grant = None if session is None else self.keys.session(session)
         if grant is not None and scope["method"] not in SAFE_METHODS and not is_same_origin(headers, proof=True):
-            raise ForbiddenError("A session counts only for requests of this server's own page. Send a key instead.")
+            raise ForbiddenError(
+                f"A session counts only for requests of this server's own page. Send a key instead.{compared(headers)}"
+            )
         return grant
 
     async def _of_token(self, token: str) -> Grant | None:
@@ -154,6 +156,14 @@ def is_same_origin(headers: Headers, *, proof: bool = False) -> bool:
     if site is not None:
         return site == "same-origin" or (site == "none" and not proof)
     return not proof
+
+
+def compared(headers: Headers) -> str:
+    """Return a sentence with the two values that `is_same_origin` compared; nothing where there is no Origin."""
+    origin, host = headers.get("origin"), headers.get("host", "")
+    if origin is None:
+        return ""
+    return f" Origin is {origin[:100]!r}, Host is {host[:100]!r}: does the proxy send Host unchanged, with its port?"
 
 
 def granted(request: Request) -> Grant:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from graphwright.constraints import Checked, Constraint
-from graphwright.errors import GraphwrightError, OptionError
+from graphwright.errors import GraphwrightError, ModelError, OptionError
 from graphwright.models.protocols import LLM
 from graphwright.models.settings import SETTINGS, LLMSettings, checked_address, read_settings
+from graphwright.serve.watched import WatchedLLM, unreachable
 
 _log = logging.getLogger("graphwright.serve")
 _OPENAI = "https://api.openai.com/v1"
@@ -47,13 +48,18 @@ class AnswerModels:
     """The language model of each index: the server's own if it has one, else the index's if its server is listed."""
 
     def __init__(
-        self, own: LLMSettings | None, servers: Iterable[ModelServer] = (), folders: Mapping[str, Path] | None = None
+        self,
+        own: LLMSettings | None,
+        servers: Iterable[ModelServer] = (),
+        folders: Mapping[str, Path] | None = None,
+        report: Callable[[str, str, ModelError], None] = lambda index, model, error: None,
     ) -> None:
         """Take the server's own model, the servers that indexes may name, and the folders of the indexes by name.
 
-        A model that is not allowed is left out, with a line in the log. Raises OptionError if the environment lacks the
-        key of one that is.
+        `report`: gets the index, the model and the error of each call of a question that fails. A model that is not
+        allowed is left out, with a line in the log. Raises OptionError if the environment lacks the key of one that is.
         """
+        self._report = report
         self._chosen: dict[str, LLMSettings] = {}
         self._models: dict[LLMSettings, LLM] = {}
         listed = {server.base_url: server for server in servers}
@@ -73,6 +79,23 @@ class AnswerModels:
     def settings(self, index: str) -> LLMSettings | None:
         """Return the settings of an index's language model."""
         return self._chosen.get(index)
+
+    def answering(self, index: str) -> LLM | None:
+        """Return the language model that answers questions to an index, whose failures are reported."""
+        llm, name = self.llm(index), self.name(index)
+        if llm is None or name is None:
+            return None
+        return WatchedLLM(llm, lambda error: self._report(index, name, error))
+
+    def warn_of_unreachable(self) -> None:
+        """Write a line into the log for each model whose server does not answer."""
+        for chosen in self._models:
+            if reason := unreachable(chosen):
+                _log.warning(
+                    "the language model %s cannot be asked: %s. Questions end with 502 until it answers; with "
+                    '"offline": true they need no model.',
+                    *(chosen.model, reason),
+                )
 
     def name(self, index: str) -> str | None:
         """Return the name of an index's language model on its server."""

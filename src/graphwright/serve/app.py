@@ -52,7 +52,9 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     """Return the application that serves these indexes. Raises OptionError for settings that cannot be used."""
     settings = settings or ServeSettings()
     keys = _keys(settings)
-    models = AnswerModels(settings.llm, settings.model_servers, {name: index.path for name, index in catalog.items()})
+    telemetry = Telemetry(settings.data, tracing_of(settings))
+    folders = {name: index.path for name, index in catalog.items()}
+    models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call)
     server = Server(
         catalog=catalog,
         workers=Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout),
@@ -60,7 +62,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         keys=keys,
         limits=RateLimits(settings.requests_per_minute, settings.failures_per_minute),
         models=models,
-        telemetry=Telemetry(settings.data, tracing_of(settings)),
+        telemetry=telemetry,
         tokens=None if settings.tokens is None else TokenVerifier(settings.tokens),
         jobs=Jobs(catalog, settings, models),
     )
@@ -114,12 +116,14 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
     server.jobs.start()
     warming = asyncio.create_task(warm())
+    asking = asyncio.create_task(asyncio.to_thread(server.models.warn_of_unreachable))
     try:
         with server.catalog.refreshing(server.settings.poll_seconds):
             async with app.state.mcp.running():
                 yield
     finally:
         warming.cancel()
+        asking.cancel()
         server.workers.close()
         server.jobs.close()
         server.catalog.close()

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import indent
@@ -15,6 +16,8 @@ from typing import Any
 
 AUDIT_FILE = "audit.jsonl"
 """Name of the audit log in the data folder."""
+REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
+"""The id of the request that is answered, also in the threads that compute it."""
 _LOGGERS = ("graphwright.serve", "uvicorn")
 _log = logging.getLogger("graphwright.serve")
 _SECRETS = re.compile(

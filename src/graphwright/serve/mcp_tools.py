@@ -255,7 +255,7 @@ def _retrieve(call: Call, given: QuestionArguments) -> Result:
 
 def _query(call: Call, given: QuestionArguments) -> Query:
     settings = call.library.settings
-    llm = call.library.models.llm(call.name)
+    llm = call.library.models.answering(call.name)
     check_length(given.question, settings)
     return Query(given.question, given.method, given.top_k, None, llm, settings.deadline)
 

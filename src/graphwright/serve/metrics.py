@@ -56,7 +56,7 @@ class Metrics:
             "graphwright_answers", "Answers and retrievals.", ["index", "method", "found"], registry=self.registry
         )
         self._calls = Counter(
-            "graphwright_llm_calls", "Calls of language models.", ["index", "model"], registry=self.registry
+            "graphwright_llm_calls", "Calls of language models.", ["index", "model", "outcome"], registry=self.registry
         )
         self._tokens = Counter(
             "graphwright_tokens", "Tokens of language models.", ["index", "model", "kind"], registry=self.registry
@@ -86,10 +86,14 @@ class Metrics:
         usage = reply.get("usage", {})
         if usage.get("llm_calls"):
             labels = index, model or "none"
-            self._calls.labels(*labels).inc(usage["llm_calls"])
+            self._calls.labels(*labels, "replied").inc(usage["llm_calls"])
             self._tokens.labels(*labels, "prompt").inc(usage["prompt_tokens"])
             self._tokens.labels(*labels, "completion").inc(usage["completion_tokens"])
             self._cost.labels(*labels).inc(usage["cost"])
+
+    def count_failed_call(self, index: str, model: str) -> None:
+        """Count a call of a language model that brought no reply, or none in the requested form."""
+        self._calls.labels(index, model, "failed").inc()
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""

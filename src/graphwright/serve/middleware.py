@@ -21,10 +21,12 @@ from graphwright.serve.access import (
     SAFE_METHODS,
     Authentication,
     ForbiddenError,
+    compared,
     is_public,
     is_same_origin,
     route_path,
 )
+from graphwright.serve.logs import REQUEST_ID
 from graphwright.serve.problems import ServeError, TooLargeError, send_problem
 from graphwright.serve.rates import client_address
 from graphwright.serve.telemetry import RequestRecord, Telemetry
@@ -96,6 +98,7 @@ class Observation:
             return
         record = RequestRecord(id=_request_id(Headers(scope=scope)), method=scope["method"], path=route_path(scope))
         scope.setdefault("state", {})["request_id"] = record.id
+        REQUEST_ID.set(record.id)
         record.client = client_address(scope)
 
         async def observed(message: Message) -> None:
@@ -174,7 +177,9 @@ class HostGuard:
         navigates = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if is_same_origin(headers) or (navigates and is_public(route_path(scope))):
             return None
-        return ForbiddenError("The request comes from a page of another site; this server answers its own page only.")
+        return ForbiddenError(
+            f"The request comes from a page of another site; this server answers its own page only.{compared(headers)}"
+        )
 
 
 def host_name(value: str) -> str | None:

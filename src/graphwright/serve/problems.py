@@ -25,6 +25,7 @@ from graphwright.errors import (
 )
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.events import to_json
+from graphwright.serve.logs import REQUEST_ID
 
 _log = logging.getLogger("graphwright.serve")
 _KIND = "urn:graphwright:problem:"
@@ -130,7 +131,7 @@ def reported(error: Exception, catalog: Catalog) -> dict[str, Any]:
     """Return the problem of an error without the paths of indexes; an unexpected error is logged."""
     problem = problem_of(error)
     if problem["status"] == 500:
-        _log.error("A request failed", exc_info=error)
+        _log.error("A request failed", exc_info=error, extra={"request_id": REQUEST_ID.get()})
     return problem | {"detail": catalog.without_paths(problem["detail"])}
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphwright.errors import StoreError
+from graphwright.errors import ModelError, StoreError
 from graphwright.index.layout import IndexLayout
 from graphwright.serve.grants import Grant
-from graphwright.serve.logs import AuditLog
+from graphwright.serve.logs import REQUEST_ID, AuditLog
 from graphwright.serve.metrics import Gauges, Metrics
 from graphwright.serve.tracing import Tracing, trace_settings
+from graphwright.serve.watched import reason_of
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -111,6 +112,15 @@ class Telemetry:
         self.metrics.count_reply(index, reply, model)
         if self._tracing is not None:
             self._tracing.reply(index, reply, model, span)
+
+    def fail_call(self, index: str, model: str, error: ModelError) -> None:
+        """Count a call of a language model that failed, and log the reason with the request's id."""
+        self.metrics.count_failed_call(index, model)
+        _log.warning(
+            "the language model %s failed: %s",
+            *(model, reason_of(error)),
+            extra={"index": index, "request_id": REQUEST_ID.get()},
+        )
 
     def close(self) -> None:
         """Export what is left."""

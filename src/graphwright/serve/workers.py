@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
 from weakref import WeakSet
 
@@ -43,7 +44,7 @@ class _Lane:
                 )
             self.pending += 1
         try:
-            future = self._pool.submit(self._timed, work)
+            future = self._pool.submit(copy_context().run, self._timed, work)  # the request's id goes with it
         except RuntimeError as error:  # the server is shutting down
             self._end()
             raise ShuttingDownError from error

@@ -54,7 +54,7 @@ async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     conversation = Conversation.of(body.spoken())
     check_length(conversation.question, server.settings)
     own = body.graphwright
-    llm = None if own.offline else server.models.llm(name)
+    llm = None if own.offline else server.models.answering(name)
     query = Query(
         conversation.question,
         method,

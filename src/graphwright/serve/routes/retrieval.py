@@ -34,7 +34,7 @@ def query_of(body: Asked, server: Server, method: str | None, request: Request) 
     """Return the query of a body. Raises OptionError for a question that is too long."""
     check_length(body.question, server.settings)
     name = request.path_params["ix"]
-    llm, report = None if body.offline else server.models.llm(name), server.reporter(name, request)
+    llm, report = None if body.offline else server.models.answering(name), server.reporter(name, request)
     return Query(body.question, method, body.top_k, filter_of(body.filter), llm, server.settings.deadline, report)
 
 
