@@ -665,7 +665,7 @@ def test_answers_are_asked_for_where_that_is_all_that_can_be_measured(data: Path
     assert rows(tmp_path / "run")[0]["answer"]["text"]
     ask(Experiment(data, (named_by_its_function,)), tmp_path / "own")  # it only retrieves
     assert rows(tmp_path / "own")[0]["answer"]["text"].startswith("The river")
-    with pytest.raises(OptionError, match="gives no answer, but all metrics are of answers"):
+    with pytest.raises(OptionError, match="gives no answer, but answers are measured"):
         ask(Experiment(data, ("LinkEntities(ix.names)",)), tmp_path / "other")
     with pytest.raises(DataError, match="recall@5 needs gold"):
         ask(Experiment(data, ("bm25",), metrics=("recall@5",)), tmp_path / "third")

@@ -173,9 +173,10 @@ class _Job:
             gives = operator.after(frozenset())
             if ranked and "passages" not in gives and not subject.answered:
                 raise OptionError(f"Method {entry.name!r} ranks no passages; end it with ToPassages(): {operator!r}")
-            if "answer" not in gives and all(measure.kind == "answer" for measure in subject.measures):
+            if subject.answered and "answer" not in gives:
                 raise OptionError(
-                    f"Method {entry.name!r} gives no answer, but all metrics are of answers: {operator!r}"
+                    f"Method {entry.name!r} gives no answer, but answers are measured; end it with evidence, with "
+                    f"ToPassages() or with a step that answers: {operator!r}"
                 )
             pipelines[entry.name] = operator
         return pipelines
