@@ -109,6 +109,53 @@ def test_indexing_again_changes_nothing_and_remove_removes(tmp_path: Path) -> No
     assert missing.returncode == 1 and "'c.txt'" in missing.stderr
 
 
+@pytest.mark.parametrize(
+    ("method", "step"),
+    [
+        ("pathrag(k=3, order=HopFirst())", "HopFirst()"),
+        ("LinkEntities(ix.names) >> OnGraph(StatementGraph(), KHop(1)) >> ToPassages(limit=2)", "KHop(1)"),
+        ("bm25@offline", "WordSearch(ix.words) % 15"),
+    ],
+)
+def test_a_method_may_have_options_or_be_an_expression(folder: Path, method: str, step: str) -> None:
+    for command in ("ask", "retrieve"):
+        done = graphwright(command, QUESTION, "--index", folder, "--method", method, "--explain")
+        assert done.returncode == 0 and step in done.stdout, done.stderr
+    reply = json.loads(graphwright("ask", QUESTION, "--index", folder, "--method", method, "--json").stdout)
+    assert reply["method"] == method and reply["trace"]
+    exported = graphwright("export", "--index", folder, "--to", "-", "--format", "json", "-q", QUESTION, "-m", method)
+    assert exported.returncode == 0, exported.stderr
+
+
+def test_options_of_the_command_go_to_a_method_with_options(folder: Path) -> None:
+    given = ("ask", QUESTION, "--index", folder, "--json", "--top-k", "2")
+    reply = json.loads(graphwright(*given, "--method", "ppr(restart=0.3)").stdout)
+    assert len(reply["passages"]) == 2 and any("restart=0.3" in step["operator"] for step in reply["trace"])
+    one = json.loads(graphwright(*given, "--method", "ppr(restart=0.3)", "--document", "erstein").stdout)
+    assert {passage["document"] for passage in one["passages"]} == {"erstein"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--method", "pathrag(kk=3)"), "pathrag has no option 'kk'; it takes top_k, n, k"),
+        (("--method", "pathrg(k=3)"), "there is no 'pathrg' here"),
+        (("--method", "pathrag(order=HopFrst())"), "order: 'HopFrst' of 'HopFrst()' (character 1): there is no"),
+        (("--method", "Quote()"), "It is written Quote(reader"),
+        (("--method", "ppr(top_k=3)", "--top-k", "2"), "top_k is given in --method ppr(top_k=3) and by --top-k"),
+        (("--method", "KHop(1) >> ToPassages()", "--top-k", "2"), "--top-k: is for a method with a name"),
+        (("--method", "open('/etc/passwd')"), "there is no 'open' here"),
+        (("--method", "vector@llm"), "needs a language model"),
+        (("--method", "Keywords(llm)"), "no language model is given"),
+    ],
+)
+def test_a_method_that_cannot_be_read_is_an_error_of_the_command(
+    folder: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    done = graphwright("ask", QUESTION, "--index", folder, *arguments)
+    assert done.returncode == 2 and says in done.stderr, done.stderr
+
+
 def test_methods_and_info_are_listed(folder: Path) -> None:
     plain = graphwright("methods")
     assert all(name in plain.stdout for name in ("vector", "bm25", "hybrid", "ppr"))

@@ -13,10 +13,11 @@ from tests.toys import corpus_index
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import OptionError
 from graphwright.evaluate.entries import Entry, entries, entry_of, split_list, values
+from graphwright.generate import FlatPrompt
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.registry import METHODS, pipeline
-from graphwright.models import ScriptedLLM
-from graphwright.operators import Operator
+from graphwright.models import OverlapCrossEncoder, ScriptedLLM
+from graphwright.operators import HopFirst, Operator
 
 IX = corpus_index().snapshot
 
@@ -82,6 +83,29 @@ def test_a_method_may_have_a_model_or_another_object_of_its_own() -> None:
     assert own.source == "" and entry_of(Entry("x", "vector", {"top_k": 3})).source == "vector(top_k=3)"
 
 
+def test_options_may_be_operators_and_other_expressions() -> None:
+    llm = ScriptedLLM(lambda system, user: "Graz")
+    entry = entry_of("pathrag(order=HopFirst(), prompt=FlatPrompt, k=3)")
+    assert entry.name == entry.source == "pathrag(order=HopFirst(), prompt=FlatPrompt, k=3)"
+    assert entry_of(entry.source) == entry
+    assert entry.built(IX, llm) == pipeline("pathrag", IX, order=HopFirst(), prompt=FlatPrompt, k=3, llm=llm)
+    first = entry_of("rerank(first=VectorSearch(ix.passages), cross_encoder=OverlapCrossEncoder())")
+    assert first.built(IX) == pipeline(
+        "rerank", IX, first=VectorSearch(IX.passages), cross_encoder=OverlapCrossEncoder()
+    )
+    with pytest.raises(OptionError, match=r"^rerank: first: .*\(character 14\): only operators"):
+        entry_of("rerank(first=VectorSearch(ix.lease))").built(IX)
+
+
+def test_a_grid_may_have_expressions() -> None:
+    result = entries(["pathrag"], {"order": values("None,HopFirst(),Shuffled(seed=2)")})
+    orders = ("None", "HopFirst()", "Shuffled(seed=2)")
+    assert [entry.name for entry in result] == [f"pathrag(order={order})" for order in orders]
+    assert result[1].built(IX) == pipeline("pathrag", IX, order=HopFirst())
+    with pytest.raises(OptionError, match="there is no 'HopFrst' here"):
+        values("None,HopFrst()")
+
+
 @pytest.mark.parametrize(
     ("method", "says"),
     [
@@ -136,7 +160,8 @@ def test_a_model_is_given_to_those_that_take_one() -> None:
         (["ppr"], {"lego-1.nodes": [5]}, "no method here has this option"),
         ("ppr", {}, r"methods is 'ppr'; give a list of methods, as \['ppr'\]"),
         (["ppr(restart=0.1, restart=0.5)"], {}, "each name once"),
-        (["ppr(restart={[]: 1})"], {}, "options are written as name=value"),
+        (["ppr(restart={[]: 1})"], {}, "restart: '{.*}' .*only operators"),
+        (["pathrag(order=HopFrst())"], {}, "order: .*there is no 'HopFrst' here. Did you mean 'HopFirst'"),
         ([3], {}, "3 is not a method"),
         ([Entry("x", "ppr", {"hops": 3})], {}, "ppr has no option 'hops'"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate import Experiment
-from graphwright.evaluate.entries import Entry
+from graphwright.evaluate.entries import Entry, values
 from graphwright.evaluate.experiment import read_plan, write_plan
 from graphwright.evaluate.run import run
 from graphwright.models import HashEncoder, OverlapCrossEncoder
@@ -73,10 +73,10 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     odd = [
         Entry(name, "bm25") for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
     ]
-    methods = ["vector", "b = ppr(restart=0.5)", *odd, "KHop(1) >> ToPassages()", "MaskEntities(Keep(), 'a  b\\n\x7f')"]
-    before = Experiment(
-        tmp_path, methods, embed=("passages", "names"), sweep={"top_k": (None, 5)}, linked=True, answered=False
-    )
+    methods = ["vector", "b = ppr(restart=0.5)", "pathrag(order=HopFirst())", *odd]
+    methods += ["KHop(1) >> ToPassages()", "MaskEntities(Keep(), 'a  b\\n\x7f')"]
+    sweep = {"top_k": (None, 5), "prompt": values("PathPrompt,FlatPrompt")}
+    before = Experiment(tmp_path, methods, embed=("passages", "names"), sweep=sweep, linked=True, answered=False)
     write_plan(tmp_path / "plan.toml", before)
     after = read_plan(tmp_path / "plan.toml")
     assert after.entries() == before.entries()

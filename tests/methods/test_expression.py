@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,16 +10,28 @@ import pytest
 from tests.toys import FAMILY, corpus_index
 
 import graphwright
-from graphwright import Graph, Index, PersonalizedPageRank, ToPassages, VectorIndex, VectorSearch, models, operators
+from graphwright import (
+    Graph,
+    Index,
+    PersonalizedPageRank,
+    ToPassages,
+    VectorIndex,
+    VectorSearch,
+    generate,
+    models,
+    operators,
+)
 from graphwright.errors import OptionError
+from graphwright.generate import FlatPrompt
 from graphwright.graph.graph import Kind
 from graphwright.index import Settings
-from graphwright.methods.expression import literals, read_expression
+from graphwright.methods.expression import read_expression, read_options
 from graphwright.methods.registry import METHODS
 from graphwright.models import HashEncoder, ScriptedLLM
-from graphwright.operators import LinkEntities, Operator
+from graphwright.operators import HopFirst, LinkEntities, Operator
 
 IX = corpus_index().snapshot
+BY_CODE = ("Agent", "FunctionSearch", "ReportPrompt", "SparseSearch")  # which take what no expression makes
 
 
 @pytest.mark.parametrize(
@@ -52,7 +65,7 @@ def test_further_names_are_those_given() -> None:
     llm = ScriptedLLM(lambda system, user: "Graz")
     text = "VectorSearch(ix.passages) >> ToPassages() >> Generate(llm)"
     assert "ScriptedLLM" in repr(read_expression(text, IX, llm=llm))
-    with pytest.raises(OptionError, match="there is no 'llm' here"):
+    with pytest.raises(OptionError, match="no language model is given; name one, as --llm MODEL"):
         read_expression("Generate(llm)", IX)
 
 
@@ -72,7 +85,11 @@ def test_further_names_are_those_given() -> None:
         ("[KHop(1) for _ in (1, 2)][0]", "only operators"),
         ("(lambda: KHop(1))()", "only operators"),
         ("KHop(**{'k': 1})", "only operators"),
-        ("KHop(hops=1)", "TypeError"),
+        ("KHop(hops=1)", r"missing a required argument: 'k'. It is written KHop\(k\), such as KHop\(10\)"),
+        (
+            "Quote()",
+            r"missing a required argument: 'reader'. It is written Quote\(reader.*such as Quote\(MiniLMReader\(\)\)",
+        ),
         ("Only('CHUNK')", "Only: kind is 'CHUNK'"),
         ("Only(Kind.chunk)", "only operators"),
         ("KHop(-1)", "KHop"),
@@ -152,15 +169,60 @@ def test_nothing_is_written_by_reading(tmp_path: Path, monkeypatch: pytest.Monke
     assert not list(tmp_path.iterdir())
 
 
-def test_options_are_plain_values() -> None:
-    assert literals("ppr(...)", "restart=0.5, nodes=100, name='a, b', length=None, on=True") == {
+def test_options_are_plain_values_or_expressions() -> None:
+    assert read_options("ppr(...)", "restart=0.5, nodes=100, name='a, b', length=None, on=True") == {
         "restart": 0.5,
         "nodes": 100,
         "name": "a, b",
         "length": None,
         "on": True,
     }
-    deep = "-" * 5_000 + "1"
-    for wrong in ("0.5", "restart=open('x')", "**{}", "restart=", "a=1)(b=2", "a=1, a=2", "a={[]: 1}", f"a={deep}"):
+    options = read_options("...", "order=HopFirst(), prompt=FlatPrompt, first=VectorSearch(ix.names) % 3, n=[1, -1]")
+    assert (
+        repr(options)
+        == "{'order': HopFirst(), 'prompt': FlatPrompt, 'first': VectorSearch(ix.names) % 3, 'n': [1, -1]}"
+    )
+    assert options["order"].value("order", None) == HopFirst() and options["prompt"].value("prompt", IX) is FlatPrompt
+    assert options["first"].value("first", IX) == VectorSearch(IX.names) % 3
+    for wrong in ("0.5", "**{}", "restart=", "a=1)(b=2", "a=1, a=2"):
         with pytest.raises(OptionError, match="name=value, each name once"):
-            literals("ppr(...)", wrong)
+            read_options("ppr(...)", wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("restart=open('x')", r"restart: 'open' of \"open\('x'\)\" .*: there is no 'open' here"),
+        ("order=HopFrst()", "order: .*there is no 'HopFrst' here. Did you mean 'HopFirst'"),
+        ("a={[]: 1}", "a: .*only operators"),
+        ("a=" + "-" * 5_000 + "1", "name=value|nested too deeply"),
+        ("order=Shuffled('x', 3, 4)", "order: .*too many positional arguments. It is written Shuffled"),
+    ],
+)
+def test_an_option_that_cannot_be_read_is_named(wrong: str, says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        read_options("ppr(...)", wrong)
+
+
+def public_operators() -> list[str]:
+    rooms = (graphwright, operators, generate)
+    classes = {name: getattr(room, name) for room in rooms for name in dir(room)}
+    return sorted(
+        n for n, c in classes.items() if isinstance(c, type) and issubclass(c, Operator) and not c.__abstractmethods__
+    )
+
+
+@pytest.mark.parametrize("name", public_operators())
+def test_an_operator_without_its_arguments_is_an_error_with_an_example(name: str) -> None:
+    llm = ScriptedLLM(lambda system, user: "Graz")
+    try:
+        assert isinstance(read_expression(f"{name}()", IX, llm=llm), Operator)
+        return
+    except OptionError as error:
+        message = str(error)
+    if name in BY_CODE or "missing a required argument" not in message:
+        assert name in (*BY_CODE, "ReciprocalRank", "ScoreSum")  # which have an error of their own
+        return
+    example = re.search(rf"It is written {name}\(.*\), such as (.*)\.$", message)
+    assert example, message
+    assert isinstance(read_expression(example[1], IX, llm=llm), Operator)

@@ -266,9 +266,10 @@ def export(
 
 def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
     """Return the graph that was searched and the best items of evidence; passages where there are no items."""
+    from graphwright.cli.method import to_ask
     from graphwright.graph.evidence import Evidence
 
-    state = index.retrieve(question, method)
+    state = index.retrieve(question, to_ask(method, {})[0])
     evidence, passages = state.evidence, state.passages
     if evidence is None:
         evidence = Evidence.of_nodes([]) if passages is None else Evidence.of_nodes(passages.ids, passages.scores)

@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from graphwright.cli.explanation import show_explanation
+from graphwright.cli.method import to_ask
 from graphwright.cli.progress import note_compilation, progress, progress_text
 from graphwright.cli.terminal import console, note, print_json, say, shortened
 from graphwright.data.questions import read_questions
@@ -62,11 +63,12 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
     settings, options = model.settings(folder), query.index_options()
     if settings is not None:
         options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
+    method, options = to_ask(query.method, options)
     note_compilation()
     index = open_index(folder)
     live = settings is not None and not query.as_json and console().is_terminal
     with _draft() if live else nullcontext() as on_text:
-        state = index.ask(_question(question, query, index), query.method, run=Run(on_text=on_text), **options)
+        state = index.ask(_question(question, query, index), method, run=Run(on_text=on_text), **options)
     _show(state, index, query, _ANSWER_PASSAGES)
     if settings is not None or console().is_terminal:
         note(cost_line(state, query.method or index.default_method))
@@ -103,12 +105,12 @@ def cost_line(state: State, method: str) -> str:
 
 def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
     """Retrieve passages for a question and print them."""
-    if query.method in METHODS and METHODS[str(query.method)].required:
+    method, options = to_ask(query.method, query.index_options())
+    if isinstance(method, str) and METHODS[method].required:
         raise OptionError(f"{query.method} asks a language model only, and retrieves nothing; use graphwright ask.")
-    options = query.index_options()
     note_compilation()
     index = open_index(folder)
-    state = index.retrieve(_question(question, query, index), query.method, **options)
+    state = index.retrieve(_question(question, query, index), method, **options)
     _show(state, index, query, _RETRIEVED_PASSAGES)
 
 

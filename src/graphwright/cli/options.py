@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from graphwright.cli.method import read_method
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ Method = Annotated[
     typer.Option(
         "--method",
         "-m",
-        help="Retrieval method, see 'graphwright methods' (default: multihop; over a graph: graph).",
+        help="Method, see 'graphwright methods' (default: multihop; over a graph: graph): a name, as pathrag; with "
+        "options, as 'pathrag(k=3)'; or an expression of operators.",
         autocompletion=method_names,
     ),
 ]
@@ -334,17 +336,23 @@ class QueryOptions:
 
     def index_options(self) -> dict[str, Any]:
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""
-        if self.retriever is not None and self.method != "reg":
+        if self.retriever is not None and self._named != "reg":
             raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
         options = {"top_k": self.top_k, "filter": self._filter(), "retriever": self.retriever, "encoder": self.encoder}
         options[self._second_model()] = self.cross_encoder
         return {name: value for name, value in options.items() if value is not None}
 
+    @property
+    def _named(self) -> str:
+        """The name of the method, without its options."""
+        entry = read_method(self.method)
+        return "" if entry is None else str(entry.method)
+
     def _second_model(self) -> str:
         """Return the argument that a cross-encoder is for: in the methods of LEGO-GraphRAG it is a judge."""
         from graphwright.methods.registry import METHODS
 
-        method = METHODS.get(self.method or "")
+        method = METHODS.get(self._named)
         return "judge" if method is not None and "judge" in method.options else "cross_encoder"
 
     def _filter(self) -> Filter | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.expression import literals, read_expression
+from graphwright.methods.expression import Expression, read_expression, read_options
 from graphwright.methods.registry import METHODS, Builder, method_named, operator_of, pipeline
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
@@ -21,6 +21,7 @@ from graphwright.operators.operator import Operator
 _ON, OFFLINE = "llm", "offline"
 _MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{OFFLINE})", re.DOTALL)
 _CALL = re.compile(r"([\w-]+)\s*\((.*)\)", re.DOTALL)
+_CALLED = re.compile(r"[A-Za-z]\w*\(")
 _LABELLED = re.compile(r"([\w][\w .+-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""", re.DOTALL)  # outside of quotes
 _OPEN, _CLOSE = "([{", ")]}"
@@ -31,9 +32,9 @@ class Entry:
     """One method of a comparison, under its name.
 
     `method`: a name of the registry, an expression, or a function from a snapshot to an operator; `options`: the
-    arguments of a registered method; `of`: the entry that a grid made this one from; `swept`: the options of the grid;
-    `model`: "llm" for a method that needs the run's language model, "offline" for one that does without it, "" for one
-    that takes it where there is one.
+    arguments of a registered method, where an Expression stands for what it describes; `of`: the entry that a grid made
+    this one from; `swept`: the options of the grid; `model`: "llm" for a method that needs the run's language model,
+    "offline" for one that does without it, "" for one that takes it where there is one.
     """
 
     name: str
@@ -73,8 +74,12 @@ class Entry:
         if self.takes is None:
             return read_expression(self.method, snapshot, **({} if llm is None else {"llm": llm}))
         own = {"llm": llm} if llm is not None and "llm" in self.takes else {}
+        made = {
+            name: value.value(f"{self.method}: {name}", snapshot, **own) if isinstance(value, Expression) else value
+            for name, value in self.options.items()
+        }
         try:
-            return pipeline(self.method, snapshot, **{**own, **self.options})
+            return pipeline(self.method, snapshot, **{**own, **made})
         except GraphwrightError:
             raise
         except (TypeError, ValueError, AttributeError) as error:
@@ -87,11 +92,11 @@ def entries(
 ) -> tuple[Entry, ...]:
     """Return the methods to compare, each under its own name.
 
-    `methods`: names of the registry, `ppr`, with options, `ppr(restart=0.5)`, expressions (see `read_expression`), each
-    optionally after a label, `wide = ppr(top_k=40)`, and before `@llm` or `@offline`, so that a method is compared with
-    and without the run's language model; functions, under their own name; entries. `sweep`: values of
-    options, named alone or with their method, `ppr.restart`: a method with such options becomes one entry for every
-    combination of values.
+    `methods`: names of the registry, `ppr`, with options, `ppr(restart=0.5)`, `pathrag(order=HopFirst())`, expressions
+    (see `read_expression`), each optionally after a label, `wide = ppr(top_k=40)`, and before `@llm` or `@offline`, so
+    that a method is compared with and without the run's language model; functions, under their own name; entries.
+    `sweep`: values of options, named alone or with their method, `ppr.restart`: a method with such options becomes one
+    entry for every combination of values.
 
     Raises OptionError for anything else, for a name used twice, and for an option that no method has.
 
@@ -138,18 +143,21 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def values(text: str) -> tuple[Any, ...]:
-    """Return the values of a sweep on the command line: numbers, True, False, None, and texts.
+    """Return the values of a sweep on the command line: numbers, True, False, None, expressions, and texts.
 
-    >>> values("0.15,0.5,None,fast")
-    (0.15, 0.5, None, 'fast')
+    >>> values("0.15,0.5,None,fast,HopFirst()")
+    (0.15, 0.5, None, 'fast', HopFirst())
     """
-    return tuple(_literal(part) for part in split_list(text))
+    return tuple(value_of(part) for part in split_list(text))
 
 
-def _literal(text: str) -> Any:
+def value_of(text: str) -> Any:
+    """Return the value that a text is read as: a plain value, an expression, or the text itself if it is neither."""
     try:
-        return literals(text, f"value={text}")["value"]
-    except OptionError:
+        return read_options(text, f"value={text}")["value"]
+    except OptionError as error:
+        if _CALLED.match(text):  # meant as an expression
+            raise OptionError(str(error)) from error
         return text
 
 
@@ -196,7 +204,7 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
     source, model = (suffixed[1], suffixed[2]) if suffixed else (source, "")
     call, options = _CALL.fullmatch(source), dict[str, Any]()
     if call and call[1] in METHODS:
-        source, options = call[1], literals(source, call[2])
+        source, options = call[1], read_options(source, call[2])
     entry = Entry(label, source, options, model=model)
     return _checked(replace(entry, name=label or entry.call(options)))
 

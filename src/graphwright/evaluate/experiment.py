@@ -19,7 +19,7 @@ from graphwright.data.document import Document, Skipped
 from graphwright.data.questions import Dataset, QuestionRecord, Source, Triple
 from graphwright.data.records import read_openie
 from graphwright.errors import DataError, OptionError
-from graphwright.evaluate.entries import Entry, checked_grid, entries, entry_of, plain
+from graphwright.evaluate.entries import Entry, checked_grid, entries, entry_of, plain, value_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
 from graphwright.files import write_text
 from graphwright.index.changes import SPACES
@@ -29,6 +29,7 @@ from graphwright.index.layout import IndexLayout
 from graphwright.index.mentions import MentionExtractor
 from graphwright.index.precomputed import Precomputed
 from graphwright.index.store import Store
+from graphwright.methods.expression import Expression
 from graphwright.methods.registry import Builder
 
 _NONE = "None"  # TOML has no null
@@ -228,6 +229,7 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
         own = "VectorSearch(ix.passages) % 10 >> ToPassages()"
         [sweep]
         "ppr.restart" = [0.15, 0.5]
+        "pathrag.order" = ["None", "HopFirst()"]
     """
     path = existing(path)
     try:
@@ -259,12 +261,18 @@ def _argument(path: Path, name: str, value: Any) -> Any:
         return str(path.parent / value)
     if name == "sweep" and isinstance(value, Mapping):
         return {
-            option: [None if item == _NONE else item for item in values] if isinstance(values, list) else values
+            option: [_swept(item) for item in values] if isinstance(values, list) else values
             for option, values in value.items()
         }
     if name == "methods" and isinstance(value, Mapping):
         return [entry_of(method, label) for label, method in value.items()]
     return value
+
+
+def _swept(value: Any) -> Any:
+    """Return a value of a sweep in a file, where a text may be an expression, as on the command line."""
+    read = value_of(value) if isinstance(value, str) else value
+    return read if read is None or isinstance(read, Expression) else value
 
 
 def write_plan(path: Path, experiment: Experiment) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -30,6 +31,28 @@ _FUNCTIONS = {
     "sparse_index": SparseIndex.of,
 }
 _EXCLUDED = ("Index",)
+_EXAMPLES = {
+    "AnsweringReader": "MiniLMReader()",
+    "CrossEncoder": "MiniLMCrossEncoder()",
+    "Encoder": "ix.encoder",
+    "Graph": "ix.graph",
+    "Kind": "Kind.CHUNK",
+    "LLM": "llm",
+    "NamedEncoder": "ix.encoder",
+    "Operator": "Keep()",
+    "Predicate": "HasEvidence()",
+    "Prizes": "Prizes(ix.passages)",
+    "Reader": "MiniLMReader()",
+    "Summaries": "Summaries(ix.passages)",
+    "SparseIndex": "sparse_index(ix.graph, SentenceTransformerSparseEncoder('naver/splade-v3'))",
+    "SummaryTree": "SummaryTree(ix.passages)",
+    "VectorIndex": "ix.passages",
+    "View": "StatementGraph()",
+    "WordIndex": "ix.words",
+    "int": "10",
+    "float": "0.5",
+}
+"""An argument of each type, for errors about arguments."""
 _MAX_SHOWN = 2_000  # characters of an expression in an error
 _SYMBOLS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.RShift: operator.rshift,
@@ -65,23 +88,60 @@ def read_expression(text: str, snapshot: Snapshot, **names: Any) -> Operator:
     return value
 
 
-def literals(text: str, arguments: str) -> dict[str, Any]:
+class Expression(str):
+    """An option of a method that is an expression, such as `HopFirst()`, made where the index is known.
+
+    >>> Expression("KHop(2)"), read_options("pathrag(order=HopFirst())", "order=HopFirst()")
+    (KHop(2), {'order': HopFirst()})
+    """
+
+    def value(self, option: str, snapshot: Snapshot | None, **names: Any) -> Any:
+        """Return what it describes; `option`: its name, for errors. Arguments and errors as in `read_expression`."""
+        try:
+            return _Parser(str(self), {"ix": snapshot, **names}).parse()
+        except (MemoryError, RecursionError) as error:
+            raise OptionError(f"{option}: {cut(self, _MAX_SHOWN)!r} is nested too deeply: {error}.") from None
+        except GraphwrightError as error:
+            raise OptionError(f"{option}: {error}") from error
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def read_options(text: str, arguments: str) -> dict[str, Any]:
     """Return the options in `arguments`, the text between the brackets of a method, as in `restart=0.5, nodes=100`.
 
-    `text`: the whole text, for messages. Raises OptionError for anything but names with plain values.
+    Plain values are returned as they are, anything else as an Expression. `text`: the whole text, for messages. Raises
+    OptionError for what is no option, and for an expression that can be read without an index and is wrong.
     """
+    whole = f"f({arguments})"
     try:
-        call = ast.parse(f"f({arguments})", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):  # "a=1)(b=2" are two calls
-            raise ValueError
-        names = [keyword.arg for keyword in call.keywords]
-        if call.args or None in names or len(set(names)) < len(names):
-            raise ValueError
-        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        call = ast.parse(whole, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        call = None
+    one = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args  # "a=1)(b=2" are two calls
+    keywords = call.keywords if one and isinstance(call, ast.Call) else []
+    options = {keyword.arg: keyword.value for keyword in keywords}
+    if not one or None in options or len(options) < len(keywords):
         raise OptionError(
             f"{cut(text, _MAX_SHOWN)!r}: options are written as name=value, each name once: ppr(restart=0.5, top_k=40)."
-        ) from None
+        )
+    return {str(name): _option(whole, str(name), value) for name, value in options.items()}
+
+
+def _option(text: str, name: str, node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        written = Expression(ast.get_source_segment(text, node) or "")
+    used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    if not used & {"ix", "llm"}:
+        written.value(name, None)
+    return written
+
+
+def _shown(value: object) -> str:
+    return getattr(value, "__name__", repr(value))
 
 
 class _Parser:
@@ -129,8 +189,39 @@ class _Parser:
         keywords = {str(keyword.arg): self._value(keyword.value) for keyword in node.keywords}
         if len(keywords) < len(node.keywords):
             raise self._error(node, "an argument is given twice")
+        self._check_arguments(node, function, arguments, keywords)
         made = self._attempt(node, lambda: function(*arguments, **keywords))
         return made.named(ast.unparse(node)) if isinstance(made, ChecksummedIndex) else made
+
+    def _check_arguments(
+        self, node: ast.Call, function: Any, arguments: list[Any], keywords: Mapping[str, Any]
+    ) -> None:
+        """Raise OptionError for arguments that a class or function does not take, with those that it takes."""
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):  # a value that is no function, or a class of C
+            return
+        try:
+            signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            name, parameters = ast.unparse(node.func), signature.parameters.values()
+            taken = ", ".join(p.name if p.default is p.empty else f"{p.name}={_shown(p.default)}" for p in parameters)
+            example = self._example(name, parameters)
+            such = f", such as {example}" if example else ""
+            raise self._error(node, f"{error}. It is written {name}({taken}){such}") from None
+
+    def _example(self, name: str, parameters: Iterable[inspect.Parameter]) -> str:
+        """Return a call with an example of each argument that is required, "" where there is none for one of them."""
+        required = [p for p in parameters if p.default is p.empty]
+        examples = [self._example_of(p) for p in required]
+        return f"{name}({', '.join(examples)})" if all(examples) else ""
+
+    def _example_of(self, parameter: inspect.Parameter) -> str:
+        if parameter.name in INDEXES:
+            return f"ix.{parameter.name}"
+        kinds = re.findall(r"\w+", str(parameter.annotation))
+        known = (kind for kind in kinds if kind in _EXAMPLES and (kind != "LLM" or "llm" in self.names))
+        return _EXAMPLES.get(next(known, ""), "")
 
     def _named(self, node: ast.expr) -> Any:
         name = node.id if isinstance(node, ast.Name) else ""
@@ -142,6 +233,8 @@ class _Parser:
             return _FUNCTIONS[name]
         if isinstance(value, type) and not issubclass(value, BaseException):
             return value
+        if name == "llm":
+            raise self._error(node, "no language model is given; name one, as --llm MODEL does on the command line")
         hint = meant(name, [*(public.keys() - {name, *_EXCLUDED}), *_FUNCTIONS, *self.names])
         raise self._error(node, f"there is no {name!r} here", hint)
 
