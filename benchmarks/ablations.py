@@ -496,7 +496,7 @@ def main() -> None:
     """Measure the methods asked for."""
     parser = arguments(__doc__, parts=list(RUNS), sets=list(dict.fromkeys(SETS["bubblerag"] + SETS["pathrag"])))
     parser.add_argument("--questions", type=int, default=100, help="of each set, the first ones")
-    options = parse(parser)
+    options = parse(parser, draws=True)
     for part in options.only:
         RUNS[part](options)
 

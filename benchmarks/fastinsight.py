@@ -500,7 +500,7 @@ def main() -> None:
     parser = arguments(__doc__, sets=SETS)
     parser.add_argument("--questions", type=int, help="of each set, the first ones")
     parser.add_argument("--no-sweeps", action="store_true", help="keep alpha and beta at their defaults")
-    options = parse(parser)
+    options = parse(parser, draws=True)
     out = options.out / "corpora"
     out.mkdir(exist_ok=True)
     for name in options.sets:

@@ -15,6 +15,7 @@ import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,12 +78,15 @@ def arguments(
     return parser
 
 
-def parse(parser: ArgumentParser) -> Namespace:
+def parse(parser: ArgumentParser, *, draws: bool = False) -> Namespace:
     """Parse the command line, and make the folders that it names.
 
     `work` becomes the folder of this state of the code; `fetched` is the one above, for what does not depend on it.
+    `draws`: whether the script draws figures in the end, and so needs matplotlib before it begins.
     """
     options = parser.parse_args()
+    if draws and find_spec("matplotlib") is None:
+        parser.error('Its figures need matplotlib: pip install -e ".[bench]"')
     for folder in (options.work, options.out):
         folder.mkdir(parents=True, exist_ok=True)
     options.fetched, options.work = options.work, begin(options.work, options.state)

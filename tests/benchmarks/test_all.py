@@ -181,7 +181,7 @@ class Parsed(Exception):
 def test_scripts_take_the_arguments_of_their_commands(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module(Path(script).stem)
 
-    def parse(parser: object) -> None:
+    def parse(parser: object, **more: object) -> None:
         parser.parse_args()  # type: ignore[attr-defined]
         raise Parsed
 
