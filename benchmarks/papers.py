@@ -100,7 +100,7 @@ def chosen(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
     full = [name if not name.isdigit() else f"Table {name}" for name in wanted]
     unknown = [name for name in full if name not in names]
     if unknown:
-        raise SystemExit(f"There is no {unknown[0]} to measure. There are: {', '.join(names)}.")
+        raise SystemExit(f"{unknown[0]} is not there, or has no numbers to measure. There are: {', '.join(names)}.")
     return full
 
 
