@@ -184,7 +184,9 @@ def test_methods_are_listed_in_groups_one_line_each() -> None:
     assert set(listing.GROUPS) <= set(lines)
     [vanilla] = [line for line in lines if line.startswith("vanilla ")]
     assert vanilla.endswith("(needs an LLM)")
-    assert "arguments   top_k=15" in graphwright("methods", "bm25").stdout
+    shown = graphwright("methods", "pathrag").stdout
+    assert re.search(r"^n=40 +nodes of all keywords, N$", shown, re.M)
+    assert re.search(r"^top_k=15 +passages in the result$", shown, re.M)
     assert "Did you mean 'bm25'" in graphwright("methods", "bm52").stderr
 
 

@@ -122,3 +122,17 @@ def test_every_method_shows_a_model_what_is_asked_for() -> None:
     assert "context_tokens" not in METHODS["vanilla"].options
     with pytest.raises(OptionError, match="tokens is 10"):
         pipeline("ppr", SNAPSHOT, llm=llm, context_tokens=10)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_documentation_of_a_method_says_what_each_option_means(name: str) -> None:
+    method = METHODS[name]
+    assert list(method.meanings) == list(method.options)
+    assert not [option for option, meaning in method.meanings.items() if not meaning]
+
+
+def test_the_meaning_of_an_option_is_the_text_of_its_method() -> None:
+    assert METHODS["pathrag"].meanings["k"] == METHODS["pathrag-lt"].meanings["k"] == "paths, K"
+    assert METHODS["ircot"].meanings["shown"] == "the best passages so far, from which the next thought comes"
+    assert METHODS["rerank"].meanings["blend"].endswith("(1: the cross-encoder alone; see `blended`)")
+    assert METHODS["bubblerag"].meanings["top_k"] != METHODS["vector"].meanings["top_k"] == "passages in the result"

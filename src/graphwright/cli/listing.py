@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.text import Text
 
 from graphwright.cli.asking import open_index
-from graphwright.cli.terminal import console, plain_size, print_json, say, shortened
+from graphwright.cli.terminal import console, plain_size, plain_table, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS, Method, method_named, pipeline
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from graphwright.index.snapshot import Snapshot
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -58,7 +60,10 @@ class _Row(NamedTuple):
         return {
             "name": method.name,
             "about": method.about,
-            "arguments": ", ".join(_arguments(method)),
+            "options": {
+                name: {"default": _shown(value), "required": name in method.required, "about": method.meanings[name]}
+                for name, value in method.options.items()
+            },
             "expression": self.expression,
             "slow": _SLOW.get(method.name, ""),
             "needs": self.needs,
@@ -67,7 +72,7 @@ class _Row(NamedTuple):
 
 
 def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None:
-    """Print the methods in groups, one a line; or one method with its arguments.
+    """Print the methods in groups, one a line; or one method with its options and their meanings.
 
     `index`: print each method's expression over it; a method that cannot run here has a problem in its place.
     """
@@ -97,11 +102,8 @@ def _row(method: Method, snapshot: Snapshot | None) -> _Row:
         return _Row(method, needs, "", str(error))
 
 
-def _arguments(method: Method) -> list[str]:
-    return [
-        f"{name} (required)" if name in method.required else f"{name}={getattr(value, '__name__', repr(value))}"
-        for name, value in method.options.items()
-    ]
+def _shown(value: Any) -> str:
+    return str(getattr(value, "__name__", repr(value)))
 
 
 def _show_groups(rows: Mapping[str, list[_Row]]) -> None:
@@ -130,12 +132,31 @@ def _show_method(row: _Row) -> None:
         "does": row.method.about,
         "takes": _SLOW.get(row.method.name, ""),
         "needs": row.problem or row.needs,
-        "arguments": ", ".join(_arguments(row.method)),
         "expression": row.expression,
     }
     for name, fact in facts.items():
         if fact:
             output.print(Text(f"{name:<12}", "dim").append(fact), soft_wrap=not output.is_terminal)
+    _show_options(output, row.method)
+
+
+def _show_options(output: Console, method: Method) -> None:
+    """Print each option with its default and its meaning: a table on a terminal, a line each elsewhere."""
+    texts = {
+        name: f"{name} (required)" if name in method.required else f"{name}={_shown(value)}"
+        for name, value in method.options.items()
+    }
+    table = plain_table("Options")
+    table.add_column("option", no_wrap=True)
+    table.add_column("meaning")
+    for name, text in texts.items():
+        table.add_row(text, method.meanings[name])
+    if output.is_terminal:
+        output.print(table)
+        return
+    width = max(map(len, texts.values()), default=0)
+    for name, text in texts.items():
+        say(f"{text:<{width}}  {method.meanings[name]}".rstrip())
 
 
 def show_info(folder: Path, *, as_json: bool) -> None:

@@ -31,9 +31,9 @@ def agent(
     """Let a language model search with the operators of this package as tools until it can answer; then it answers.
 
     Tools: keyword search, semantic search, reading a passage, the neighbours of an entity, paths between two entities.
-    The budget: `steps` calls of tools, `passages` distinct passages, `max_tokens` of prompts; `shown`: items that a
-    call returns. Without a language model, or where its first reply is of no use, it is `multihop-rerank`, with its
-    `cross_encoder`.
+    The budget: `steps`: calls of tools; `passages`: distinct passages; `max_tokens`: tokens of all prompts; `shown`:
+    items that a call returns. Without a language model, or where its first reply is of no use, it is `multihop-rerank`,
+    with its `cross_encoder`.
     """
     twin = reread(ix, top_k, cross_encoder=cross_encoder)
     if llm is None:

@@ -113,8 +113,8 @@ def ppr(
 ) -> Operator:
     """Rank passages by personalised PageRank over passages and entities.
 
-    It starts from the best `seeds` passages of a hybrid search and from the entities that the question names, with a
-    `restart` probability.
+    `seeds`: the best passages of a hybrid search, at which PageRank starts, beside the entities that the question
+    names; `restart`: its restart probability, 1 minus the damping factor.
     """
     return walk(ix, top_k, seeds, restart) >> If(HasEvidence(), Keep(), both(ix, DEPTH) % top_k) >> answering(ix, llm)
 
@@ -144,8 +144,9 @@ def multihop(
 ) -> Operator:
     """Rank passages, alone and in connected pairs, by a fitted scorer, and select them by coverage (the default).
 
-    The passages are those of a personalised PageRank (`seeds`, `restart`: see `ppr`) and of a hybrid search. `scorer`:
-    by default that of the package; `cover`: the greedy selection; without it passages are ranked by their scores.
+    The passages are those of a personalised PageRank and of a hybrid search. `scorer`: the fitted scorer, by default
+    that of the package; `cover`: whether passages are selected by coverage, greedily, or only ranked by their scores.
+    Other options as of `ppr`.
     """
     return multihop_search(ix, top_k, seeds, restart, scorer, cover) >> answering(ix, llm)
 
@@ -174,8 +175,7 @@ def rerank(
     """Rerank the passages of a hybrid search by a cross-encoder, blended with the search (retrieve, then rerank).
 
     `budget`: the passages that are read; `blend`: the share of the cross-encoder's score in the final one, the rest
-    being the search's (1: the cross-encoder alone; see `blended`); `first`: the search, by default that of
-    `hybrid`; `cross_encoder`: by default the embedded one.
+    being the search's (1: the cross-encoder alone; see `blended`); `first`: the search, by default that of `hybrid`.
     """
     rank = blended(Keep(), Rerank(cross_encoder or MiniLMCrossEncoder()), blend)
     return (first or both(ix, max(budget, DEPTH))) % budget >> rank % top_k >> answering(ix, llm)
@@ -195,8 +195,8 @@ def multihop_rerank(
     """Rerank the passages of `multihop` by a cross-encoder, alone and with entities of the best; fuse both ranks.
 
     `pool`: the passages that are read; the others keep their order after them. `contexts`: the best passages whose
-    entities are added to the question, each for one more reading of the pool (see MultiHopRerank). `first`: the
-    search, by default that of `multihop` with this `scorer`; `cross_encoder`: by default the embedded one.
+    entities are added to the question, each for one more reading of the pool (see MultiHopRerank). `first`: the search,
+    by default that of `multihop`; `scorer`: the fitted scorer of that search.
     """
     return reread(ix, top_k, pool, contexts, first, cross_encoder, scorer) >> answering(ix, llm)
 

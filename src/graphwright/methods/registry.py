@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +41,20 @@ _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"),
 """Types of numeric arguments by annotation, and their names in messages."""
 
 
+_OTHER = re.compile(r"[Oo]ptions as of `([\w-]+)`")
+_DEFINITION = re.compile(r"`(\w+)`: (.*?)(?=; `\w+`: |\.(?: |$)|$)")
+
+
+def definitions(text: str) -> dict[str, str]:
+    """Return what a docstring says of each argument: what follows its name and a colon, to the end of the clause.
+
+    >>> definitions("Walk. `k`: the nodes that\\nstay; `restart`: 0.5, say. More.")
+    {'k': 'the nodes that stay', 'restart': '0.5, say'}
+    """
+    paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
+    return {match[1]: match[2] for part in paragraphs for match in _DEFINITION.finditer(part)}
+
+
 def _judge_of(value: object) -> object:
     """Return the judge of a method of LEGO-GraphRAG: a cross-encoder by its name, or any model itself."""
     return cross_encoder_of(value) if isinstance(value, str) else value
@@ -65,8 +80,12 @@ class Method:
     def __call__(self, snapshot: Snapshot, **options: Any) -> Operator:
         """Return the pipeline over a snapshot.
 
-        `context_passages`, `context_tokens`: what it shows a language model, if not the passages and tokens that all
-        methods show. Raises OptionError if an argument without a default is missing, or a number is none.
+        Of options that many methods have: `top_k`: passages in the result; `llm`: the language model that answers and
+        does what the paper has one for, by default none; `cross_encoder`: the model that reads passages beside the
+        question, by default the embedded one; `context_passages`: passages that a language model is shown, by default
+        15; `context_tokens`: the most tokens of these, by default 3,000.
+
+        Raises OptionError if an argument without a default is missing, or a number is none.
         """
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
@@ -95,6 +114,18 @@ class Method:
         own = {p.name: None if p.default is p.empty else p.default for p in self._arguments}
         shows = "llm" in own and "llm" not in self.required
         return own | (dict.fromkeys(("context_passages", "context_tokens")) if shows else {})
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the documentation says of each option, that of the builder before what all methods have in common."""
+        return {name: self._defined.get(name, "") for name in self.options}
+
+    @cached_property
+    def _defined(self) -> dict[str, str]:
+        text = inspect.getdoc(self.build) or ""
+        other = _OTHER.search(" ".join(text.split()))
+        others = METHODS[other[1]]._defined if other else {}
+        return {**definitions(inspect.getdoc(Method.__call__) or ""), **others, **definitions(text)}
 
     @property
     def required(self) -> tuple[str, ...]:

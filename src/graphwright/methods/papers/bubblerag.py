@@ -63,10 +63,11 @@ def bubblerag(
 ) -> Operator:
     """Rank the passages behind connected subgraphs that join the concepts of the question (BubbleRAG).
 
-    `top_k`: passages read in all, in the preview and at the end; `preview`: passages of the preview, by default a
-    third of them; `hops`, `budget`: h and B of the expansion; `alpha`: the weight of covering all groups; `n`: the
-    subgraphs that remain; `depth`: d, the steps of their guided expansion. `groups` and `graphs` replace the steps to
-    anchors and to subgraphs, by default `anchor_groups` and `evidence_graphs`, for ablations.
+    `top_k`: passages read in all, in the preview and at the end; `preview`: passages of the preview, by default a third
+    of them; `hops`: h, the largest distance from the anchors; `budget`: B, the items of the expansion; `alpha`: the
+    weight of covering all groups; `n`: the subgraphs that remain; `depth`: d, the steps of their guided expansion.
+    `groups`: replaces the steps to anchors, by default `anchor_groups`, for ablations; `graphs`: replaces those to
+    subgraphs, by default `evidence_graphs`.
 
     The passages are those of the entities of the subgraphs, the nearest to the question first; they and the preview are
     at most `top_k` together, and what the subgraphs leave of it the preview fills (SharedBudget). With a language model

@@ -30,10 +30,10 @@ def clue_rag(
 ) -> Operator:
     """Rerank the passages of knowledge units that are reached from unit to unit over shared entities (Clue-RAG).
 
-    The search begins at the entities of the `units` units nearest to the question (knowledge anchoring), and at the
-    `units` entities nearest to each of its names (entity linking), which a language model lists, or else LinkEntities
-    finds. `width`, `depth`: M and D, the paths that stay at each step, and the steps; `units` is K. `cross_encoder`:
-    reranks paths and passages, by default the embedded one. A question that leads to no unit is searched by its vector.
+    The search begins at the entities of the units nearest to the question (knowledge anchoring), and at the entities
+    nearest to each of its names (entity linking), which a language model lists, or else LinkEntities finds. `units`:
+    the number of each, K; `width`: M, the paths that stay at each step; `depth`: D, the steps. `cross_encoder`: reranks
+    paths and passages, by default the embedded one. A question that leads to no unit is searched by its vector.
     """
     model = cross_encoder or MiniLMCrossEncoder()
     names = LinkEntities(ix.names) if llm is None else Keywords(llm)

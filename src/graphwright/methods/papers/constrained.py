@@ -32,10 +32,10 @@ def gcr(
 ) -> Operator:
     """Rank passages by paths that a language model writes, held by a trie of the graph's paths (GCR).
 
-    The trie has the paths of at most `length` edges from the question's entities, the `pool` shortest; `paths` of them
-    are written (the paper's K). `decoder`: writes them, by default the language model that answers; the paper has two,
-    a small one fine-tuned to write paths and a general one to answer. Offline a path retriever decodes relation paths
-    that exist (see `load_retriever`), else the index's encoder ranks the paths.
+    `length`: the most edges of a path of the trie, from the question's entities; `pool`: the shortest paths, which the
+    trie has; `paths`: those that are written, K. `decoder`: writes them, by default the language model that answers;
+    the paper has two, a small one fine-tuned to write paths and a general one to answer. Offline a path retriever
+    decodes relation paths that exist (see `load_retriever`), else the index's encoder ranks the paths.
     """
     model, trie, rank = decoder or llm, EnumeratedPaths(length) % pool, Rerank(_twin(ix))
     if isinstance(model, PathRetriever):
@@ -59,8 +59,8 @@ def dog(
 ) -> Operator:
     """Rank passages by chains that a language model writes triple by triple, each well-formed so far (DoG).
 
-    `width`, `length`: the beam, and the most triples of a chain; `pool`: continuations of a step. `decoder`: as of
-    `gcr`, with the same two twins offline.
+    `width`: chains of the beam; `length`: the most triples of a chain; `pool`: continuations of a step. `decoder`:
+    writes the triples; see `gcr`, which has the same two twins offline.
     """
     model = decoder or llm
     if isinstance(model, PathRetriever):

@@ -33,10 +33,11 @@ def fastinsight(
 ) -> Operator:
     """Rank passages by a reranker smoothed over the graph, expanded along references (FastInsight, Algorithm 1).
 
-    `batch`, `budget`: BATCH and b_max, the passages added at a time and read in all; `alpha` as in GRanker, `beta` as
-    in STeX. The corpus graph joins passages by `relations` (see `PassageGraph`); ("refers to",) is references alone.
-    `cross_encoder`: by default the embedded one. `blend`: below 1 the final score has that share of GRanker's, the rest
-    being that of vector search, which the paper does not do.
+    `batch`: BATCH, the passages added at a time; `budget`: b_max, those read in all; `alpha`: the share of its
+    neighbours in what the cross-encoder makes of a passage (see GRanker); `beta`: the weight of the graph beside
+    similarity, where passages are added (see STeX). `relations`: those that join passages in the corpus graph (see
+    PassageGraph), where ("refers to",) is references alone. `blend`: below 1 the final score has that share of
+    GRanker's, the rest being that of vector search, which the paper does not do.
     """
     search = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
     ranked = blended(VectorSearch(ix.passages) % budget, search, blend)
@@ -57,9 +58,10 @@ def fastinsight_entities(
 ) -> Operator:
     """Rank passages by the entities that FastInsight finds in the entity graph (FastInsight, section 4.2.2).
 
-    As `fastinsight`, on a knowledge graph with texts: an entity is read as its name, its description, and the first
-    `sentences` that state its edges (see EntityGraph); its vector is the mean of those of its passages (see
-    entity_vectors). Passages are ranked by the best entity that they mention.
+    As `fastinsight`, on a knowledge graph with texts: an entity is read as its name, its description, and sentences;
+    its vector is the mean of those of its passages (see entity_vectors). Passages are ranked by the best entity that
+    they mention. `sentences`: the first ones that state its edges, which are read (see EntityGraph). Other options as
+    of `fastinsight`.
     """
     search = _expanded(entity_means(ix), batch, budget, alpha, beta, cross_encoder)
     return OnGraph(EntityGraph(sentences), search) >> answering(ix, llm, sources=ToPassages(top_k))

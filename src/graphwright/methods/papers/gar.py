@@ -29,10 +29,10 @@ def gar(
 ) -> Operator:
     """Rerank by a cross-encoder that alternates between search results and neighbours of the best (GAR, Algorithm 1).
 
-    `batch`, `budget`: b and c, the passages read at a time and in all; `first`, `cross_encoder` as in `rerank`. The
-    corpus graph joins passages by `relations` (see `PassageGraph`); where there are no neighbours, search results
-    follow. `blend`: below 1 the final score has that share of the cross-encoder's, the rest being that of the search,
-    which the paper does not do.
+    `batch`: b, the passages read at a time; `budget`: c, those read in all; `first`: the search, by default that of
+    `hybrid`. `relations`: those that join passages in the corpus graph (see PassageGraph); where there are no
+    neighbours, search results follow. `blend`: below 1 the final score has that share of the cross-encoder's, the rest
+    being that of the search, which the paper does not do.
     """
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): batch must be 1 to budget.")

@@ -24,9 +24,10 @@ def graphrag_local(
 ) -> Operator:
     """Rank passages by the entities nearest to the question, their relations and communities (GraphRAG, local).
 
-    `entities`, `relations`: the number of each; `communities`: communities of `level` whose summaries are shown. A
-    language model writes these when they are first needed, and answers from them, the relations and the best passages;
-    without one a community gives its most central statements. Needs the extra `communities`.
+    `entities`: those nearest to the question; `relations`: relations of these that are shown; `communities`:
+    communities whose summaries are shown; `level`: that of these communities, 0 for the widest. A language model writes
+    the summaries when they are first needed, and answers from them, the relations and the best passages; without one a
+    community gives its most central statements. Needs the extra `communities`.
     """
     summaries = Summaries(ix.passages, ix.triples, llm)
     search = EntitySearch(ix.passages, ix.names, ix.triples) % entities
@@ -46,10 +47,10 @@ def graphrag_global(
 ) -> Operator:
     """Rank passages by the communities whose summaries help most with the question (GraphRAG, global).
 
-    `level`: of the communities; `communities`: the number that the answer uses. A language model writes the summaries,
-    once a snapshot, rates the first `rated` by cosine (map), where the paper rates all of a level, and answers from the
-    best (reduce). Without one communities are ranked by cosine, and the answer comes from their passages. Needs the
-    extra `communities`.
+    `level`: that of the communities, 0 for the widest; `communities`: those that the answer uses; `rated`: the first
+    ones by cosine, which a language model rates (map), where the paper rates all of a level. It writes the summaries,
+    once a snapshot, and answers from the best (reduce). Without one communities are ranked by cosine, and the answer
+    comes from their passages. Needs the extra `communities`.
     """
     summaries, sources = Summaries(ix.passages, ix.triples, llm), ToPassages(top_k, index=ix.passages)
     search = CommunitySearch(summaries, level)

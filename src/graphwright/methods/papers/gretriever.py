@@ -24,9 +24,10 @@ def g_retriever(
 ) -> Operator:
     """Rank passages by the subtree with the largest sum of prizes less edge costs (G-Retriever).
 
-    The `k` nodes and the `k` edges nearest to the question have prizes k, k - 1, …, 1; `cost`: of an edge, C_e.
-    `nodes`: vectors of the nodes that get prizes, by default those of passages, which are nodes of the graph here; give
-    `ix.names` for entities alone. Edges have prizes if triples are embedded.
+    `k`: the nodes, and the edges, nearest to the question, which have the prizes k, k - 1, …, 1; `cost`: that of an
+    edge, C_e. `nodes`: vectors of the nodes that get prizes, by default those of passages, which are nodes of the graph
+    here; give `ix.names` for entities alone. Edges have prizes if triples are embedded.
+
     A language model is shown the tree and the best passages; the paper's trained graph encoder is not included.
     """
     prizes = Prizes(nodes or ix.passages, ix.triples, k)

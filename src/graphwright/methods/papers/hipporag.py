@@ -48,10 +48,10 @@ def hipporag2(
 ) -> Operator:
     """Rank passages by PageRank from the triples nearest to the question, and from all passages (HippoRAG 2).
 
-    `triples`: the number to consider, of which a language model selects (recognition memory), or else rare words shared
-    with the question. `phrases`: the most of their entities that are seeds; `weight`: of passages, relative to these;
-    `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is selected, passages are ranked
-    by their vectors.
+    `triples`: those nearest to the question, of which a language model selects (recognition memory), or else rare words
+    shared with the question. `phrases`: the most of their entities that are seeds; `weight`: that of passages as seeds,
+    relative to these; `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is selected,
+    passages are ranked by their vectors.
     """
     recognised = SharedWords(ix.words) if llm is None else Choose(llm)
     near = LinkEntities(ix.names) >> TripleSearch(ix.triples, triples) >> recognised

@@ -16,8 +16,8 @@ def hyde(
 ) -> Operator:
     """Rank passages by their nearness to a hypothetical passage that answers the question (HyDE).
 
-    A language model writes that passage. Its offline twin is pseudo-relevance feedback: the first `feedback` passages
-    of a search move the question's vector by `beta`.
+    A language model writes that passage. Its offline twin is pseudo-relevance feedback. `feedback`: the first passages
+    of a search, which move the question's vector; `beta`: their weight relative to the question.
     """
     if llm is not None:
         return HypotheticalPassage(ix.passages, llm) % top_k >> answering(ix, llm)

@@ -28,7 +28,8 @@ def ircot(
     `k`: passages of each search, K; `steps`: the largest number of thoughts; `shown`: the best passages so far, from
     which the next thought comes. `first`: the search, by default that of `hybrid`; the paper's is BM25. A language
     model writes the thoughts, and stops when it needs none. Without one the next query is the question with the
-    sentence of these passages that is nearest to it, or with what a `reader` answers from them.
+    sentence of these passages that is nearest to it. `reader`: without a language model, what it answers from the
+    passages takes the place of that sentence.
     """
     if steps < 1:
         raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")

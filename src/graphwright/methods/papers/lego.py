@@ -228,11 +228,12 @@ def instance(number: int) -> Callable[..., Operator]:
     build.__name__ = f"lego_{number}"
     build.__doc__ = f"""{_about(*INSTANCES[number])} (LEGO-GraphRAG, instance {number}).
 
-    On a knowledge graph without passages the answer is the names that the paths lead to. E is `encoder`, which encodes
-    every triple and path, else the index's encoder with the stored vectors of triples, else of names; without either it
-    encodes them all too. L is `judge`, else the language model that answers, else the embedded cross-encoder. `nodes`,
-    `edges`, `paths`: N_ppr, N_e and N_p. `pruning`: TP, EP or NP; `by_step`, `slack`: triple-level scoring and dynamic
-    pruning of ISAR (see Beams).
+    On a knowledge graph without passages the answer is the names that the paths lead to. `nodes`: N_ppr, nodes of the
+    PPR subgraph; `edges`: N_e, triples that stay of it; `paths`: N_p, paths that stay; `pruning`: what is pruned: TP
+    for triples, EP for edges by their relation, NP for nodes; `by_step`: whether paths are scored triple by triple (see
+    Beams); `slack`: that of dynamic pruning in a beam search (see Beams). `encoder`: E, which encodes every triple and
+    path, by default the index's encoder with the stored vectors of triples, else of names; without either it encodes
+    them all too. `judge`: L, by default the language model that answers, else the embedded cross-encoder.
     """
     return build
 

@@ -69,10 +69,10 @@ def rog(
 ) -> Operator:
     """Rank passages by paths that carry out relation plans, from the question's entities to an answer (RoG).
 
-    `plans`: relation paths that are carried out, of at most `length` relations; `paths`: walks along them, one to each
-    node that they lead to, those of the best plan first. `pool`: the shortest relation paths that are scored; if edges
-    are words of text, nearly each is distinct, and there are thousands. `planner`: makes the plans, by default the
-    language model that answers, else the index's encoder; the answer is then the ends of the best plan. RoG trains
+    `plans`: relation paths that are carried out; `length`: the most relations of a plan; `paths`: walks along them, one
+    to each node that they lead to, those of the best plan first. `pool`: the shortest relation paths that are scored;
+    if edges are words of text, nearly each is distinct, and there are thousands. `planner`: makes the plans, by default
+    the language model that answers, else the index's encoder; the answer is then the ends of the best plan. RoG trains
     its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
@@ -94,7 +94,8 @@ def gsr(
     """Rank passages by shortest paths in the subgraph of the relation paths that fit the question (GSR).
 
     As `rog`, but the walks make a subgraph, and its shortest paths are retrieved. GSR trains a small language model to
-    write the relation paths; here a path retriever takes its place.
+    write the relation paths; here a path retriever takes its place. `paths`: shortest paths that stay. Other options as
+    of `rog`.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
     walks = Instances(returning=isinstance(planner, PathRetriever | Planner))
@@ -114,8 +115,8 @@ def kelp(
 ) -> Operator:
     """Rank passages by the paths of one and two hops from the question's entities that fit it best (KELP).
 
-    `pool`: the shortest paths that are scored. `judge`: scores them, by default the index's encoder; KELP trains a
-    scorer of its own.
+    `hops`: the most edges of a path; `pool`: the shortest paths that are scored; `paths`: the best of them, which stay.
+    `judge`: scores them, by default the index's encoder; KELP trains a scorer of its own.
     """
     encoder = scorer(ix)
     search = selected(judge or encoder, encoder, hops, paths, pool)
@@ -133,8 +134,8 @@ def tog(
 ) -> Operator:
     """Rank passages by the paths of a beam search in which a model selects relations, then entities (ToG).
 
-    `width`, `depth`: ToG's N and D_max. `judge`: selects, by default the language model that answers, else the index's
-    encoder.
+    `width`: N, relations, and then entities, that stay at each step; `depth`: D_max, the steps. `judge`: selects, by
+    default the language model that answers, else the index's encoder.
     """
     search = Explore(judge or llm or ix.encoder, width, depth)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
@@ -152,8 +153,9 @@ def grag_m(
 ) -> Operator:
     """Rank passages by the paths of lego-12 and by central statements of their communities (GRAG-M of LEGO-GraphRAG).
 
-    `communities`: those of `level` that hold most of the paths. A language model writes their summaries when they are
-    first needed; without one their most central statements follow the paths. Needs the extra `communities`.
+    `communities`: those that hold most of the paths; `level`: that of these communities, 0 for the widest; `nodes`:
+    N_ppr, nodes of the PPR subgraph; `paths`: N_p, paths that stay. A language model writes the summaries when they are
+    first needed; without one the communities' most central statements follow the paths. Needs the extra `communities`.
     """
     summaries = Summaries(ix.passages, ix.triples, llm)
     search = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (

@@ -27,7 +27,8 @@ def lightrag_local(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, 
 def lightrag_global(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by the relations that are nearest to the question's themes (LightRAG, global).
 
-    `n`: relations in all; `llm` as in `lightrag_local`. Without one the question itself is the only theme.
+    `n`: relations in all. Without a language model the question itself is the only theme. Other options as of
+    `lightrag-local`.
     """
     return _method(ix, llm, _high(ix, n, llm), ToPassages(top_k))
 
@@ -35,7 +36,7 @@ def lightrag_global(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *,
 def lightrag_hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
     """Rank passages by entities of low-level and relations of high-level keywords, alternating (LightRAG, hybrid).
 
-    `n`: entities in all, and relations found by themes in all; `llm` as in `lightrag_local`.
+    `n`: entities in all, and relations found by themes in all. Other options as of `lightrag-local`.
     """
     alternating = ReciprocalRank(_low(ix, n), _high(ix, n, llm), constant=0)
     return _method(ix, llm, alternating, ToPassages(top_k, summed=True))

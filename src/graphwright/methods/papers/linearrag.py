@@ -33,7 +33,9 @@ def linearrag(
 ) -> Operator:
     """Rank passages by PageRank from entities that sentences connect with the question's, no relation used (LinearRAG).
 
-    `rounds`, `sentences`, `threshold`: as in Bridge; `ratio`, `weight`: as in BridgeSeeds; `restart`: 1 minus the
+    `rounds`: in which active entities activate others; `sentences`: those that an active entity selects in a round;
+    `threshold`: the least score of an entity that is activated (see Bridge). `ratio`: the weight of a passage's cosine
+    beside that of its active entities; `weight`: that of passages as seeds (see BridgeSeeds). `restart`: 1 minus the
     damping factor; `nodes`: nodes that are ranked. A question that names no entity is searched by its vector.
     """
     active = LinkEntities(ix.names) >> Bridge(ix.triples, rounds, sentences, threshold)

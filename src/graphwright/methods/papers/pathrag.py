@@ -30,14 +30,16 @@ def pathrag(
 ) -> Operator:
     """Rank passages by the most reliable paths between the entities that keywords name (PathRAG).
 
-    `n`: nodes of all keywords, N; `k`: paths, K; `decay` and `threshold` as in FlowPaths. A language model lists the
-    keywords and answers from the paths, the edges nearest to the question's themes, and the best passages, which it
-    quotes. Without one keywords are words of the question, which is its only theme, and the answer is quoted. The paper
-    shows no passages: here they are ranked by similarity to the question. `order` (HopFirst(), Shuffled(seed)) and
-    `prompt` (FlatPrompt) are the paper's ablations (RQ2); for its sparser graphs (RQ3) see
+    `n`: nodes of all keywords, N; `k`: paths, K; `decay`: α, the share of its resource that a node passes on;
+    `threshold`: θ, the least resource by degree that a node passes on (see FlowPaths). `order`: that of the paths in
+    the prompt, by default the best last; HopFirst() and Shuffled(seed) are the paper's ablations (RQ2); `prompt`: the
+    prompt, of which FlatPrompt is another ablation. For the paper's sparser graphs (RQ3) see
     `graphwright.evaluate.indexing.thinned`.
 
-    Names and triples without vectors are compared by words, which is less accurate; the trace notes it.
+    A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
+    best passages, which it quotes. Without one keywords are words of the question, which is its only theme, and the
+    answer is quoted. The paper shows no passages: here they are ranked by similarity to the question. Names and triples
+    without vectors are compared by words, which is less accurate; the trace notes it.
     """
     paths = Keywords(llm) >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
     edges = GlobalEdges(ix.triples, by_question=llm is None)
@@ -56,5 +58,8 @@ def pathrag_lt(
     *,
     llm: LLM | None = None,
 ) -> Operator:
-    """Rank passages as PathRAG does with N = 20 and K = 5, for fewer tokens (PathRAG-lt, RQ5)."""
+    """Rank passages as PathRAG does with N = 20 and K = 5, for fewer tokens (PathRAG-lt, RQ5).
+
+    Options as of `pathrag`.
+    """
     return pathrag(ix, top_k, n, k, decay, threshold, llm=llm)

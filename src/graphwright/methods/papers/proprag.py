@@ -30,10 +30,11 @@ def proprag(
 ) -> Operator:
     """Rank passages by PageRank from entities of the best paths of propositions, after a beam search (PropRAG).
 
-    Two stages: PageRank from the 40 entities of the 20 nearest propositions finds `focus` passages; over these and
-    their entities, a beam search of `width` and `length` finds paths of propositions, whose best entities seed a second
-    PageRank. `reread`: paths of each length that are encoded again as one text (40 in the paper; 0 ranks by the mean of
-    the propositions' vectors); `nodes`: nodes that the first PageRank ranks; `weight`: of passages as seeds. Without
+    Two stages: PageRank from the 40 entities of the 20 nearest propositions finds some passages; over these and their
+    entities a beam search finds paths of propositions, whose best entities seed a second PageRank. `focus`: passages
+    that the first stage finds; `width`: paths that stay in the beam; `length`: the most propositions of a path;
+    `reread`: paths of each length that are encoded again as one text (40 in the paper; 0 ranks by the mean of the
+    propositions' vectors); `nodes`: nodes that the first PageRank ranks; `weight`: that of passages as seeds. Without
     vectors of triples the first stage is the search of `hybrid`.
     """
     dense = If(HasEvidence(), Keep(), VectorSearch(ix.passages))

@@ -102,13 +102,12 @@ def reg(
 ) -> Operator:
     """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
 
-    `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file; or the
-    folder of a planner. `nodes`: the size of
-    the PPR subgraph that the retriever sees; `triples`, `length`: K and L. `scorer`: replaces a trained retriever, by
-    default the index's encoder with the stored vectors of triples. Without these every triple of the subgraph is
-    encoded for each question. On a knowledge graph without
-    passages the answer is the ends of the chain nearest to the question, or of the chain that a trained retriever
-    ranks first.
+    `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file; or the folder of a
+    planner. `nodes`: the size of the PPR subgraph that the retriever sees; `triples`: K, those nearest to the question;
+    `length`: L, the most triples of a chain. `scorer`: replaces a trained retriever, by default the index's encoder
+    with the stored vectors of triples. Without these every triple of the subgraph is encoded for each question. On a
+    knowledge graph without passages the answer is the ends of the chain nearest to the question, or of the chain that a
+    trained retriever ranks first.
     """
     trained = None if retriever is None else _loaded(ix, retriever)
     ranker = EdgeSearch(ix.triples) if scorer is None and ix.triples is not None else scorer or ix.encoder
