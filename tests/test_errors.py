@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,6 +76,18 @@ def malformed(path: Path) -> None:
 
 def no_folder(path: Path) -> None:
     sqlite3.connect(path / "none" / "at all")
+
+
+def test_a_full_disk_is_told_from_a_file_that_may_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.sqlite"
+    with pytest.raises(sqlite3.Error) as caught:
+        read_only(file)
+    assert explained(caught.value, "", file).startswith("it is read-only")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+    assert explained(caught.value, "", file).startswith("the disk is full (attempt to write a readonly database)")
+    assert explained(caught.value, "").startswith("it is read-only")
 
 
 @pytest.mark.parametrize(

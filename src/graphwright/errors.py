@@ -15,7 +15,9 @@ Every message names the requested value, the finding, and the remedy.
 
 import errno
 import os
+import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 
@@ -88,6 +90,7 @@ def cut(text: str, most: int = 240) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+_ROOM = 65_536  # bytes, more than SQLite's index of a log
 _SPACE = "Free some space, then run the same command again."
 _CAUSES: dict[int, tuple[str, str]] = {
     errno.EMFILE: (
@@ -147,8 +150,18 @@ def _refused_descriptor() -> int:
     return 0
 
 
-def explained(error: BaseException, otherwise: str) -> str:
+def _is_full(file: Path) -> bool:
+    """Return whether a file may be written, but its disk has no room."""
+    try:
+        return os.access(file, os.W_OK) and shutil.disk_usage(file.parent).free < _ROOM
+    except OSError:
+        return False
+
+
+def explained(error: BaseException, otherwise: str, place: Path | None = None) -> str:
     """Return the reason of a failed access to a file, and what to do; `otherwise`: if the system did not refuse it.
+
+    `place`: the SQLite file; SQLite calls one read-only where the disk is too full for the files that it needs beside.
 
     >>> explained(OSError(errno.ENOSPC, "No space left on device"), "Build the index again.")
     'the disk is full ([Errno 28] No space left on device). Free some space, then run the same command again.'
@@ -156,6 +169,8 @@ def explained(error: BaseException, otherwise: str) -> str:
     'no header. Build the index again.'
     """
     if number := cause_of(error):
+        if number == errno.EROFS and place is not None and _is_full(place):
+            number = errno.ENOSPC
         reason, remedy = _CAUSES[number]
         return f"{reason} ({error}). {remedy}"
     return f"{error}. {otherwise}"

@@ -64,3 +64,19 @@ def test_wrong_options_are_explained(data: Path, arguments: list[str], message: 
     done = graphwright("keys", *arguments, "--data", data)
     assert done.returncode == 2 and message in done.stderr
     assert graphwright("keys", "list", "--data", data).stdout == ""
+
+
+def test_a_user_without_a_name_gets_the_key(data: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unnamed() -> str:
+        raise KeyError("getpwuid(): uid not found: 10001")
+
+    monkeypatch.setattr("getpass.getuser", unnamed)
+    monkeypatch.setattr("os.getuid", lambda: 10001)
+    made = graphwright("keys", "create", "operator", "--data", data)
+    assert made.returncode == 0 and keys.check(made.stdout.strip()) is not None
+    assert json.loads((data / "audit.jsonl").read_text())["name"] == "uid 10001"
+
+
+def test_names_of_indexes_are_said_to_be_checked_by_the_server(data: Path) -> None:
+    made = graphwright("keys", "create", "reader", "--index", "wikki", "--data", data)
+    assert made.returncode == 0 and "the server's log names those that it does not serve" in made.stderr

@@ -41,6 +41,22 @@ def test_a_server_answers_until_it_is_stopped(folder: Path) -> None:
         assert "Traceback" not in process.stderr.read()
 
 
+def test_every_line_of_a_log_in_json_is_json(folder: Path) -> None:
+    data, settings = folder.parent / "data", folder.parent / "server.toml"
+    settings.write_text('log_format = "json"')
+    command = [*PROGRAM, "serve", str(folder), "--port", "0", "--data", str(data), "--settings", str(settings)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **TERMINAL}) as process:
+        assert process.stderr is not None
+        first = json.loads(process.stderr.readline())
+        assert first["logger"] == "graphwright.serve" and first["message"].startswith("Serving 1 index at http")
+        with urllib.request.urlopen(f"{first['message'].split()[-1]}openapi.json", timeout=30) as reply:
+            assert json.load(reply)["openapi"]
+        process.send_signal(signal.SIGINT)
+        lines = [json.loads(line) for line in process.stderr.read().splitlines()]
+    assert {"uvicorn.error", "graphwright.serve.access"} <= {line["logger"] for line in lines}
+    assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
+
+
 def test_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
     done = graphwright("serve", tmp_path / "nothing")
     assert done.returncode == 1 and "is not an index folder" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.serve.conftest import DOCUMENTS, Running, events_of, serving, wait_un
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
+from graphwright.serve.keys import Keys
 
 ASK = "/v1/indexes/cities/ask"
 QUESTION = {"question": "On which river does Graz lie?", "method": "bm25"}
@@ -140,3 +142,14 @@ def test_the_event_loop_answers_while_questions_are_computed(server: Running, mo
     free.set()
     for client in clients:
         client.join()
+
+
+def test_a_key_for_an_index_that_is_not_served_is_a_warning(
+    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(Keys(tmp_path)) as keys:
+        keys.create("reader", indexes=["cities", "citties"])
+        keys.revoke(keys.create("former", indexes=["gone"])[1].id)
+    with serving(cities, data=tmp_path, ready=False):
+        lines = [record.getMessage() for record in caplog.records if "does not serve" in record.getMessage()]
+    assert len(lines) == 1 and "(reader) is for an index 'citties'" in lines[0]

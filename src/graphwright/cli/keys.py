@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of t
 Data = Annotated[Path | None, "Folder of keys and jobs, as of 'serve' (default: by the platform's rules)."]
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT")
+_HEADER = "Authorization: Bearer KEY"
 _UNITS = {"h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 
 
@@ -44,12 +46,14 @@ def create(
     now = time.time()
     with _opened(data) as opened:
         token, key = opened.create(name, scope, index, None if expires is None else _end(expires, now))
-        _audit(opened, "keys create", key)
-    if as_json:
-        print_json({"key": token, **_facts(key, now)})
-        return
-    say(token)
-    note(f"Key {key.id} with scope {key.scope}. It is shown only now; clients send it as Authorization: Bearer KEY.")
+        if as_json:
+            print_json({"key": token, **_facts(key, now)})
+        else:
+            say(token)
+            note(f"Key {key.id} with scope {key.scope}. It is shown only now; clients send it as {_HEADER}.")
+        if index:
+            note("Names of indexes are not checked here: the server's log names those that it does not serve.")
+        _audit(opened, "keys create", key)  # last: the key is stored, and this is the only time that it is shown
 
 
 @keys.command("list")
@@ -102,7 +106,15 @@ def _audit(opened: Keys, action: str, key: Key) -> None:
     from graphwright.serve.logs import AuditLog
 
     facts = {"target": key.id, "target_name": key.name, "target_scope": key.scope, "target_indexes": key.indexes}
-    AuditLog(opened.path.parent).write({"action": action, "name": getpass.getuser(), **facts})
+    AuditLog(opened.path.parent).write({"action": action, "name": _user(), **facts})
+
+
+def _user() -> str:
+    """Return the name of the user; in a container a uid may have none, and then its number stands for it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
 def _end(text: str, now: float) -> float:

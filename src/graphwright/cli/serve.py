@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from contextlib import suppress
@@ -64,7 +65,8 @@ def serve(
     app = create_app(catalog, chosen)
     listening = _listen(chosen.host, chosen.port)
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"
-    note(f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}")
+    start = f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}"
+    logging.getLogger("graphwright.serve").info(start) if chosen.log_format == "json" else note(start)
     config = uvicorn.Config(
         app,
         http=timed_protocol(chosen.slow_body),

@@ -322,20 +322,21 @@ def writer_lock(folder: Path) -> Iterator[None]:
     try:
         db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
     except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be opened for writing: {explained(error, _CHECK)}") from error
+        raise StoreError(f"{path} cannot be opened for writing: {explained(error, _CHECK, path)}") from error
     with closing(db):
         try:
             db.execute("PRAGMA journal_mode = OFF")  # nothing is written
             db.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
-            raise StoreError(f"{folder} cannot be written now: {explained(error, _CHECK)}") from error
+            raise StoreError(f"{folder} cannot be written now: {explained(error, _CHECK, path)}") from error
         try:
             yield
         except sqlite3.DatabaseError as error:
             remedy = "Restore index.sqlite from a copy, or index the documents again into a new folder."
+            store = folder / "index.sqlite"
             raise StoreError(
-                f"{folder / 'index.sqlite'} cannot be read or written: {explained(error, remedy)} Queries still use "
-                f"the last snapshot."
+                f"{store} cannot be read or written: {explained(error, remedy, store)} Queries still use the last "
+                f"snapshot."
             ) from error
 
 

@@ -79,10 +79,10 @@ class Store:
             self._packs = Packs(self._db)
         except sqlite3.OperationalError as error:
             check_locks(path.parent)
-            raise StoreError(f"{path} cannot be opened now: {explained(error, _CHECK)}") from error
+            raise StoreError(f"{path} cannot be opened now: {explained(error, _CHECK, path)}") from error
         except (sqlite3.DatabaseError, StoreError) as error:
             cause = error.__cause__ if isinstance(error, StoreError) and error.__cause__ else error
-            raise StoreError(f"{path} cannot be read as an index: {explained(cause, _RESTORE)}") from cause
+            raise StoreError(f"{path} cannot be read as an index: {explained(cause, _RESTORE, path)}") from cause
         if schema != SCHEMA or version != str(RECORD_VERSION):
             self._db.close()
             records = f" and record version {version}" if version else ""
@@ -105,7 +105,7 @@ class Store:
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            raise StoreError(f"{self.path} cannot be written: {explained(error, _CHECK)}") from error
+            raise StoreError(f"{self.path} cannot be written: {explained(error, _CHECK, self.path)}") from error
         try:
             if (schema := self._schema()) != SCHEMA:  # changed by a later version since it was opened
                 raise StoreError(
@@ -119,7 +119,7 @@ class Store:
             self._db.rollback()
             if isinstance(error, sqlite3.Error):
                 raise StoreError(
-                    f"{self.path} could not be written: {explained(error, _RESTORE)} Nothing was changed."
+                    f"{self.path} could not be written: {explained(error, _RESTORE, self.path)} Nothing was changed."
                 ) from error
             raise
 
@@ -152,8 +152,8 @@ class Store:
             if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
                 raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
             raise StoreError(
-                f"{self.path} cannot be read: {explained(error, _RESTORE)} Questions are answered from the last "
-                f"snapshot."
+                f"{self.path} cannot be read: {explained(error, _RESTORE, self.path)} Questions are answered from the "
+                f"last snapshot."
             ) from error
 
     def setting(self, name: str) -> str | None:

@@ -63,7 +63,7 @@ class _Database:
                 yield db
         except sqlite3.Error as error:
             raise StoreError(
-                f"The cache of {self.table} {path} cannot be used: {explained(error, self.remedy)}"
+                f"The cache of {self.table} {path} cannot be used: {explained(error, self.remedy, path)}"
             ) from error
 
     def _create(self, db: sqlite3.Connection, path: Path) -> None:

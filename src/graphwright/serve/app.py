@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import logging
+import time
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,7 +20,7 @@ from graphwright.serve.addressing import Addressing
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs import Jobs
-from graphwright.serve.keys import Keys
+from graphwright.serve.keys import Key, Keys
 from graphwright.serve.mcp_server import McpEndpoint
 from graphwright.serve.mcp_tools import Library
 from graphwright.serve.middleware import guards
@@ -32,6 +34,7 @@ from graphwright.serve.telemetry import Telemetry, gauges, tracing_of
 from graphwright.serve.tokens import TokenVerifier
 from graphwright.serve.workers import Workers
 
+_log = logging.getLogger("graphwright.serve")
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
 
 Offsets count Unicode code points. Errors are problems by RFC 9457."""
@@ -92,7 +95,17 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     app.state.mcp = McpEndpoint(Library(catalog, server.workers, settings, models, server.jobs, report))
     app.router.routes += [Route(path, app.state.mcp, include_in_schema=False) for path in ("/mcp", "/mcp/")]
     app.add_middleware(Addressing, root_path=settings.root_path)  # outermost: all others see the final address
+    app.openapi()  # FastAPI hides warnings of pydantic while it makes this, which fails beside other threads
+    for key, name in unknown_names(keys, catalog):
+        _log.warning("the key %s (%s) is for an index %r, which this server does not serve", key.id, key.name, name)
     return app
+
+
+def unknown_names(keys: Keys, names: Collection[str]) -> Iterator[tuple[Key, str]]:
+    """Yield each active key with each name of an index that it is limited to and that is not served."""
+    for key in keys.all():
+        if key.state(time.time()) == "active":
+            yield from ((key, name) for name in key.indexes or () if name not in names)
 
 
 def _keys(settings: ServeSettings) -> Keys:

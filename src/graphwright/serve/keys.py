@@ -99,7 +99,8 @@ class Keys:
             self._database.executescript(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise DataError(
-                f"{self.path} cannot be opened ({error}); check that its folder is writable, or give another: --data."
+                f"{self.path} cannot be opened ({error}); check that its folder is writable and its disk not full, or "
+                f"give another: --data."
             ) from error
 
     def exist(self) -> bool:
@@ -214,7 +215,9 @@ class Keys:
                     raise
                 self._database.execute("COMMIT")
             except sqlite3.Error as error:
-                raise DataError(f"{self.path} cannot be written ({error}); check its permissions.") from error
+                raise DataError(
+                    f"{self.path} cannot be written ({error}); check its permissions and the space on its disk."
+                ) from error
             finally:
                 self._database.execute("PRAGMA synchronous=NORMAL")
                 self._version = None  # data_version does not count changes of this connection

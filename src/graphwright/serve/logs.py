@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import Any, TextIO
 
 AUDIT_FILE = "audit.jsonl"
 """Name of the audit log in the data folder."""
@@ -93,13 +93,23 @@ def _safe(value: Any) -> Any:
 
 
 def configure_logging(form: str, level: int = logging.INFO) -> None:
-    """Send the logs of the server and of uvicorn to stderr, as "text" or "json"."""
-    handler = logging.StreamHandler(sys.stderr)
+    """Send the logs of the server and of uvicorn to stderr, as "text" or "json"; of all others the warnings.
+
+    Warnings of Python are among them, so that no line has another form.
+    """
+    handler = _Handler(sys.stderr)
     handler.setFormatter(JSONFormatter() if form == "json" else _TextFormatter())
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
+    logging.captureWarnings(True)
+    root = logging.getLogger()
+    root.handlers = [*(other for other in root.handlers if not isinstance(other, _Handler)), handler]
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """The handler of a server, which a later one replaces."""
 
 
 class AuditLog:
