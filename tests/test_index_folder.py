@@ -27,6 +27,7 @@ from graphwright.generate import PassagePrompt
 from graphwright.index import LexicalExtractor, Settings
 from graphwright.index.changes import possibly_present
 from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
+from graphwright.methods.papers.pathrag import pathrag
 from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
 from graphwright.operators.state import State
@@ -161,6 +162,13 @@ def test_texts_and_mappings_need_no_id_and_a_path_is_no_text(tmp_path: Path, mon
 def test_an_option_that_is_wrong_names_the_right_one(options: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         corpus_index().ask(QUESTION, **options)  # type: ignore[arg-type]
+
+
+def test_an_option_that_a_method_has_is_its_own() -> None:
+    index = corpus_index()
+    assert index.pipeline("pathrag", k=3) == pathrag(index.snapshot, k=3) != index.pipeline("pathrag")
+    with pytest.raises(OptionError, match="did you mean 'top_k'"):
+        index.pipeline("vector", k=3)
 
 
 @pytest.mark.parametrize(

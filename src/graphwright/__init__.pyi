@@ -1,4 +1,5 @@
 from . import methods as methods
+from .cli.explanation import explain as explain
 from .data.document import Document as Document
 from .errors import GraphwrightError as GraphwrightError
 from .evaluate.metrics import capped_recall_at_k as capped_recall_at_k

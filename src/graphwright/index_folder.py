@@ -34,7 +34,7 @@ from graphwright.index.store import Store
 from graphwright.index.verification import problems_of
 from graphwright.index.writer import Batch, Writer
 from graphwright.methods.house import with_answer
-from graphwright.methods.registry import Builder, default_method, operator_of, retrieval_part
+from graphwright.methods.registry import METHODS, Builder, default_method, operator_of, retrieval_part
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.deadline import Deadline
 from graphwright.models.protocols import NamedEncoder, Usage
@@ -704,7 +704,8 @@ class Index:
             )
         if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, Integral) or top_k < 1):
             raise OptionError(f"top_k is {top_k!r}; it must be a whole number, at least 1.")
-        for name in options.keys() & _SYNONYMS.keys():
+        own = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
+        for name in options.keys() & _SYNONYMS.keys() - set(own):
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}

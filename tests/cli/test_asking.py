@@ -13,8 +13,8 @@ from tests.cli.command import graphwright
 from tests.data.formats.made import rivers_pdf
 from tests.toys import CORPUS, GRAPHS, corpus_index
 
-from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, start
-from graphwright.cli.explanation import show_explanation
+from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, explain, start
+from graphwright.cli.asking import show_state
 from graphwright.generate import AnswerIfEnough
 from graphwright.index.vector_index import joined
 from graphwright.models import ScriptedLLM
@@ -28,7 +28,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def explained(state: State, width: int = 100) -> str:
     out = StringIO()
-    show_explanation(Console(file=out, width=width, highlight=False, color_system=None), state)
+    explain(state, Console(file=out, width=width, highlight=False, color_system=None))
     return out.getvalue()
 
 
@@ -185,3 +185,12 @@ def test_show_prints_the_numbers_of_pages(tmp_path: Path) -> None:
     assert re.search(r"^\[1\] rivers\.pdf  .*  page \d, characters \d+-\d+$", asked, re.MULTILINE)
     none = graphwright("ask", "Who is the king of Norway?", "--index", tmp_path / "i").stdout
     assert none.startswith("Nothing in the documents") and none.count("\n") == 1
+
+
+def test_a_state_is_explained_from_python_as_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    state = bubbled()
+    explain(state)
+    printed = capsys.readouterr().out
+    assert "Steps" in printed and "GroupAnchors" in printed
+    show_state(state, 3, explain=True)
+    assert capsys.readouterr().out.endswith(printed)

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from graphwright.cli.explanation import show_explanation
+from graphwright.cli.explanation import explain as print_explanation
 from graphwright.cli.method import to_ask
 from graphwright.cli.progress import note_compilation, progress, progress_text
 from graphwright.cli.terminal import console, note, print_json, say, shortened
@@ -146,7 +146,7 @@ def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
         for passage in state.passages.top(top_k) if state.passages else ():
             say("\t".join(" ".join(part.split()) for part in _fields(passage)))
     if explain:
-        show_explanation(output, state)
+        print_explanation(state, output)
 
 
 def _fields(passage: Passage) -> tuple[str, ...]:

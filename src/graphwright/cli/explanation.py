@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from graphwright.cli.terminal import plain_table, shortened
+from graphwright.cli.terminal import console, plain_table, shortened
 from graphwright.errors import counted
 from graphwright.graph.evidence import Piece
 from graphwright.graph.graph import Graph, Kind
@@ -30,8 +30,19 @@ Changed = tuple[Step, str, State | None]
 """A step, the most telling field that it changed ("" if none), and the state before it."""
 
 
-def show_explanation(output: Console, state: State) -> None:
-    """Print the anchors with their weights, the items of evidence with their scores, and the steps."""
+def explain(state: State, output: Console | None = None) -> None:
+    """Print how a question was answered, as `graphwright ask --explain` does.
+
+    That is the anchors with their weights, the items of evidence with their scores, and the steps with their results,
+    time and tokens. `output`: a console of rich, by default one of stdout.
+
+    >>> from graphwright import Graph, KHop, start
+    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur")])
+    >>> explain(KHop(1)(start("?", graph, entities=["Graz"])))  # doctest: +NORMALIZE_WHITESPACE
+    Steps
+    ... KHop(1) 2 items: Graz; Mur ...
+    """
+    output = console() if output is None else output
     steps: list[Changed] = []
     before: State | None = None
     for step in state.trace:
