@@ -266,9 +266,13 @@ def test_a_cancelled_job_leaves_the_index_consistent(folder: Path) -> None:
         encoder.open.clear()
         job = served.add("linz lies on the Danube.")
         wait_until(encoder.waiting.is_set)
-        assert not served.jobs.cancel(job.id).has_ended
+        assert not served.jobs.get(job.id).cancelling
+        cancelled = served.jobs.cancel(job.id)
+        assert not cancelled.has_ended and cancelled.cancelling
+        assert cancelled.to_dict("cities")["cancelling"] and cancelled.to_dict("cities")["state"] == "running"
         encoder.open.set()
-        assert served.ended(job).state == "cancelled"
+        ended = served.ended(job)
+        assert ended.state == "cancelled" and not ended.cancelling
         assert served.index.is_current and not served.index.verify()
         again = served.ended(served.jobs.retry(job.id))
         assert again.state == "done" and served.ids() == ["graz", "linz"]

@@ -211,6 +211,7 @@ export interface Job {
   index: string;
   kind: "add" | "remove" | "sync";
   state: "queued" | "running" | "done" | "failed" | "cancelled";
+  cancelling: boolean;
   created: string;
   started: string | null;
   finished: string | null;

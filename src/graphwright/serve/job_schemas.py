@@ -128,6 +128,7 @@ class JobReply(Reply):
     index: str
     kind: Literal["add", "remove", "sync"]
     state: State
+    cancelling: Annotated[bool, Field(description="Whether it is cancelled, and runs until its next step.")]
     created: str
     started: str | None
     finished: str | None

@@ -75,10 +75,15 @@ class Job:
         """Whether another attempt may do more: it failed, was cancelled, or left chunks that a model has not read."""
         return self.state in ("failed", "cancelled") or bool(self.has_ended and (self.changes or {}).get("pending"))
 
+    @property
+    def cancelling(self) -> bool:
+        """Whether it still runs, but ends at its next step because it is cancelled."""
+        return self.cancel and self.state == "running"
+
     def to_dict(self, index: str) -> dict[str, Any]:
         """Return the job as clients see it; `index` is the name of its index."""
         progress = None if self.progress is None else vars(self.progress)
-        names = ("id", "kind", "state", "created", "started", "finished", "message", "attempts")
+        names = ("id", "kind", "state", "cancelling", "created", "started", "finished", "message", "attempts")
         return {
             **{name: getattr(self, name) for name in names},
             "index": index,

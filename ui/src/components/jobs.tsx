@@ -61,7 +61,8 @@ function JobCard({ job, writable, onJob }: { job: Job; writable: boolean; onJob:
     <article class={`job ${job.state}`} data-job={job.id}>
       <div class="job-head">
         <span>
-          {KINDS[job.kind]} <span class={`state ${job.state}`}>{STATES[job.state]}</span>
+          {KINDS[job.kind]}{" "}
+          <span class={`state ${job.state}`}>{job.cancelling ? "being cancelled" : STATES[job.state]}</span>
         </span>
         <span class="soft when">{ago(Date.parse(job.finished ?? job.created))}</span>
       </div>
@@ -75,7 +76,7 @@ function JobCard({ job, writable, onJob }: { job: Job; writable: boolean; onJob:
       {problem && <Failure problem={problem} />}
       {writable && (
         <p class="job-actions">
-          {isOpen(job) && (
+          {isOpen(job) && !job.cancelling && (
             <button type="button" class="button quiet" onClick={() => void act("cancel")}>
               Cancel
             </button>
