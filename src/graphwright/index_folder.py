@@ -542,7 +542,10 @@ class Index:
         return bool(self.snapshot.about.get("revision") == self._store.revision)
 
     def list_documents(self) -> list[Listed]:
-        """Return the documents that can be searched, by id: title, characters, chunks. Empty for an imported graph."""
+        """Return the documents that can be searched, by id: title, characters, chunks. Empty for an imported graph.
+
+        Numbers in ids count by their value: `#2` is before `#10`.
+        """
         snapshot = self.snapshot
         passages = snapshot.graph.passages
         if passages is None:
@@ -554,6 +557,10 @@ class Index:
     def metadata(self, document: str) -> dict[str, str]:
         """Return the metadata of a document, empty for an unknown one."""
         return self._store.metadata([document]).get(document, {})
+
+    def metadata_by_document(self, documents: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
+        """Return the metadata of these documents, or of all, by id; unknown ones are left out."""
+        return self._store.metadata(documents)
 
     def text(self, document: str) -> str:
         """Return the text of a document as it was read, in whose characters citations are counted.

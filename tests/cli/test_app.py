@@ -353,6 +353,24 @@ def test_documents_are_listed_and_found_by_id_or_title(documents: Path) -> None:
     assert graz["id"] == "graz.md" and graz["title"] == "Graz" and graz["chunks"] == 1 and log["chunks"] > 10
 
 
+def test_documents_are_in_the_order_of_their_numbers_and_show_their_metadata(tmp_path: Path) -> None:
+    rows = "".join(f"{number},The lamp {number} has {number} W.\n" for number in range(1, 12))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "lamps.csv").write_text(f"lamp,text\n{rows}")
+    (tmp_path / "docs" / "note.md").write_text(
+        "---\ndate: 2024-02-01\ntags: [a, b]\n---\nIda founded the observatory.\n"
+    )
+    assert graphwright("index", tmp_path / "docs", "--into", tmp_path / "ix").returncode == 0
+    listed = json.loads(graphwright("documents", "--index", tmp_path / "ix", "--json").stdout)
+    assert [item["id"] for item in listed] == [*(f"lamps.csv#{row}" for row in range(2, 13)), "note.md"]
+    assert listed[0]["metadata"] == {"lamp": "1"} and listed[-1]["metadata"]["date"] == "2024-02-01"
+    shown = graphwright("show", "note.md", "--index", tmp_path / "ix")
+    assert "date: 2024-02-01\n" in shown.stderr and shown.stdout == "Ida founded the observatory.\n"
+    done = graphwright("ask", "Who?", "--index", tmp_path / "ix", "--where", "date=2024-02", "--json")
+    assert {passage["document"] for passage in json.loads(done.stdout)["passages"]} == {"note.md"}
+    assert graphwright("verify", tmp_path / "ix").stdout.startswith(f"{tmp_path / 'ix'}: no problems")
+
+
 def test_the_text_is_that_in_which_citations_count(documents: Path) -> None:
     citations = 0
     with Index.open(documents / "index") as index:

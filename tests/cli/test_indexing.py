@@ -144,7 +144,7 @@ def test_the_reasons_of_this_run_come_first_and_are_shown_once() -> None:
     changes.skipped = [Skipped(f"{n}.png", "binary, not text") for n in range(30)] + [Skipped("x", "damaged", True)]
     err = StringIO()
     with redirect_stderr(err):
-        _show_notes(changes, Path("ix"))
+        _show_notes(changes, Path("ix"), model=True)
     lines = err.getvalue().splitlines()
     assert lines[:2] == ["skipped x: damaged", "skipped 30 files, 0.png, 1.png, 2.png …: binary, not text"]
     assert lines[-2:] == ["  a#0, b#0: budget", "  c#1: not tried again; earlier: timeout"]
@@ -202,6 +202,38 @@ def test_a_model_that_is_down_leaves_the_documents_searchable_and_waiting(docs: 
     assert done.returncode == 0 and "extraction failed" in done.stderr and "Traceback" not in done.stderr
     assert sum(info(tmp_path / "ix")["pending"].values()) == len(CORPUS)
     assert json.loads(graphwright("ask", "Which abbey?", "--index", tmp_path / "ix", "--json").stdout)["citations"]
+
+
+def test_what_waits_for_a_model_is_told_in_runs_with_one_and_can_be_released(docs: Path, tmp_path: Path) -> None:
+    index = tmp_path / "ix"
+    assert graphwright("sync", docs, "--into", index).returncode == 0
+    with LLMServer([error(401, "no such key")]) as server:
+        done = graphwright("reextract", "--index", index, "--llm", "m", "--base-url", server.url)
+    assert done.returncode == 1 and "extraction failed" in done.stderr and "no such key" in done.stderr
+    done = graphwright("sync", docs, "--into", index)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    shown = graphwright("info", index).stdout
+    assert f"by the rules; a model is pending for {len(CORPUS)} chunks: " in shown
+    assert f"reextract --index {index} --offline\n" in shown
+    done = graphwright("reextract", "--index", index, "--offline")
+    assert done.returncode == 0 and "read" not in done.stdout
+    assert f"{len(CORPUS)} chunks wait for no model any more" in done.stdout
+    assert not info(index)["pending"] and "pending" not in graphwright("info", index).stdout
+
+
+def test_without_a_server_the_answer_that_needs_none_is_named(docs: Path, tmp_path: Path) -> None:
+    assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
+    with LLMServer([]) as server:
+        url = server.url
+    question = ("ask", "Which abbey did Ermengarde found?", "--index", tmp_path / "ix", "--llm", "m", "--base-url")
+    done = graphwright(*question, url)
+    assert done.returncode == 1 and f"No server answers at {url}" in done.stderr and "Tried 2 times" in done.stderr
+    assert "Without --llm, or with --offline, the answer is quoted" in done.stderr
+    with LLMServer([error(503, "loading")] * 20) as server:
+        done = graphwright(*question, server.url, "--deadline", 1)
+    assert done.returncode == 0 and "[1]" in done.stdout
+    assert "'m' could not be reached, or gave no whole reply" in done.stderr and "loading" in done.stderr
+    assert "no reply of m" in done.stderr and "no language model" not in done.stderr
 
 
 def test_filters_and_wrong_filters(docs: Path, tmp_path: Path) -> None:

@@ -139,19 +139,21 @@ def info(
 @app.command()
 @expanded
 def verify(
-    index: IndexFolder,
+    folder: Annotated[Path | None, typer.Argument(help="Index folder.")] = None,
+    index: Annotated[Path | None, "Index folder, as in other commands."] = None,
     repair: Annotated[bool, "Rebuild the snapshot from the stored documents."] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check an index for damage."""
     from graphwright.index_folder import Index
 
-    with Index.open(index) as opened:
+    folder = folder or index or index_folder()
+    with Index.open(folder) as opened:
         problems = opened.verify(repair=repair)
     if as_json:
         print_json([vars(problem) for problem in problems])
     elif not problems:
-        say(f"{index}: no problems; the snapshot matches the stored documents.")
+        say(f"{folder}: no problems; the snapshot matches the stored documents.")
     for problem in problems:
         note(f"{problem.problem}\n  {problem.remedy}")
     if problems:
@@ -173,8 +175,9 @@ def documents(
     with open_index(index) as opened:
         part = (search or "").casefold()
         listed = [item for item in opened.list_documents() if part in f"{item.id}\n{item.title}".casefold()]
+        metadata = opened.metadata_by_document() if as_json else {}
     if as_json:
-        print_json([document._asdict() for document in listed])
+        print_json([document._asdict() | {"metadata": metadata.get(document.id, {})} for document in listed])
         return
     for document in listed:
         title = f"  {document.title}" if document.title else ""
@@ -189,20 +192,22 @@ def show(
     index: IndexFolder,
     characters: Annotated[str | None, "Print only these characters, as in a citation: --characters 39-88"] = None,
 ) -> None:
-    """Print the text of a document, with page or cell numbers.
+    """Print the text of a document, with page or cell numbers; its metadata to stderr.
 
     Citations count characters in the text without these numbers; --characters prints the page to stderr.
     """
     from graphwright.cli.asking import open_index
 
     with open_index(index) as opened:
-        text, places = opened.text(document), opened.places(document)
+        text, places, metadata = opened.text(document), opened.places(document), opened.metadata(document)
     if characters is not None:
         start, end = _span(characters)
         say(text[start:end])
         if places is not None and (location := places.of(start, end)):
             note(location)
         return
+    for name, value in metadata.items():
+        note(f"{name}: {value}")
     if places is None or places.kind == "line":
         say(text)
         return

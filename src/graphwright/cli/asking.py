@@ -19,12 +19,12 @@ from graphwright.cli.method import to_ask
 from graphwright.cli.progress import note_compilation, progress, progress_text
 from graphwright.cli.terminal import console, note, print_json, say, shortened
 from graphwright.data.questions import read_questions
-from graphwright.errors import OptionError, counted
+from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.columns import Passage
 from graphwright.graph.shown_path import shown_path
 from graphwright.index_folder import Index
 from graphwright.methods.registry import METHODS
-from graphwright.operators.run import NO_VECTORS, Run
+from graphwright.operators.run import CUT_SHORT, NO_VECTORS, Run
 from graphwright.operators.state import Answer, Question, State
 
 if TYPE_CHECKING:
@@ -68,10 +68,24 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
     index = open_index(folder)
     live = settings is not None and not query.as_json and console().is_terminal
     with _draft() if live else nullcontext() as on_text:
-        state = index.ask(_question(question, query, index), method, run=Run(on_text=on_text), **options)
+        try:
+            state = index.ask(_question(question, query, index), method, run=Run(on_text=on_text), **options)
+        except ModelError as error:
+            if settings is not None and not (isinstance(method, str) and METHODS[method].required):
+                error.args = (f"{error} Without --llm, or with --offline, the answer is quoted from the documents.",)
+            raise
     _show(state, index, query, _ANSWER_PASSAGES)
+    if settings is not None:
+        for text in _faults(state)[:1]:
+            note(f"note: the language model {settings.model!r} could not be reached, or gave no whole reply: {text}")
     if settings is not None or console().is_terminal:
-        note(cost_line(state, query.method or index.default_method))
+        note(cost_line(state, query.method or index.default_method, "" if settings is None else settings.model))
+
+
+def _faults(state: State) -> list[str]:
+    """Return why replies of a language model did not arrive whole."""
+    notes = (text for step in state.trace for text in step.notes)
+    return [text.removeprefix(f"{CUT_SHORT}: ") for text in notes if text.startswith(CUT_SHORT)]
 
 
 @contextmanager
@@ -87,8 +101,10 @@ def _draft() -> Iterator[Callable[[str], None]]:
         yield write
 
 
-def cost_line(state: State, method: str) -> str:
+def cost_line(state: State, method: str, model: str = "") -> str:
     """Return the method, seconds, calls, tokens and cost of an answer, on one line.
+
+    `model`: the language model that was named.
 
     >>> from graphwright import Graph, start
     >>> cost_line(start("?", Graph.from_triples([])), "multihop")
@@ -97,7 +113,7 @@ def cost_line(state: State, method: str) -> str:
     usage = state.usage
     head = f"{method}, {sum(step.seconds for step in state.trace):.1f} s"
     if not usage.llm_calls:
-        return f"{head}, no language model"
+        return f"{head}, no reply of {model}" if _faults(state) else f"{head}, no language model"
     cost = f", cost {usage.cost:.4g}" if usage.cost else ""
     tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
     return f"{head}, {counted(usage.llm_calls, 'call')}, {tokens}{cost}"

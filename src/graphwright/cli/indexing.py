@@ -31,7 +31,7 @@ from graphwright.cli.options import (
     names_in,
 )
 from graphwright.cli.progress import note_compilation, progress
-from graphwright.cli.terminal import flush_output, note, print_json, say, shortened, tokens_and_cost
+from graphwright.cli.terminal import flush_output, note, print_json, say, tokens_and_cost
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def index(
                     engine=engine,
                 ),
                 skipped,
+                model=llm is not None,
                 as_json=as_json,
             )
 
@@ -154,6 +155,7 @@ def sync(
                 engine=engine,
             ),
             [],
+            model=llm is not None,
             as_json=as_json,
         )
 
@@ -183,8 +185,8 @@ def reextract(
         _show_estimate(opened.chunks_to_reextract(ids or None), llm, model, (), as_json=as_json)
         return
     work = lambda show, usage: opened.reextract(ids or None, show, usage=usage)  # noqa: E731
-    changes = _change(opened, work, [], as_json=as_json)
-    if changes.pending and not changes.extracted:
+    changes = _change(opened, work, [], model=llm is not None, as_json=as_json)
+    if llm is not None and changes.pending and not changes.extracted:
         raise SystemExit(1)
 
 
@@ -213,7 +215,7 @@ def remove(
             note(f"{counted(len(chosen), 'document')} would be removed; nothing was changed.")
             return
         changes = opened.remove(chosen)
-        _show_notes(changes, opened.path)
+        _show_notes(changes, opened.path, model=False)
         say(f"removed {counted(len(changes.removed), 'document')}")
         flush_output()
 
@@ -519,9 +521,12 @@ def _show_estimate(
 
 
 def _change(
-    index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, as_json: bool
+    index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, model: bool, as_json: bool
 ) -> Changes:
-    """Change an index, with progress on stderr; print the changes, and the documents that could not be read."""
+    """Change an index, with progress on stderr; print the changes, and the documents that could not be read.
+
+    `model`: whether a language model extracts.
+    """
     from graphwright.models.protocols import Usage
 
     note_compilation()
@@ -534,12 +539,14 @@ def _change(
     if as_json:
         print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
         return changes
-    _show_notes(changes, index.path)
+    _show_notes(changes, index.path, model=model)
     summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
     if changes.refined:
         summary.append(f"{counted(changes.refined, 'value')} derived by the model")
     if changes.extracted:
-        summary.append(f"{counted(changes.extracted, 'chunk')} read by the model")
+        summary.append(f"{counted(changes.extracted, 'chunk')} read {'by the model' if model else 'again'}")
+    if changes.released:
+        summary.append(f"{counted(changes.released, 'chunk')} wait for no model any more")
     say(", ".join(summary))
     if spending := tokens_and_cost(changes.usage):
         say(f"language model: {spending}")
@@ -559,6 +566,7 @@ def _details(changes: Changes) -> dict[str, Any]:
         "resumed": changes.resumed,
         "unsuitable": dict(changes.unsuitable),
         "extracted": changes.extracted,
+        "released": changes.released,
         "refined": changes.refined,
         "unrefined": changes.unrefined,
         "pending": [
@@ -575,8 +583,11 @@ def _first(names: list[str]) -> str:
     return ", ".join(names[:3]) + " …" * (len(names) > 3)
 
 
-def _show_notes(changes: Changes, into: Path) -> None:
-    """Print the details of the counts to stderr: skipped files, retained documents, a resumed run."""
+def _show_notes(changes: Changes, into: Path, *, model: bool) -> None:
+    """Print the details of the counts to stderr: skipped files, retained documents, a resumed run.
+
+    `model`: whether a language model extracts; what waits for one is of no concern to other runs.
+    """
     _show_skipped(changes.skipped)
     if changes.retained:
         retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
@@ -597,13 +608,13 @@ def _show_notes(changes: Changes, into: Path) -> None:
             f"note: {len(changes.unrefined):,} summaries of descriptions or decisions about names are missing; the "
             f"offline rules take their place, and the next run tries again. The first: {changes.unrefined[0]}"
         )
-    if changes.pending:
+    if changes.pending and model:
         note(
             f"note: extraction failed for {counted(len(changes.pending), 'chunk')}. They are indexed by the offline "
             f"rules for now; the next run with a language model retries them. --json lists all:"
         )
         for reason, places in _by_reason((f"{d}#{n}", reason) for d, n, reason in changes.pending):
-            note(f"  {_first(places)}: {shortened(reason, 160)}")
+            note(f"  {_first(places)}: {reason}")
 
 
 def _show_skipped(skipped: list[Skipped]) -> None:

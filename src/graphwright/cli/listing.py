@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -175,7 +176,16 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts of an index by the words of a person."""
     imported = facts.get("imported")
     settings, relations = facts["settings"], f", {counted(imported['relations'], 'relation')}" if imported else ""
-    pending = [f"{count:,} chunks: {shortened(reason, 100)}" for reason, count in facts["pending"].items()]
+    pending = [f"{counted(count, 'chunk')}: {reason}" for reason, count in facts["pending"].items()]
+    command = f"graphwright reextract --index {shlex.quote(str(facts['path']))}"
+    waiting = (
+        ""
+        if not pending
+        else (
+            f"by the rules; a model is pending for {_listed(pending)}\n{'':<16}to go on: {command} --llm MODEL\n"
+            f"{'':<16}to stay with the rules: {command} --offline"
+        )
+    )
     texts = [f"{count:,} {kind}" for kind, count in facts["embedded"].items()]
     return {
         "index": facts["path"],
@@ -188,7 +198,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "chunks": "" if imported else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
         "merged names": ", ".join(settings["resolve"]),
         "synced from": _listed(list(facts["folders"])),
-        "not extracted": _listed(pending),
+        "pending": waiting,
         "missing": f"{facts['missing_values']:,} values of the language model" if facts["missing_values"] else "",
         "state": "" if facts["current"] else "the newest documents cannot be searched yet; index again to finish",
     }

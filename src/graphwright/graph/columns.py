@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -248,6 +249,15 @@ class Listed(NamedTuple):
     chunks: int
 
 
+def natural(id: str) -> list[str | int]:
+    """Return the key that sorts texts by the numbers in them.
+
+    >>> sorted(["t.csv#10", "t.csv#2", "a"], key=natural)
+    ['a', 't.csv#2', 't.csv#10']
+    """
+    return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]{1,18})", id))]
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """Place of a chunk: its name, its document's id and title, and its span of characters there."""
@@ -337,13 +347,13 @@ class Passages:
         return tuple(cut - start for cut in cuts)
 
     def listed(self) -> list[Listed]:
-        """Return all documents, by id."""
+        """Return all documents, by id; `#2` is before `#10`."""
         ends = np.zeros(len(self.documents), np.int64)
         np.maximum.at(ends, self.document, self.end)
         chunks = np.bincount(self.document, minlength=len(self.documents))
         titles = self.titles[: len(self.documents)]
         every = zip(self.documents, titles, ends.tolist(), chunks.tolist(), strict=True)
-        return sorted(Listed(*row) for row in every if row[-1])
+        return sorted((Listed(*row) for row in every if row[-1]), key=lambda listed: natural(listed.id))
 
     def text(self, document: str, texts: Sequence[str]) -> str:
         """Return the text of a document, given the texts of its chunks by row.

@@ -83,8 +83,9 @@ class Changes:
     `retained`: documents that are not in the synced folder any more but stay, because unreadable files, `unreadable`,
     may contain them. `resumed`: documents that an interrupted run had stored can be searched only now. `unsuitable`:
     number of documents that the extractor does not support well, by reason. `extracted`: number of chunks that a
-    deferred extractor read; `pending`: chunks that still wait for it, as (document, ordinal, reason). `seconds` by part
-    of the build, `refined`: number of values that a language model derived from the merged graph (summaries of
+    deferred extractor, or `reextract`, read; `pending`: chunks that wait for a deferred one, as (document, ordinal,
+    reason); `released`: number of those that do so no more, as the extractor of this call had read them. `seconds` by
+    part of the build, `refined`: number of values that a language model derived from the merged graph (summaries of
     descriptions, decisions about names); `unrefined`: reasons why others are missing. `texts`: number of embedded texts
     by kind, `usage` of models.
     """
@@ -99,6 +100,7 @@ class Changes:
     resumed: bool = False
     unsuitable: Counter[str] = field(default_factory=Counter)
     extracted: int = 0
+    released: int = 0
     pending: list[tuple[str, int, str]] = field(default_factory=list)
     refined: int = 0
     unrefined: list[str] = field(default_factory=list)

@@ -165,7 +165,12 @@ class Writer:
     def reextract(self, ids: Sequence[str] | None) -> Changes:
         """Read the chunks of documents with this extractor, where another one read them."""
         outdated = self.outdated(ids)
+        read = [chunk for chunk in outdated if chunk.extractor == self.extractor.id]
+        outdated = [chunk for chunk in outdated if chunk.extractor != self.extractor.id]
         with self._transaction():
+            for chunk in read:  # they wait for another extractor
+                self.store.set_pending(chunk, None)
+            self.changes.released += len(read)
             for chunk in outdated:
                 self.store.set_pending(chunk, chunk.pending or NOT_READ)
         return self._finish(outdated)

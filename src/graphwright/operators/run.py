@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 NO_VECTORS = "the index has no vectors of"
 """Start of the note on vectors that a method wants and the index lacks."""
+CUT_SHORT = "the model's reply was cut short"
+"""Start of the note on a reply of a language model that did not arrive whole."""
 REMEDY = "a new index made with --embed passages,names,triples (the default) has them"
 
 _BLOCK = 512  # texts that are encoded in one call
@@ -258,9 +260,7 @@ class Run:
             cut = isinstance(error, ReplyCutError)
             if cut:
                 self.scratch[_CUT] = True
-            self.note(
-                f"the model's reply was cut short: {error}" if cut else "the model's reply did not fit the schema"
-            )
+            self.note(f"{CUT_SHORT}: {error}" if cut else "the model's reply did not fit the schema")
             return None, "" if cut else error.text
         if completion.value is None:
             self.note("the model's reply did not fit the schema")

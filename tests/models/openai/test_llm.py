@@ -351,10 +351,15 @@ def test_nobody_listens(watch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with pytest.raises(ModelError, match=r"refused.*Check that the server runs.*Tried 3 times"):
-        OpenAILLM("m", url, retries=2, clock=watch.clock).complete("", "a")
-    first, second = watch.slept
-    assert 0.375 <= first <= 0.625 and 0.75 <= second <= 1.25
+    with pytest.raises(ModelError, match=rf"No server answers at {url}: .*Check that the server runs.*Tried 2 times"):
+        OpenAILLM("m", url, retries=5, clock=watch.clock).complete("", "a")
+    (wait,) = watch.slept
+    assert 0.375 <= wait <= 0.625
+
+
+def test_a_deadline_names_the_fault_that_kept_it_waiting():
+    with LLMServer([error(503, "loading")] * 9) as server, pytest.raises(ReplyCutError, match=r"loading.*The deadline"):
+        OpenAILLM("m", server.url).complete("", "a", cancel=Deadline(1.0))
 
 
 def test_waits_are_the_same_in_every_run_but_not_for_every_prompt():

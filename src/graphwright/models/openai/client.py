@@ -84,6 +84,10 @@ class NotSent(ModelError):
     """There was no connection, so that nothing was sent, and nothing can be charged."""
 
 
+class NoServer(NotSent):
+    """The connection was refused: nothing listens at the address."""
+
+
 @dataclass(frozen=True, repr=False)
 class OpenAIModel(Checked):
     """A model behind a server with the interface of OpenAI.
@@ -91,10 +95,9 @@ class OpenAIModel(Checked):
     `base_url`: address of the server, up to and with `/v1`; by default the environment variable OPENAI_BASE_URL, else
     OpenAI. `api_key`: by default OPENAI_API_KEY; servers given by address may need none. `timeout`: seconds from
     sending a request to the last byte of its response. `retries`: number of times that a request is sent again where
-    that may help, but once at most after a timeout. `requests_per_minute`, `tokens_per_minute`, `concurrency`: limits
-    for this object and its threads together; waiting for them does not count against the timeout. Equality ignores the
-    key. The key is in no repr,
-    error or id; it is in a pickle only if it was an argument.
+    that may help, but once at most after a timeout or a refused connection. `requests_per_minute`, `tokens_per_minute`,
+    `concurrency`: limits for this object and its threads together; waiting for them does not count against the timeout.
+    Equality ignores the key. The key is in no repr, error or id; it is in a pickle only if it was an argument.
     """
 
     model: Annotated[str, TEXT]
@@ -194,15 +197,20 @@ class HTTPConnection:
                 if not error.may_pass:
                     raise
                 wait = self._wait(error, error.after, attempt, body)
+                fault: ModelError = error
             except (IncompleteResponse, NotSent) as error:
                 wait = self._wait(error, None, attempt, body)
-            self._clock.sleep(cancel, wait)
+                fault = error
+            try:
+                self._clock.sleep(cancel, wait)
+            except ReplyCutError as late:  # the deadline of a question; what kept it waiting is worth knowing
+                raise ReplyCutError(f"{fault} {late}") from fault
             attempt += 1
 
     def _wait(self, error: ModelError, after: float | None, attempt: int, body: dict[str, Any]) -> float:
         """Return the seconds until the next attempt; raise where there is none. `after`: as the server asks."""
-        # Another timeout would be as long, so one repetition has to do.
-        if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut) else self._retries):
+        # Another timeout would be as long, and no server starts at an address soon, so one repetition has to do.
+        if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut | NoServer) else self._retries):
             if attempt == 0:
                 raise error
             kind = ReplyCutError if isinstance(error, ReplyCutError) else ModelError
@@ -316,6 +324,8 @@ class HTTPConnection:
             return self.incomplete(f"no connection within {seconds:g} seconds. {_DOWN}", NotSent)
         if names & {"TimeoutException", "APITimeoutError"}:
             return self._late()
+        if "ConnectError" in names and _is_refused(cause):
+            return NoServer(f"No server answers at {self.place}: the connection was refused. {_DOWN}")
         if names & {"RequestError", "OSError", "APIConnectionError"}:
             return self.incomplete(f"{reason} {_DOWN}", NotSent if "ConnectError" in names else IncompleteResponse)
         return ModelError(f"The request to {self.place} failed. {reason}") if "OpenAIError" in names else error
@@ -365,6 +375,13 @@ class HTTPConnection:
         """Return the beginning of a body, quoted, for an error."""
         text = self.secret.hidden(body[:_MAX_SEARCHED].decode("utf-8", "replace"))
         return repr(_shortened(text[: 8 * _MAX_SHOWN]))
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Return whether an error, or one that led to it, is a refused connection."""
+    while error is not None and not isinstance(error, ConnectionRefusedError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 class _Channel:
