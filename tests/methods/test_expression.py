@@ -76,6 +76,8 @@ def test_further_names_are_those_given() -> None:
         ("VectorSearch(ix.passages", "not an expression of operators"),
         ("", "not an expression"),
         ("3", "is of type int"),
+        ("pathrag(k=3) >> Keep()", "pathrag is a method, and no operator: give it alone"),
+        ("pathrg(k=3)", "there is no 'pathrg' here. Did you mean 'pathrag'"),
         ("VectorSearch(ix.passages) + ToPassages()", "only operators"),
         ("VectorSearch(ix.lease)", "only operators"),
         ("KHop(1).run", "only operators"),

@@ -17,6 +17,7 @@ from graphwright.index.passage_vectors import dense_index
 from graphwright.index.snapshot import INDEXES, Snapshot
 from graphwright.index.vector_index import ChecksummedIndex, joined
 from graphwright.learn.registry import load_retriever
+from graphwright.methods.registry import METHODS
 from graphwright.operators.operator import Operator
 from graphwright.operators.subgraph.views import entity_vectors
 
@@ -235,7 +236,10 @@ class _Parser:
             return value
         if name == "llm":
             raise self._error(node, "no language model is given; name one, as --llm MODEL does on the command line")
-        hint = meant(name, [*(public.keys() - {name, *_EXCLUDED}), *_FUNCTIONS, *self.names])
+        if name in METHODS:
+            problem = f"{name} is a method, and no operator: give it alone, or the steps that its repr has"
+            raise self._error(node, problem)
+        hint = meant(name, [*(public.keys() - {name, *_EXCLUDED}), *_FUNCTIONS, *self.names, *METHODS])
         raise self._error(node, f"there is no {name!r} here", hint)
 
     def _part(self, node: ast.Attribute) -> Any:
