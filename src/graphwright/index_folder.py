@@ -413,8 +413,9 @@ class Index:
         """Return the state with the evidence and passages of a method, without an answer.
 
         `method`: a name (`graphwright methods` lists them), an operator, or a function from a snapshot to an operator;
-        by default `multihop`, over an imported graph `graph`. `top_k`: number of passages. `filter`: the documents that
-        are searched; nothing of the others is visible. `run`: streams the answer, counts usage, and can be cancelled.
+        by default `multihop`, over an imported graph, also with documents, `graph`. `top_k`: number of passages.
+        `filter`: the documents that are searched; nothing of the others is visible, nor of an imported graph. `run`:
+        streams the answer, counts usage, and can be cancelled.
         `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given by
         name, as objects, or as functions.
         """
@@ -518,7 +519,8 @@ class Index:
     @property
     def default_method(self) -> str:
         """The name of the method that is used if none is given."""
-        return default_method(imported=self.graph.passages is None)
+        snapshot = self.snapshot
+        return default_method(imported=snapshot.graph.passages is None or snapshot.imported is not None)
 
     @property
     def is_being_written(self) -> bool:

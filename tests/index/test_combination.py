@@ -36,7 +36,7 @@ def test_an_entity_of_a_document_is_the_node_of_its_name(index):
     graph = index.graph
     (node,) = graph.ids("Marlene Dietrich").tolist()
     assert {"Kismet", "Shanghai Express", "life#0"} <= names(index, node)
-    assert index.default_method == "multihop" and index.documents == 2
+    assert index.default_method == "graph" and index.documents == 2
     assert [listed.id for listed in index.list_documents()] == ["homes", "life"]
 
 

@@ -175,6 +175,7 @@ def show_info(folder: Path, *, as_json: bool) -> None:
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts of an index by the words of a person."""
     imported = facts.get("imported")
+    has_documents = not imported or facts["documents"] > 0
     settings, relations = facts["settings"], f", {counted(imported['relations'], 'relation')}" if imported else ""
     pending = [f"{counted(count, 'chunk')}: {reason}" for reason, count in facts["pending"].items()]
     command = f"graphwright reextract --index {shlex.quote(str(facts['path']))}"
@@ -190,12 +191,14 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
     return {
         "index": facts["path"],
         "imported from": facts["source"]["system"] if "source" in facts else "",
-        "documents": "" if imported else f"{facts['documents']:,}, in {counted(facts['chunks'], 'chunk')}",
+        "documents": f"{facts['documents']:,}, in {counted(facts['chunks'], 'chunk')}" if has_documents else "",
         "graph": f"{counted(facts['nodes'], 'node')}, {counted(facts['edges'], 'edge')}{relations}",
         "size": plain_size(facts["bytes"]),
         "vectors": f"{', '.join(texts)}, by {facts['encoder'].partition(':')[0]}" if texts else "none",
         "extracted by": _listed([f"{name} ({count:,} chunks)" for name, count in facts["extractors"].items()]),
-        "chunks": "" if imported else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
+        "chunks": ""
+        if not has_documents
+        else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
         "merged names": ", ".join(settings["resolve"]),
         "synced from": _listed(list(facts["folders"])),
         "pending": waiting,

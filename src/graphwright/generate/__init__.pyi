@@ -1,7 +1,9 @@
 from .answer import AnswerIfEnough as AnswerIfEnough
 from .answer import Generate as Generate
 from .answer import Unaided as Unaided
+from .graph_answer import AnswerIfRecorded as AnswerIfRecorded
 from .graph_answer import GraphAnswer as GraphAnswer
+from .graph_answer import KnownNames as KnownNames
 from .overview import Overview as Overview
 from .path_prompts import ChainPrompt as ChainPrompt
 from .path_prompts import FlatPrompt as FlatPrompt

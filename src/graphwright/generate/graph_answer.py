@@ -10,11 +10,12 @@ import numpy as np
 
 from graphwright.constraints import Has
 from graphwright.generate.citations import PathWriter
-from graphwright.generate.readers import answered
-from graphwright.graph.evidence import Piece
-from graphwright.graph.graph import Graph
+from graphwright.generate.readers import MayAnswer, answered
+from graphwright.graph.evidence import Evidence, Piece
+from graphwright.graph.graph import ABOUT, Graph
 from graphwright.index.relation_index import LABELS, relation_index_of
 from graphwright.models.protocols import Encoder
+from graphwright.operators.control import View
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.asked_truth import compared, judged
 from graphwright.operators.paths.relation_match import Reading, read_state
@@ -54,36 +55,103 @@ class GraphAnswer(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         reading = read_state(state, run, self.encoder)
-        if missing := _unknown_name(state, reading):
+        if missing := unknown_name(state, reading):
             return answered(state, run, Answer(f"The graph has no {missing!r}.", found=False))
-        if reading.form.asks == "truth":
-            return answered(state, run, self._truth(state, run, reading) or _not_recorded(state, reading))
-        items = list(state.items)[:_CITED]
-        return answered(state, run, _listed(state.graph, reading, items) if items else _not_recorded(state, reading))
-
-    def _truth(self, state: State, run: Run, reading: Reading) -> Answer | None:
-        """Return yes or no, None where the graph decides neither."""
-        is_comparison = reading.form.measure is not None and reading.form.measure.limit
-        verdict = compared(state, run, self.encoder, reading) if is_comparison else judged(state.graph, reading)
-        if verdict is None:
-            return None
-        graph = state.graph
-        citations = tuple(_citation(graph, piece, int(piece[0][-1])) for piece in verdict.shown[:_CITED])
-        walks = "; ".join(" – ".join(cited.path) for cited in citations[:5])
-        if not citations:
-            name = _name(graph, int(reading.anchors[0].seeds(graph)[0]))
-            return Answer(f"No: {verdict.reason} {name}.", ("no",))
-        if verdict.yes:
-            return Answer(f"Yes: {walks}.", ("yes",), citations)
-        return Answer(f"No. The graph records: {walks}.", ("no",), citations)
+        answer = _recorded(state, run, self.encoder, reading, state.graph)
+        return answered(state, run, answer or _not_recorded(state, reading))
 
 
-def _listed(graph: Graph, reading: Reading, items: Sequence[Piece]) -> Answer:
+@dataclass(frozen=True, repr=False)
+class AnswerIfRecorded(MayAnswer):
+    """Answer as GraphAnswer does where the graph records what is asked, else leave the state unchanged.
+
+    `view`: of a graph with passages, the part that was asked, such as ImportedGraph; citations are then of the passages
+    that state the last edge of a walk. Items with other nodes, such as passages, are no answers.
+
+    >>> from graphwright import Graph, start
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators import AskedPaths
+    >>> graph = Graph.from_triples([("Ida", "pupil", "Udo"), ("Udo", "born in", "Graz")])
+    >>> method = AskedPaths(HashEncoder()) >> AnswerIfRecorded(HashEncoder())
+    >>> method(start("Who is the pupil of Ida?", graph, entities=["Ida"])).answer.text
+    'Udo'
+    >>> method(start("Who is the brother of Ida?", graph, entities=["Ida"])).answer is None
+    True
+    """
+
+    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
+    view: Annotated[View | None, Has("a function of a graph", "__call__")] = None
+    needs = ("evidence|anchors",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer, or leave the state unchanged."""
+        seen = state if self.view is None else state.with_(graph=self.view(state.graph))
+        reading = read_state(seen, run, self.encoder)
+        answer = None if unknown_name(seen, reading) else _recorded(seen, run, self.encoder, reading, state.graph)
+        if answer is None:
+            run.note("the graph does not record what is asked")
+            return state
+        return answered(state, run, answer)
+
+
+@dataclass(frozen=True, repr=False)
+class KnownNames(Operator):
+    """Remove all evidence where the question names what the graph does not have: capitalised words of no node.
+
+    >>> from graphwright import Graph, start
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators import AskedPaths
+    >>> graph = Graph.from_triples([("Ida", "pupil", "Udo"), ("Udo", "born in", "Graz")])
+    >>> method = AskedPaths(HashEncoder()) >> KnownNames(HashEncoder())
+    >>> state = start("Who was a pupil of Ida in Vienna?", graph, entities=["Ida"])
+    >>> len(method(state).evidence)
+    0
+    """
+
+    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Remove the evidence, or leave the state unchanged."""
+        missing = unknown_name(state, read_state(state, run, self.encoder))
+        if not missing:
+            return state
+        run.note(f"the graph has no {missing!r}")
+        return state.with_(evidence=Evidence.of_nodes([], []))
+
+
+def _recorded(state: State, run: Run, encoder: Encoder, reading: Reading, whole: Graph) -> Answer | None:
+    """Return the answer that the graph records, None if it records none; `whole` has the passages to be cited."""
+    if reading.form.asks == "truth":
+        return _truth(state, run, encoder, reading, whole)
+    items = [piece for piece in state.items if state.graph.holds(piece[0]).all()][:_CITED]
+    return _listed(state.graph, reading, items, whole) if items else None
+
+
+def _truth(state: State, run: Run, encoder: Encoder, reading: Reading, whole: Graph) -> Answer | None:
+    """Return yes or no, None where the graph decides neither."""
+    is_comparison = reading.form.measure is not None and reading.form.measure.limit
+    verdict = compared(state, run, encoder, reading) if is_comparison else judged(state.graph, reading)
+    if verdict is None:
+        return None
+    graph = state.graph
+    citations = tuple(_citation(graph, piece, int(piece[0][-1]), whole) for piece in verdict.shown[:_CITED])
+    walks = "; ".join(" – ".join(cited.path) for cited in citations[:5])
+    if not citations:
+        name = _name(graph, int(reading.anchors[0].seeds(graph)[0]))
+        return Answer(f"No: {verdict.reason} {name}.", ("no",))
+    if verdict.yes:
+        return Answer(f"Yes: {walks}.", ("yes",), citations)
+    return Answer(f"No. The graph records: {walks}.", ("no",), citations)
+
+
+def _listed(graph: Graph, reading: Reading, items: Sequence[Piece], whole: Graph) -> Answer:
     """Return the answer of the ends of walks, or of what has the compared literal: each name once."""
     compared = reading.form.measure is not None
     ends = {_name(graph, end): (piece, end) for piece in reversed(items) for end in [_end(graph, piece, compared)]}
     ends = dict(reversed(ends.items()))
-    citations = tuple(_citation(graph, piece, end) for piece, end in ends.values())
+    citations = tuple(_citation(graph, piece, end, whole) for piece, end in ends.values())
     names = ", ".join(list(ends)[:_LISTED]) + (", …" if len(ends) > _LISTED else "")
     if reading.form.asks == "count" and not (len(ends) == 1 and value_of(next(iter(ends)))):
         return Answer(f"{len(ends)}: {names}", (str(len(ends)),), citations)
@@ -113,12 +181,29 @@ def _name(graph: Graph, node: int) -> str:
     return graph.names[node]
 
 
-def _citation(graph: Graph, piece: Piece, end: int) -> Citation:
-    name = _name(graph, end)
-    return Citation("", name, 0, len(name), name, PathWriter(graph).path(*piece))
+def _citation(graph: Graph, piece: Piece, end: int, whole: Graph) -> Citation:
+    """Return the citation of a walk: of the passage that states its last edge, where the whole graph has passages."""
+    name, path = _name(graph, end), PathWriter(graph).path(*piece)
+    if whole.passages is not None:
+        for chunk in _stating(whole, piece, end):
+            text, own, passage = whole.passage(chunk), whole.names[end], whole.passages.of(chunk)
+            facts = [" ".join(whole.triple(edge)).replace("_", " ") for edge in piece[1][-1:].tolist()]
+            quote = next((quote for quote in (*facts, own) if quote in text), "")
+            if passage is not None and quote:
+                start = text.index(quote)
+                place = passage.start + start, passage.start + start + len(quote)
+                return Citation(passage.document, passage.id, *place, quote, path)
+    return Citation("", name, 0, len(name), name, path)
 
 
-def _unknown_name(state: State, reading: Reading) -> str:
+def _stating(graph: Graph, piece: Piece, end: int) -> list[int]:
+    """Return the passages that state the last edge of a walk, that of its end first; else those about the end."""
+    about = graph.columns.by_relation(ABOUT).row(end).tolist()
+    stating = graph.chunks_of((), piece[1][-1:]).tolist()
+    return [*(chunk for chunk in about if chunk in stating), *stating, *about]
+
+
+def unknown_name(state: State, reading: Reading) -> str:
     """Return a name that the graph does not have: capitalised words after the first that no mention has."""
     text, asked = state.question.text, {at for own in reading.asked.values() for at in own}
     capital = [text[token.start].isupper() for token in reading.tokens]
@@ -139,7 +224,7 @@ def _not_recorded(state: State, reading: Reading) -> Answer:
     """Return that the graph does not say it, with the nearest relation of the entity."""
     graph = state.graph
     if not reading.anchors:
-        names = _unknown_name(state, reading)
+        names = unknown_name(state, reading)
         text = f"The graph has no {names!r}." if names else "The question names nothing that the graph has."
         return Answer(text, found=False)
     node = int(max(reading.anchors, key=lambda anchor: anchor.weight).seeds(graph)[0])

@@ -4,6 +4,7 @@ Chunks come first, then the nodes of the graph, then the entities that only docu
 has an edge or a text gets a passage, which is its text and triples, so that documents and facts are searched together.
 An entity of the documents is a node of the graph where the normal forms of their names are equal and no other node has
 that form. Where its name may mean several nodes, or is a shorter form of a node's name, edges "alias" lead to them.
+Edges of the graph come first, then those of the documents, so that the graph can be seen alone (see ImportedGraph).
 """
 
 from __future__ import annotations
@@ -193,15 +194,15 @@ class _Combination:
         none = np.full(len(passage) + len(self._about) + len(entity), -1)
         aliases, named, own = np.full(len(entity), number[ALIAS]), self.number[self.p + entity], self.own
         joined: dict[str, tuple[NDArray[Any], ...]] = {
-            "heads": (self.number[own.heads], self.first + self.nodes.heads, self._about, passage, named),
+            "heads": (self.first + self.nodes.heads, self.number[own.heads], self._about, passage, named),
             "relation": (
-                own.relation,
                 of_base[np.asarray(self.base.relation)],
+                own.relation,
                 np.full(len(self._about), number[ABOUT]),
                 np.full(len(passage), number[MENTIONS]),
                 aliases,
             ),
-            "tails": (self.number[own.tails], tails, self._topics, mentioned, self.first + node),
+            "tails": (tails, self.number[own.tails], self._topics, mentioned, self.first + node),
         }
         base_text = np.full(m, -1) if text is None else np.where(text < 0, -1, text + len(sentences))
         own_text = np.full(len(self.own.heads), -1) if self.own.edge_text is None else self.own.edge_text
@@ -209,19 +210,19 @@ class _Combination:
         return {
             **{name: np.concatenate(parts).astype(np.int32) for name, parts in joined.items()},
             "relations": TextColumn.of(relations),
-            "edge_text": np.concatenate((own_text, base_text, none)).astype(np.int32),
+            "edge_text": np.concatenate((base_text, own_text, none)).astype(np.int32),
             "sentences": TextColumn.joined((sentences, *base_sentences)),
             "edge_chunks": self._edge_chunks(sum(map(len, joined["heads"]))),
         }
 
     def _edge_chunks(self, count: int) -> Csr:
-        own, k = self.own.edge_chunks, len(self.own.heads)
+        own, m, k = self.own.edge_chunks, len(self.nodes.heads), len(self.own.heads)
         shown, edge = self.nodes.shown
-        owners, chunks = [k + edge], [self.p + shown]
+        owners, chunks = [edge], [self.p + shown]
         if own is not None:
-            owners.append(np.repeat(np.arange(k), np.diff(own.indptr)))
+            owners.append(m + np.repeat(np.arange(k), np.diff(own.indptr)))
             chunks.append(own.values.astype(np.int64))
-        at, passage = k + len(self.nodes.heads), np.concatenate((self._about, self.mentions[0]))
+        at, passage = m + k, np.concatenate((self._about, self.mentions[0]))
         owners.append(at + np.arange(len(passage)))
         chunks.append(passage)
         return group(count, np.concatenate(owners).astype(np.int32), np.concatenate(chunks).astype(np.int32))
@@ -272,6 +273,7 @@ class _Combination:
             **self.documents.about,
             "texts": {name: len(space.vectors) for name, space in spaces.items()},
             "graph passages": len(self.nodes.described),
+            "imported": {"nodes": [self.first, self.first + len(self.base.names)], "edges": len(self.nodes.heads)},
         }
         encoder, seconds = self.documents.encoder, self.documents.seconds
         return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=seconds)
@@ -303,12 +305,12 @@ class _Combination:
     def _triple_vectors(self, m: int) -> VectorIndex:
         own, base = _compact(self.documents.triples), _compact(self.imported.triples)
         rows = np.full(m, -1, np.int32)
-        vectors, k = np.empty((0, 0), np.float32), len(self.own.heads)
+        vectors, m = np.empty((0, 0), np.float32), len(self.nodes.heads)
         if own is not None and own.row_of is not None:
-            vectors, rows[:k] = np.asarray(own.vectors), own.row_of
+            vectors, rows[m : m + len(own.row_of)] = np.asarray(own.vectors), own.row_of
         if base is not None and base.row_of is not None:
             known = np.asarray(base.row_of)
-            rows[k : k + len(known)] = np.where(known >= 0, known + len(vectors), -1)
+            rows[: len(known)] = np.where(known >= 0, known + len(vectors), -1)
             vectors = _joined(vectors, np.asarray(base.vectors))
         return VectorIndex(vectors, rows, self.documents.encoder)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from graphwright.errors import DataError, StoreError
 from graphwright.index.build import build_from_chunks
@@ -107,6 +108,8 @@ class SnapshotReader:
             if not ids:
                 raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(store.metadata())}")
             part = self._part(store, ids, whole)
+        if whole.imported is not None:
+            part = replace(part, about={**part.about, "without graph": True})
         with self._lock:
             self._filtered[key] = part
             if len(self._filtered) > _MAX_FILTERED:

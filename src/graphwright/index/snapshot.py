@@ -86,6 +86,17 @@ class Snapshot:
         passages = spaces.get("passages") or names or VectorIndex.from_array(np.empty((0, 0)), encoder)
         return cls(graph, passages, words, names, triples, encoder, about, **more)
 
+    @property
+    def imported(self) -> tuple[tuple[int, int], int] | None:
+        """The part that is a graph to which documents were added: its nodes, from and to, and its edges, the first."""
+        part = self.about.get("imported")
+        return None if part is None else ((part["nodes"][0], part["nodes"][1]), part["edges"])
+
+    @property
+    def is_without_graph(self) -> bool:
+        """Whether a filter left out the graph to which the documents were added."""
+        return bool(self.about.get("without graph"))
+
     def __repr__(self) -> str:
         return f"Snapshot({self.graph!r})"
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from graphwright.generate.answer import Generate
-from graphwright.generate.graph_answer import GraphAnswer
+from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames
 from graphwright.generate.path_prompts import PathPrompt
-from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
 from graphwright.index.snapshot import Snapshot
-from graphwright.methods.house import answering
+from graphwright.methods.house import answering, multihop, multihop_search
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.control import OnGraph
-from graphwright.operators.operator import Operator
+from graphwright.operators.control import Afresh, HasEvidence, If, OnGraph, OnlyPassages
+from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.asked_extremes import Extremes
 from graphwright.operators.paths.asked_paths import AskedPaths
 from graphwright.operators.paths.asked_sets import AskedClass, Without
 from graphwright.operators.select import ToPassages
-from graphwright.operators.subgraph.views import StatementGraph
+from graphwright.operators.subgraph.views import ImportedGraph, StatementGraph
 
 _SHOWN = 100  # nodes of the graph that a language model is shown beside the paths: each is only a name
 
@@ -25,16 +25,32 @@ def graph(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, hops: int = 3, *, llm: LL
     """Answer by the relations that the question names, by its words or by meaning (the default over graphs).
 
     `hops`: the most relations of a path. Without a language model the answer is the names that the walks lead
-    to, their number, yes or no, or that the graph does not say it.
+    to, their number, yes or no, or that the graph does not say it. Where documents were added to the graph, what it
+    does not record is searched as by `multihop` and answered from passages; with a filter of documents all is.
     """
+    if ix.is_without_graph:
+        return multihop(ix, top_k, llm=llm)
     linked = LinkEntities(ix.names, ordinary=True)
     asked: Operator = (
         AskedPaths(ix.encoder, hops) >> AskedClass(ix.encoder) >> Without(ix.encoder) >> Extremes(ix.encoder)
     )
+    sources = ToPassages(top_k, mentions=0.1)
+    if ix.imported is not None:
+        return _with_documents(ix, linked >> asked, sources, top_k, llm)
     if ix.graph.passages is not None:
-        asked = OnGraph(StatementGraph(), asked)
-        return linked >> asked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=PathPrompt())
+        return linked >> OnGraph(StatementGraph(), asked) >> answering(ix, llm, sources=sources, prompt=PathPrompt())
     if llm is not None:
         shown = ToPassages(_SHOWN, mentions=0.1) >> PathPrompt(passages=_SHOWN)
         return linked >> asked >> shown >> Generate(llm, twin=GraphAnswer(ix.encoder))
-    return linked >> asked >> ToPassages(top_k, mentions=0.1) >> GraphAnswer(ix.encoder)
+    return linked >> asked >> sources >> GraphAnswer(ix.encoder)
+
+
+def _with_documents(ix: Snapshot, walks: Operator, sources: Operator, top_k: int, llm: LLM | None) -> Operator:
+    """Return the method over an imported graph with documents: what the graph records, else the search of multihop."""
+    assert ix.imported is not None
+    imported = ImportedGraph(*ix.imported)
+    found = OnGraph(imported, walks >> KnownNames(ix.encoder))
+    search = If(HasEvidence(), Keep(), Afresh(multihop_search(ix, top_k)))
+    prompt = If(OnlyPassages(), PassagePrompt(), PathPrompt())
+    recorded = AnswerIfRecorded(ix.encoder, imported)
+    return found >> search >> answering(ix, llm, sources=sources, prompt=prompt, first=recorded)

@@ -33,18 +33,26 @@ BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no re
 
 
 def answering(
-    ix: Snapshot, llm: LLM | None = None, *, sources: Operator | None = None, prompt: Operator | None = None
+    ix: Snapshot,
+    llm: LLM | None = None,
+    *,
+    sources: Operator | None = None,
+    prompt: Operator | None = None,
+    first: Operator | None = None,
 ) -> Operator:
     """Return the steps that end every method: from its evidence to an answer.
 
     `sources`: from the evidence to passages, by default ToPassages(). A language model answers from `prompt`, by
-    default PassagePrompt(). Without one, or without a usable reply, a broad question is answered by topics. Any other
+    default PassagePrompt(). Without one, or without a usable reply, `first` may answer; it is left out by default.
+    Else a broad question is answered by topics. Any other
     is answered by the embedded reader if it is confident, which abstains if it finds no answer in the passages, else by
     quotations.
     """
     passages = sources or ToPassages()
     reader = MiniLMReader()
     offline = Overview(ix.passages, reader) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
+    if first is not None:
+        offline = first >> offline
     if llm is None:
         return passages >> offline
     return passages >> (prompt or PassagePrompt()) >> Generate(llm, twin=offline)

@@ -13,9 +13,11 @@ from .communities.communities import RateCommunities as RateCommunities
 from .communities.summaries import Summaries as Summaries
 from .communities.summaries import SummaryTree as SummaryTree
 from .communities.summaries import TreeSearch as TreeSearch
+from .control import Afresh as Afresh
 from .control import HasEvidence as HasEvidence
 from .control import If as If
 from .control import OnGraph as OnGraph
+from .control import OnlyPassages as OnlyPassages
 from .control import Predicate as Predicate
 from .control import Reached as Reached
 from .control import ReciprocalRank as ReciprocalRank
@@ -119,6 +121,7 @@ from .subgraph.views import NAMES as NAMES
 from .subgraph.views import RELATIONS as RELATIONS
 from .subgraph.views import SHARES as SHARES
 from .subgraph.views import EntityGraph as EntityGraph
+from .subgraph.views import ImportedGraph as ImportedGraph
 from .subgraph.views import MentionGraph as MentionGraph
 from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import StatementGraph as StatementGraph

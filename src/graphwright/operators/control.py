@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
@@ -11,10 +12,10 @@ import numpy as np
 from graphwright.constraints import Has
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Scores
-from graphwright.graph.graph import Graph
+from graphwright.graph.graph import Graph, Kind
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator, top_of
 from graphwright.operators.run import Run
-from graphwright.operators.state import State
+from graphwright.operators.state import State, start
 
 
 class Predicate(Protocol):
@@ -40,6 +41,16 @@ class HasEvidence:
     def __call__(self, state: State) -> bool:
         """Return whether there is evidence."""
         return len(state.items) > 0
+
+
+@dataclass(frozen=True)
+class OnlyPassages:
+    """Holds if all items of the evidence are passages: there are no paths, triples or names."""
+
+    def __call__(self, state: State) -> bool:
+        """Return whether the evidence is passages alone."""
+        items = state.items
+        return not len(items.edges) and bool((state.graph.columns.kinds[items.nodes] == Kind.CHUNK).all())
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,38 @@ class OnGraph(Composite):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step on the view, and keep the k best."""
         return self.step.execute(state.with_(graph=self.view(state.graph)), run, k).with_(graph=state.graph)
+
+
+@dataclass(frozen=True, repr=False)
+class Afresh(Composite):
+    """Run a search on the question and its entities alone, whatever was found before, and keep its evidence only.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.operators.operator import Keep
+    >>> from graphwright.operators.anchors.anchor_nodes import AnchorNodes
+    >>> from graphwright.operators.anchors.link_entities import LinkEntities
+    >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
+    >>> search = LinkEntities() >> AnchorNodes()
+    >>> state = Afresh(search)(start("What is the Mur?", graph, anchors=[]))
+    >>> state.evidence.texts(graph), state.anchors
+    (['Mur'], ())
+    """
+
+    step: Annotated[Operator, IS_OPERATOR]
+
+    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
+        """Yield what the search needs and does not find itself."""
+        yield from self.step.unmet(frozenset())
+
+    def after(self, fields: frozenset[str]) -> frozenset[str]:
+        """Return the fields that are set before it, and the evidence."""
+        return fields | {"evidence"}
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Run the search, and keep the k best."""
+        begun = start(state.question, state.graph).with_(trace=state.trace)
+        after = self.step.execute(begun, run, k)
+        return state.with_(evidence=after.evidence, trace=after.trace)
 
 
 @dataclass(frozen=True, repr=False)

@@ -187,6 +187,46 @@ class StatementGraph:
         return part
 
 
+@dataclass(frozen=True, repr=False)
+class ImportedGraph(_CachedView):
+    """The graph that documents were added to, as it was imported; ids of nodes and edges stay.
+
+    `nodes`: its first node and the one after its last; `edges`: their number, the first ones (`Snapshot.imported`).
+    Neither its relations nor its names are mixed with those of the documents: a question is read as before they were
+    added. Built once for a snapshot.
+    """
+
+    nodes: tuple[int, int]
+    edges: Annotated[int, AtLeast(0)]
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the imported graph."""
+        part = _graphs.get(graph.columns, self, lambda: self._part(graph.columns))
+        return part if graph.whole else part.part(graph.nodes)
+
+    def _part(self, columns: Columns) -> Graph:
+        return Graph(self.columns(columns), np.arange(*self.nodes), np.arange(self.edges))
+
+    def columns(self, columns: Columns) -> Columns:
+        """Return columns with the same nodes, and the edges and names of the imported graph."""
+        used, relation = np.unique(columns.relation[: self.edges], return_inverse=True)
+        first, after = self.nodes
+        named = np.flatnonzero((columns.alias_node >= first) & (columns.alias_node < after))
+        return replace(
+            columns,
+            heads=columns.heads[: self.edges],
+            tails=columns.tails[: self.edges],
+            relation=relation.astype(np.int32),
+            relations=columns.relations.gather(used.astype(np.int64)),
+            edge_text=None if columns.edge_text is None else columns.edge_text[: self.edges],
+            node_chunks=None,
+            edge_chunks=None,
+            passages=None,
+            aliases=columns.aliases.gather(named),
+            alias_node=columns.alias_node[named],
+        )
+
+
 def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
     """Return a vector for each entity: the mean of those of the passages that mention it, normalised; built once.
 

@@ -1,0 +1,118 @@
+"""Asking an imported graph to which documents were added: what it records is answered as before, the rest by texts."""
+
+import pytest
+from tests.cli.command import graphwright
+
+from graphwright import Graph, Index
+from graphwright.models.fake import ScriptedLLM
+
+PACKAGES = [
+    ("git", "depends_on", "zlib1g"),
+    ("git", "depends_on", "perl"),
+    ("git", "maintainer", "Jonathan Nieder"),
+    ("curl", "depends_on", "libcurl4"),
+    ("curl", "depends_on", "zlib1g"),
+    ("curl", "maintainer", "Alessandro Ghedini"),
+    ("libcurl4", "depends_on", "zlib1g"),
+    ("libcurl4", "maintainer", "Alessandro Ghedini"),
+    ("zlib1g", "maintainer", "Mark Brown"),
+    ("perl", "maintainer", "Niko Tyni"),
+]
+TEXTS = [
+    {"id": "git.txt", "title": "git", "text": "git was created by Linus Torvalds in 2005. Mark Brown uses git."},
+    {"id": "curl.txt", "title": "curl", "text": "curl was first released in 1996 under the name httpget."},
+    {"id": "team.txt", "title": "team", "text": "Ada Huber leads the release team. The release team met in Graz."},
+]
+RECORDED = [
+    "What does curl depend on?",
+    "What depends on zlib1g?",
+    "How many packages depend on zlib1g?",
+    "Who maintains git?",
+    "Who maintains the packages that git depends on?",
+    "Does curl depend on zlib1g?",
+    "Does git depend on libcurl4?",
+    "Which packages does Alessandro Ghedini maintain?",
+]
+
+
+@pytest.fixture(scope="module")
+def triples(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return Index.from_graph(tmp_path_factory.mktemp("graph") / "index", Graph.from_triples(PACKAGES))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    made = Index.from_graph(tmp_path_factory.mktemp("both") / "index", Graph.from_triples(PACKAGES))
+    made.add(TEXTS)
+    return made
+
+
+@pytest.mark.parametrize("question", RECORDED)
+def test_what_the_graph_records_is_answered_as_before(triples: Index, index: Index, question: str) -> None:
+    before, after = triples.ask(question).answer, index.ask(question).answer
+    assert before.found and (after.text, after.short) == (before.text, before.short)
+    assert [citation.path for citation in after.citations] == [citation.path for citation in before.citations]
+    for citation in after.citations:
+        assert index.text(citation.document)[citation.start : citation.end] == citation.text
+
+
+def test_names_and_numbers_are_those_of_the_graph_with_their_paths(index: Index) -> None:
+    answer = index.ask("What does curl depend on?", "graph").answer
+    assert answer.short == ("zlib1g", "libcurl4")
+    assert answer.citations[0].path == ("curl", "depends_on", "zlib1g")
+    assert (answer.citations[0].document, answer.citations[0].text) == ("graph:zlib1g", "curl depends on zlib1g")
+    assert index.ask("How many packages depend on zlib1g?").answer.short == ("3",)
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "document"),
+    [
+        ("Who created git?", "Linus Torvalds", "git.txt"),
+        ("When was curl first released?", "1996", "curl.txt"),
+        ("Who leads the release team?", "Ada Huber", "team.txt"),
+    ],
+)
+def test_anything_else_is_answered_from_passages(index: Index, question: str, short: str, document: str) -> None:
+    state = index.ask(question)
+    (citation,) = state.answer.citations
+    assert state.answer.short == (short,) and citation.document == document
+    assert index.text(document)[citation.start : citation.end] == citation.text
+    assert index.ask(question, "multihop").answer.text == state.answer.text
+
+
+def test_a_name_that_the_graph_lacks_is_left_to_the_passages(index: Index) -> None:
+    state = index.ask("Which packages does Ada Huber maintain with Alessandro Ghedini?")
+    assert state.passages is not None and "team.txt#0" in [state.graph.names[int(node)] for node in state.passages.ids]
+
+
+def test_retrieval_gives_walks_or_passages(index: Index) -> None:
+    walks, found = index.retrieve("What does curl depend on?"), index.retrieve("Who leads the release team?")
+    assert walks.evidence.texts(walks.graph)[0] == "curl → [depends_on] → zlib1g"
+    assert "graph:curl" in [walks.graph.names[int(node)] for node in walks.passages.ids]
+    assert found.graph.names[int(found.passages.ids[0])] == "team.txt#0"
+    assert walks.answer is None and found.answer is None
+
+
+def test_with_a_filter_the_documents_alone_are_asked(index: Index) -> None:
+    chosen = {"documents": ["curl.txt"]}
+    assert "libcurl4" not in index.ask("What does curl depend on?", filter=chosen).answer.text
+    assert index.ask("When was curl first released?", filter=chosen).answer.short == ("1996",)
+    assert repr(index.pipeline("graph", filter=chosen)) == repr(index.pipeline("multihop", filter=chosen))
+
+
+def test_a_language_model_reads_walks_or_passages(index: Index) -> None:
+    reply = '{"found": true, "text": "It is known [1].", "citations": []}'
+    walks = index.ask("What does curl depend on?", llm=ScriptedLLM([reply])).prompt
+    texts = index.ask("Who leads the release team?", llm=ScriptedLLM([reply])).prompt
+    assert '"path": 1' in walks and "curl depends_on zlib1g" in walks
+    assert '"path"' not in texts and "Ada Huber leads" in texts
+
+
+def test_a_model_without_a_usable_reply_leaves_the_answer_to_the_graph(index: Index) -> None:
+    state = index.ask("What does curl depend on?", llm=ScriptedLLM(["{}", "{}"]))
+    assert state.answer.short == ("zlib1g", "libcurl4")
+
+
+def test_info_counts_the_documents_beside_the_graph(index: Index) -> None:
+    shown = graphwright("info", "--index", str(index.path)).stdout
+    assert "documents       3, in 3 chunks\n" in shown and "chunks          at most" in shown
