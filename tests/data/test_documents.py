@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,19 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "empty.txt").write_text(" \n")
     (tmp_path / "scripts.html").write_text("<script>x()</script>")
     return tmp_path
+
+
+def test_encoded_data_is_skipped_and_text_around_such_data_is_not(tmp_path: Path) -> None:
+    data = b64encode(bytes(range(256)) * 200).decode()
+    (tmp_path / "big.bin").write_text(data)
+    text = "# Graz\n\n" + "Graz lies on the Mur. " * 1000
+    (tmp_path / "page.md").write_text(f"{text}\n\n![map](data:image/png;base64,{data[:20000]})")
+    (tmp_path / "code.js").write_text('function a(b){return b?c("d"):e[1]};' * 2000)
+    documents, skipped = read(tmp_path)
+    assert sorted(document.id for document in documents) == ["code.js", "page.md"]
+    assert [(part.path, part.reason) for part in skipped] == [
+        (str(tmp_path / "big.bin"), "encoded data, as base64, and no text")
+    ]
 
 
 def test_a_folder_is_read_in_order_and_unreadable_files_are_reported(folder: Path) -> None:

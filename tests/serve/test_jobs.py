@@ -244,6 +244,16 @@ def test_an_error_of_ours_is_not_shown(folder: Path, monkeypatch: pytest.MonkeyP
         assert (job.state, job.message) == ("failed", "The job failed. The server's log has the details.")
 
 
+def test_a_job_of_more_passages_than_allowed_adds_nothing(folder: Path) -> None:
+    long = "long " + "Graz lies on the Mur. " * 200
+    with serving(folder, max_chunks=3) as served:
+        refused = served.ended(served.add("linz lies on the Danube.", long))
+        assert refused.state == "failed" and "more than 3 passages" in refused.message and "long" in refused.message
+        assert served.ids() == []
+        assert served.ended(served.add("a one.", "b two.", "c three.")).state == "done"
+        assert served.ids() == ["a", "b", "c"]
+
+
 def test_a_queued_job_is_cancelled_at_once(folder: Path) -> None:
     encoder = GateEncoder()
     with serving(folder, encoder) as served:

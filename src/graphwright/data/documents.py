@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from graphwright.data.decoding import SAMPLE, clean, file_name, is_binary, open_bytes, suffix_of
+from graphwright.data.decoding import SAMPLE, clean, file_name, is_binary, is_encoded, open_bytes, suffix_of
 from graphwright.data.document import Document, Skipped, passage_title
 from graphwright.data.folders import files
 from graphwright.data.formats.archives import MAX_UNPACKED
@@ -271,6 +271,9 @@ class _Reader:
         text = part.text
         if not text or text.isspace():
             yield Skipped(self.where, "no text in it")
+            return
+        if is_encoded(text):
+            yield Skipped(self.where, "encoded data, as base64, and no text")
             return
         yield Document(
             name + part.name,

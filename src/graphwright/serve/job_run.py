@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.document import Skipped
+from graphwright.data.document import Document, Skipped, split
 from graphwright.data.reading import ReadOptions
 from graphwright.errors import DataError, GraphwrightError, StoreError
 from graphwright.index.changes import Changes
@@ -140,23 +141,26 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
         yield
 
 
-def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any]:
+def perform(run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None = None) -> dict[str, Any]:
     """Do what a job says to an index; return the changes as clients see them.
 
-    `upload`: the documents to add; without any, chunks that failed are read again. Raises JobStoppedError, and the
-    errors of Index.
+    `upload`: the documents to add; without any, chunks that failed are read again. `max_chunks`: that they may have.
+    Raises JobStoppedError, and the errors of Index.
     """
     skipped: list[Skipped] = []
-    return facts(_change(run, index, upload, skipped), skipped)
+    return facts(_change(run, index, upload, max_chunks, skipped), skipped)
 
 
-def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skipped]) -> Changes:
+def _change(
+    run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None, skipped: list[Skipped]
+) -> Changes:
     task, report, usage = run.job.task, run.report, run.usage
     if run.job.kind == "sync":
         return index.sync(Path(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
     if run.job.kind == "add":
         documents = () if upload is None else upload.documents(skipped.append, run.check)
-        return index.add(documents, report, usage=usage)
+        transform = None if max_chunks is None else partial(_limited, most=max_chunks)
+        return index.add(documents, report, usage=usage, transform=transform)
     ids = list(task["ids"])
     try:
         return index.remove(ids, report, usage=usage)
@@ -166,6 +170,19 @@ def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skip
         changes = index.add((), report, usage=usage)  # removed before the interruption; what is left is to publish it
         changes.removed = ids
         return changes
+
+
+def _limited(documents: Iterable[Document], most: int) -> Iterator[Document]:
+    """Yield documents. Raises DataError, which leaves none of them, where they have more chunks than that."""
+    chunks = 0
+    for document in documents:
+        chunks += len(split(document))
+        if chunks > most:
+            raise DataError(
+                f"The documents have more than {most:,} passages, the limit of this server for one job (max_chunks); "
+                f"with {document.id} they have {chunks:,}. Nothing was added. Send fewer at a time, or raise the limit."
+            )
+        yield document
 
 
 def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:

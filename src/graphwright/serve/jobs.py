@@ -293,7 +293,8 @@ class Jobs:
         self._catalog.refresh(name)  # a client that waits for a job finds what it has added
 
     def _perform(self, run: JobRun, index: Index) -> Mapping[str, Any]:
-        return perform(run, index, self.uploads.open(run.job.id) if run.job.kind == "add" else None)
+        upload = self.uploads.open(run.job.id) if run.job.kind == "add" else None
+        return perform(run, index, upload, self._settings.max_chunks)
 
     def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | None]) -> _End:
         """Call a function and return how it ended."""

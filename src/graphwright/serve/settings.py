@@ -57,9 +57,10 @@ class ServeSettings(Checked):
     `model_servers`: servers whose models indexes may choose. `tokens`: an identity provider whose tokens count beside
     keys. `llm`: the language model that answers for all indexes.
 
-    `max_unpacked`, `max_files`: bytes and files of one upload, the contents of archives included. `extract`: whether
-    the language model also reads the documents that are added; `max_job_tokens`, `max_job_cost`: its budget for one
-    job. `folders`: folders that can be synced, by the name of the index and a name of their own: [folders.INDEX].
+    `max_unpacked`, `max_files`: bytes and files of one upload, the contents of archives included. `max_chunks`:
+    passages of the documents of one upload; None is no limit. `extract`: whether the language model also reads the
+    documents that are added; `max_job_tokens`, `max_job_cost`: its budget for one job. `folders`: folders that can be
+    synced, by the name of the index and a name of their own: [folders.INDEX].
     """
 
     host: str = "127.0.0.1"
@@ -93,6 +94,7 @@ class ServeSettings(Checked):
     llm: LLMSettings | None = None
     max_unpacked: Annotated[int, AtLeast(1024)] = 1024 * _MB
     max_files: Annotated[int, AtLeast(1)] = 10_000
+    max_chunks: Annotated[int | None, AtLeast(1)] = None
     extract: bool = False
     max_job_tokens: Annotated[int | None, AtLeast(0)] = None
     max_job_cost: Annotated[float | None, AtLeast(0)] = None
