@@ -114,7 +114,7 @@ def test_indexing_again_changes_nothing_and_remove_removes(tmp_path: Path) -> No
     [
         ("pathrag(k=3, order=HopFirst())", "HopFirst()"),
         ("LinkEntities(ix.names) >> OnGraph(StatementGraph(), KHop(1)) >> ToPassages(limit=2)", "KHop(1)"),
-        ("bm25@offline", "WordSearch(ix.words) % 15"),
+        ("bm25@offline", "WordSearch"),
     ],
 )
 def test_a_method_may_have_options_or_be_an_expression(folder: Path, method: str, step: str) -> None:
