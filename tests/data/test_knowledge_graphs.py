@@ -43,6 +43,42 @@ def test_tables_are_read_whatever_their_columns(tmp_path, name, text, options, e
     assert rows(dump_of(written(tmp_path / name, text), **options)) == expected
 
 
+PACKAGES = "git,section,vcs\ngit,depends,perl\nperl,section,perl\nperl,depends,libc6\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "is_header", "is_doubtful"),
+    [
+        ("package,property,value\n", True, False),
+        ("package,Attribute,value\n", True, False),
+        ("package,fact,value\n", False, True),
+        ("git,property,value\n", False, False),  # a head that recurs
+        ("package,section,value\n", False, False),  # a relation that recurs
+        ("package,property,vcs\n", False, False),  # a tail that recurs
+    ],
+)
+def test_a_first_row_whose_parts_never_recur_is_a_header_or_doubtful(tmp_path, first, is_header, is_doubtful):
+    for name, text in (("kb.csv", first + PACKAGES), ("kb.tsv", (first + PACKAGES).replace(",", "\t"))):
+        table = dump_of(written(tmp_path / name, text))
+        assert (table.header, table.may_have_header) == (is_header, is_doubtful)
+        assert len(rows(table)) == 5 - is_header
+        given = dump_of(tmp_path / name, header=False)
+        assert len(rows(given)) == 5 and not given.may_have_header
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "package,property,value\ngit,depends,perl\nperl,depends,libc6\n",  # too few rows
+        "a,r,b\nc,s,d\ne,t,f\ng,u,h\n",  # no relation recurs
+        "a,b\nc,d\ne,f\ng,h\n",  # no relations
+    ],
+)
+def test_a_first_row_that_cannot_be_judged_is_a_triple(tmp_path, text):
+    table = dump_of(written(tmp_path / "kb.csv", text))
+    assert not table.header and not table.may_have_header
+
+
 def test_wildcards_in_a_path_are_literal(tmp_path):
     path = written(tmp_path / "it's [all]*?.tsv", "a\tr\tb\n")
     written(tmp_path / "it's a.tsv", "x\tr\ty\n")

@@ -57,6 +57,7 @@ from graphwright.generate import (
     Unaided,
 )
 from graphwright.generate.answer import AnswerIfEnough
+from graphwright.generate.graph_answer import AnswerIfRecorded, KnownNames
 from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import HybridPrompt, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
@@ -150,7 +151,7 @@ from graphwright.operators import (
 )
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specialise
-from graphwright.operators.control import OnGraph
+from graphwright.operators.control import Afresh, OnGraph
 from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.state import State
 
@@ -432,6 +433,9 @@ def every_operator() -> list[Operator]:
         Without(HashEncoder()),
         Extremes(HashEncoder()),
         GraphAnswer(HashEncoder()),
+        AnswerIfRecorded(HashEncoder()),
+        KnownNames(HashEncoder()),
+        Afresh(SEARCH),
         GRanker(OverlapCrossEncoder()),
         GRanker(OverlapCrossEncoder(), alpha=0.5),
         STeX(SNAPSHOT.passages),

@@ -271,6 +271,12 @@ def import_(
         source = files if not own and any(map(is_property_graph, files)) else [dump_of(f, **table) for f in files]
     elif any(value is not None for value in table.values()):
         raise OptionError("--columns, --delimiter and --header are for tables of triples; leave them out for a folder.")
+    for file in source if isinstance(source, list) else ():
+        if getattr(file, "may_have_header", False):
+            note(
+                f"note: the first row of {file.path} was read as a triple. No other row has any of its parts; if it "
+                f"names the columns, import with --header."
+            )
     note_compilation()
     start = time.perf_counter()
     with progress() as show:

@@ -6,6 +6,8 @@ Only the first lines are read here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
@@ -22,6 +24,8 @@ _COLUMN_NAMES = (
     ("relation", "predicate", "property", "rel", "edge", "type", "label", "r", "p", ":type"),
     ("tail", "object", "target", "dst", "to", "end", "t", "o", ":end_id"),
 )
+_RELATION_COLUMNS = frozenset(["relation", "relationship", "predicate", "property", "attribute", "edge"])
+_COMPARED, _LEAST = 1_000, 3  # rows after the first that it is compared with, and the fewest
 _DELIMITERS = ("\t", "|", ",", ";", " ")
 _DUMP = " A dump of Neo4j can only be read by Neo4j: load it there, and export it as JSON with APOC."
 _FORMATS: dict[str, type[Dump]] = {
@@ -43,7 +47,8 @@ def dump_of(
     `columns` are head, relation and tail, or head and tail, by their names in the header or their numbers from 1; by
     default the first three of TSV and CSV, unless a header names them. `mark` is the delimiter: by default a tab in
     TSV and a comma in CSV, or another one that the first line has. `header`: whether the first line names the
-    columns; detected by default from such names (head, subject, source, …). `named_graph`: of RDF, see RDF.
+    columns; detected by default from such names (head, subject, source, …), or from the relation "property", "relation"
+    or "predicate" in a first row whose parts recur in none of the next 1,000. `named_graph`: of RDF, see RDF.
 
     Raises DataError for a file that is missing, has an unknown format, or lacks one of `columns`.
     """
@@ -90,7 +95,25 @@ def _table(
         raise DataError(f"{path}: its first line cannot be split into columns: {error}.") from error
     names = [part.strip().strip('"').lower() for part in parts]
     places, is_header = _places(path, names, columns)
-    return kind(path, mark, len(parts), places, is_header if header is None else header)
+    table = kind(path, mark, len(parts), places, is_header if header is None else header)
+    if header is not None or is_header or not _stands_apart(table):
+        return table
+    named = names[places[1]] in _RELATION_COLUMNS
+    return replace(table, header=named, may_have_header=not named)
+
+
+def _stands_apart(table: Delimited) -> bool:
+    """Return whether no part of the first row recurs in its column, while most relations of the next rows do."""
+    if table.places[1] < 0:
+        return False
+    try:
+        rows = list(islice(table.parts(), _COMPARED + 1))
+    except DataError:  # a malformed row, which is counted when all are read
+        return False
+    if len(rows) <= _LEAST or any(part in column[1:] for column in zip(*rows, strict=True) for part in column[:1]):
+        return False
+    relations = [relation for _, relation, _ in rows[1:]]
+    return 2 * len(set(relations)) <= len(relations)
 
 
 def _first_line(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,12 +18,23 @@ class Delimited(Dump):
     """Lines of parts between delimiters, such as tabs, without quoting.
 
     `places` are those of head, relation and tail among the `width` parts, from 0; a missing relation is at -1.
+    `may_have_header`: whether the first row, which is read as a triple, may be a header.
     """
 
     delimiter: str = "\t"
     width: int = 3
     places: tuple[int, int, int] = (0, 1, 2)
     header: bool = False
+    may_have_header: bool = False
+
+    def parts(self) -> Iterator[list[str]]:
+        """Yield the head, relation and tail of each row that has all columns, of the first too."""
+        for cells in self._cells():
+            if len(cells) == self.width:
+                yield [cells[place].strip() for place in self.places]
+
+    def _cells(self) -> Iterator[list[str]]:
+        return (line.rstrip("\r\n").split(self.delimiter) for line in lines(self.path))
 
     @property
     def skipped(self) -> int:
@@ -53,6 +65,9 @@ class Quoted(Delimited):
     """CSV, whose parts may be in quotation marks; a row may have several lines."""
 
     delimiter: str = ","
+
+    def _cells(self) -> Iterator[list[str]]:
+        return (cells for _, cells in table_rows(lines(self.path), self.delimiter, f"{self.path}, "))
 
     def rows(self, rejects: int = 0) -> str:
         """Return the query of all rows."""
