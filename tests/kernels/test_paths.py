@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright.kernels.csr import group, undirected
-from graphwright.kernels.paths import joining_edges, nearest_path, shortest_paths, simple_paths
+from graphwright.kernels.paths import joining_edges, nearest_path, paths_between, shortest_paths, simple_paths
 
 graphs = st.integers(1, 8).flatmap(
     lambda n: st.tuples(
@@ -134,6 +134,17 @@ def test_it_is_the_first_of_all_shortest_paths(case):
     best = min(every, key=lambda path: (len(path), path), default=[])
     result = nearest_path(*undirected(n, ends[:, 0], ends[:, 1]), sources, target, limit)
     assert result.tolist() == (best if len(best) <= limit + 1 else [])
+
+
+@settings(deadline=None, max_examples=200)
+@given(cases)
+def test_all_paths_of_fewest_edges_between_two_nodes_are_networkxs(case):
+    n, pairs, sources, target, limit = case
+    theirs, ours = both(n, pairs)
+    source = sources[0] if sources else 0
+    known = sorted(nx.all_shortest_paths(theirs, source, target)) if nx.has_path(theirs, source, target) else []
+    assert list(paths_between(*ours, source, target)) == known
+    assert list(paths_between(*ours, source, target, limit)) == [path for path in known if len(path) <= limit + 1]
 
 
 def test_bad_sources_targets_and_limits_are_refused():

@@ -7,7 +7,7 @@ and then by their nodes, without a sort, and the first k cost only the layers th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -284,3 +284,32 @@ def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: 
         row = near[ptr[path[-1]] : ptr[path[-1] + 1]]
         path.append(row[remaining[row] == step][0])
     return reached[path]
+
+
+def paths_between(
+    indptr: Pointers, neighbours: Ids, source: int, target: int, limit: int | None = None
+) -> Iterator[list[int]]:
+    """Yield the paths of fewest edges between two nodes in the order of their nodes; none of more than `limit` edges.
+
+    Raises ValueError as `nearest_path` does.
+
+    >>> from graphwright.kernels.csr import undirected
+    >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
+    >>> list(paths_between(*square, 0, 3)), list(paths_between(*square, 0, 3, 1))
+    ([[0, 1, 3], [0, 2, 3]], [])
+    """
+    most = indptr.size if limit is None else limit
+    length = len(nearest_path(indptr, neighbours, [source], target, most)) - 1
+    if length < 0:
+        return
+    nodes, distances = khop(indptr, neighbours, np.array([target]), length)
+    remaining = dict(zip(nodes.tolist(), distances.tolist(), strict=True))
+    stack = [[source]]
+    while stack:
+        path = stack.pop()
+        if path[-1] == target:
+            yield path
+            continue
+        nearer = remaining[path[-1]] - 1
+        row = neighbours[indptr[path[-1]] : indptr[path[-1] + 1]].tolist()
+        stack += [[*path, node] for node in reversed(row) if remaining.get(node) == nearer]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import Any
 
@@ -13,8 +12,7 @@ from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.index.name_index import name_index_of
 from graphwright.index.snapshot import Snapshot, SnapshotCache
 from graphwright.kernels.csr import Csr, undirected
-from graphwright.kernels.hops import khop
-from graphwright.kernels.paths import nearest_path
+from graphwright.kernels.paths import paths_between
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import nodes_near
 from graphwright.serve.problems import NotFoundError
@@ -128,26 +126,8 @@ def paths(graph: Graph, source: int, target: int, limit: int) -> list[list[dict[
     A path lists nodes {node, name} and, between them, relations {relation, forward, text}. None where there is no path.
     """
     adjacency = _adjacency(graph.columns)
-    length = len(nearest_path(adjacency.indptr, adjacency.values, [source], target, MAX_EDGES)) - 1
-    if length < 0:
-        return []
-    walks = islice(_shortest(adjacency, source, target, length), limit)
-    return [_described(graph, walk) for walk in walks]
-
-
-def _shortest(adjacency: Csr, source: int, target: int, length: int) -> Iterator[list[int]]:
-    """Yield the paths of `length` edges, which is the distance of the two nodes, in the order of their nodes."""
-    nodes, distances = khop(adjacency.indptr, adjacency.values, [target], length)
-    remaining = dict(zip(nodes.tolist(), distances.tolist(), strict=True))
-    stack = [[source]]
-    while stack:
-        path = stack.pop()
-        if path[-1] == target:
-            yield path
-            continue
-        nearer = remaining[path[-1]] - 1
-        steps = [node for node in adjacency.row(path[-1]).tolist() if remaining.get(node) == nearer]
-        stack += [[*path, node] for node in reversed(steps)]
+    walks = paths_between(adjacency.indptr, adjacency.values, source, target, MAX_EDGES)
+    return [_described(graph, walk) for walk in islice(walks, limit)]
 
 
 def _described(graph: Graph, walk: list[int]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS, TRIPLES, as_networkx
 
 from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, ShortestPaths, State, start
-from graphwright.errors import OptionError
+from graphwright.errors import DataError, OptionError
 from graphwright.models import HashEncoder
 
 # MetaQA in small: who directed, wrote and acted in what.
@@ -60,7 +60,14 @@ def test_shortest_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: in
     ]
     state = start("?", graph, anchors=[Anchor("q", [v]) for v in named])
     assert walked(ShortestPaths()(state)) == with_edges(graph, [min(paths) for paths in each])
-    assert walked(ShortestPaths(all=True)(state)) == with_edges(graph, [p for paths in each for p in paths])
+    every = walked(ShortestPaths(all=True)(state))
+    assert every == with_edges(graph, [p for paths in each for p in paths])
+    for name in sorted({graph.names[v] for v in graph.nodes.tolist()})[:3]:
+        ends = set(graph.ids(name).tolist())
+        assert walked(ShortestPaths(all=True, to=name)(state)) == [path for path in every if path[0][-1] in ends]
+        one = walked(ShortestPaths(to=name)(state))
+        assert one == [path for path in walked(ShortestPaths()(state)) if path[0][-1] in ends]
+        assert walked((ShortestPaths(to=name) % 1)(state)) == one[:1]
 
 
 @settings(deadline=None, max_examples=80)
@@ -112,6 +119,12 @@ def test_osar_keeps_the_paths_that_fit_the_question_best() -> None:
     evidence = (ShortestPaths() >> Rerank(HashEncoder()) % 2)(state).evidence
     assert evidence is not None and len(evidence) == 2
     assert evidence.identities()[0] == paths.evidence.identities()[best]
+
+
+def test_a_target_that_no_node_is_called_is_an_error() -> None:
+    graph = Graph.from_triples([("a", "r", "b")])
+    with pytest.raises(DataError, match="'c'"):
+        ShortestPaths(to="c")(start("?", graph, entities=["a"]))
 
 
 def test_where_paths_begin() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Annotated
 
 import numpy as np
@@ -16,7 +16,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Render, Scores, item_text
 from graphwright.graph.graph import Graph
 from graphwright.kernels.flow import MAX_EDGES, flow_paths
-from graphwright.kernels.paths import joining_edges, shortest_paths, simple_paths
+from graphwright.kernels.paths import joining_edges, paths_between, shortest_paths, simple_paths
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -36,23 +36,31 @@ class ShortestPaths(Ranker):
     Query entities are the nodes of the anchors, or of the evidence if there are no anchors. Of several shortest paths
     it takes the one whose nodes have the smallest ids; with `all` it takes every one. Paths are ranked by their number
     of edges, then by their nodes, and score 1/(1 + edges). Between two nodes the item names the smallest edge id.
-    `max_paths`: more paths than this are an OptionError, unless `% k` limits them.
+    `max_paths`: more paths than this are an OptionError, unless `% k` limits them. `to`: only the paths that end at a
+    node of this name, which cost the search of two balls of half the length; a DataError if there is no such node.
 
     >>> from graphwright.operators.state import start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
     >>> evidence = ShortestPaths()(start("?", square, entities=["a"])).evidence
     >>> [nodes.tolist() for nodes, _ in evidence], evidence.texts(square)[2]
     ([[0, 1], [0, 2], [0, 1, 3]], 'a r b; d r b')
+    >>> ShortestPaths(all=True, to="d")(start("?", square, entities=["a"])).evidence.texts(square)
+    ['a r b; d r b', 'a r c; c r d']
     """
 
     all: bool = False
     max_paths: Annotated[int, AtLeast(1)] = 1_000_000
+    to: str | None = None
     needs = ("anchors|evidence",)
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Find the paths, at most the first k."""
         arguments = *state.graph.adjacency, query_entities(state)
+        if self.to is not None:
+            state.graph.id(self.to)  # a name that no node has is an error
+            ends = state.graph.local(state.graph.ids(self.to)).tolist()
+            return _with_paths(self, state, k, lambda limit: _between(*arguments, ends, self.all, limit))
         return _with_paths(self, state, k, lambda limit: shortest_paths(*arguments, every=self.all, k=limit))
 
 
@@ -79,6 +87,15 @@ class EnumeratedPaths(Ranker):
         """Find the paths, at most the first k."""
         arguments = *state.graph.adjacency, query_entities(state)
         return _with_paths(self, state, k, lambda limit: simple_paths(*arguments, self.length, limit))
+
+
+def _between(indptr: Ints, values: NDArray[np.int32], sources: Ints, ends: list[int], every: bool, k: int) -> Ragged:
+    """Return the first k shortest paths from each source to each end, by length and then by their nodes."""
+    pairs = [(source, end) for source in sources.tolist() for end in ends if source != end]
+    found = [path for pair in pairs for path in islice(paths_between(indptr, values, *pair), k if every else 1)]
+    paths = sorted(found, key=lambda path: (len(path), path))[:k]
+    nodes = np.array([node for path in paths for node in path], np.int32)
+    return nodes, np.cumsum([0, *map(len, paths)]).astype(np.int64)
 
 
 def query_entities(state: State) -> Ints:
