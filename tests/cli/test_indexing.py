@@ -317,7 +317,7 @@ def test_wrong_model_options_leave_nothing_behind(
 
 
 def test_the_command_in_a_note_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    _show_notes(Changes(retained=["r 1"], unreadable=["rows.jsonl:1"]), Path("my index"))
+    _show_notes(Changes(retained=["r 1"], unreadable=["rows.jsonl:1"]), Path("my index"), model=False)
     assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
 
 

@@ -89,6 +89,7 @@ def test_passages_are_read_in_parts_and_counted(tmp_path: Path, monkeypatch: pyt
     with Index.create(tmp_path / "whole") as whole:
         whole.add(documents)
         monkeypatch.setattr(writer, "_PASSAGES", 2)
+        monkeypatch.setattr(writer, "_FEW", 2)
         with Index.create(tmp_path / "parts") as parts:
             parts.add(documents, lambda *report: reports.append(report))
             assert parts.graph.names[:] == whole.graph.names[:] and len(parts.graph.edges) == len(whole.graph.edges)

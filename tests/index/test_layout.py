@@ -14,7 +14,8 @@ import pytest
 
 from graphwright import Graph, Index
 from graphwright.errors import StoreError
-from graphwright.index.layout import IndexLayout, is_free
+from graphwright.index.changes import Recorder
+from graphwright.index.layout import IndexLayout, check_unwritten, is_free, writer_lock
 from graphwright.index.locks import check_locks, hold, is_held
 from graphwright.models import HashEncoder
 
@@ -157,3 +158,15 @@ def test_the_size_is_counted_while_another_process_deletes_snapshots(tmp_path: P
     finally:
         stop.set()
         thread.join()
+
+
+def test_the_process_that_writes_is_named(tmp_path: Path) -> None:
+    Index.create(tmp_path / "a").close()
+    record = Recorder(IndexLayout(tmp_path / "a").progress, None)
+    with writer_lock(tmp_path / "a"):
+        with pytest.raises(StoreError, match=r"cannot be written now: .* then try again\.$"):
+            check_unwritten(tmp_path / "a")
+        record("read passages", 256, 1200)
+        with pytest.raises(StoreError, match=rf"It is process {os.getpid()}: read passages, 256 of 1,200\.$"):
+            check_unwritten(tmp_path / "a")
+    check_unwritten(tmp_path / "a")

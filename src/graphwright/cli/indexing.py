@@ -367,6 +367,9 @@ def _opened(
     into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
 ) -> Iterator[Index]:
     """Yield an index; a missing one is created, and deleted again if nothing could be added."""
+    from graphwright.index.layout import check_unwritten
+
+    check_unwritten(into)  # at once: what is imported below may take long beside another process that computes
     from graphwright.index.changes import Settings
     from graphwright.index_folder import Index
 

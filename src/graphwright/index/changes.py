@@ -122,7 +122,8 @@ class Recorder:
         if (now := time.monotonic()) >= self._due:
             self._due = now + 1
             with suppress(OSError):  # the record is not needed
-                self.file.write_text(json.dumps({"work": work, "done": done, "total": total}), encoding="utf-8")
+                record = {"process": os.getpid(), "work": work, "done": done, "total": total}
+                self.file.write_text(json.dumps(record), encoding="utf-8")
         if self.progress is not None:
             self.progress(work, done, total)
 

@@ -6,6 +6,7 @@ platform.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -328,7 +329,8 @@ def writer_lock(folder: Path) -> Iterator[None]:
             db.execute("PRAGMA journal_mode = OFF")  # nothing is written
             db.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
-            raise StoreError(f"{folder} cannot be written now: {explained(error, _CHECK, path)}") from error
+            reason = explained(error, _CHECK, path)
+            raise StoreError(f"{folder} cannot be written now: {reason}{_holder(folder)}") from error
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -338,6 +340,23 @@ def writer_lock(folder: Path) -> Iterator[None]:
                 f"{store} cannot be read or written: {explained(error, remedy, store)} Queries still use the last "
                 f"snapshot."
             ) from error
+
+
+def check_unwritten(folder: Path) -> None:
+    """Raise StoreError, as `writer_lock` does, where some process holds the write lock."""
+    if is_written(folder):
+        with writer_lock(folder):
+            pass
+
+
+def _holder(folder: Path) -> str:
+    """Return a sentence about the process that holds the write lock; nothing where it has not reported yet."""
+    try:
+        record = json.loads((folder / _PROGRESS).read_text(encoding="utf-8"))
+        work, done, total = str(record["work"]), int(record["done"]), int(record["total"])
+        return f" It is process {int(record['process'])}: {work}, {done:,} of {total:,}."
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def is_written(folder: Path) -> bool:

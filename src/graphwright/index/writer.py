@@ -35,6 +35,7 @@ from graphwright.models.protocols import NamedEncoder
 _DOCUMENTS = 500  # held in memory at once
 _QUICK = 500  # texts that are encoded in some seconds
 _PASSAGES = 256  # read between two reports of progress
+_FEW = 32  # passages, which take no second
 _KEPT = 20.0  # seconds after which new documents that were read are kept
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
@@ -365,7 +366,7 @@ class Writer:
         """Extract in parts, and report each; keep the vectors if they are those of the index."""
         results = list[Extraction]()
         for first in range(0, len(excerpts), _PASSAGES):
-            if len(excerpts) > _PASSAGES:
+            if len(excerpts) > _FEW:
                 self._report("read passages", first, len(excerpts))
             part = excerpts[first : first + _PASSAGES]
             extractions, vectors = extract(part, self.changes.usage)
