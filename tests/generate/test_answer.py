@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.toys import CORPUS, WordReader, corpus_index, family_state, loose
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.generate import Generate, Quote
+from graphwright.generate.citations import overlap
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
 from graphwright.graph.evidence import Ranking
 from graphwright.models.fake import ScriptedLLM
@@ -171,10 +173,12 @@ def test_every_citation_is_what_stands_in_its_document(slices: list[tuple[int, i
         quotes.append((passage, text[some[0][0] : some[-1][1]] if some else ""))
     answer, _ = answered(reply("A [1][2][3].", *quotes))
     assert all(TEXTS[c.document][c.start : c.end] == c.text != "" for c in answer.citations)
-    assert len(set(answer.citations)) == len(answer.citations)
+    assert not any(overlap(a, b) for a, b in combinations(answer.citations, 2))
     # The passage that is named may hold it in another case, and then is the one that is cited.
     selected = {quote.casefold() for _, quote in quotes if words(quote)}
-    assert {c.text.casefold() for c in answer.citations} == selected
+    cited = {c.text.casefold() for c in answer.citations}
+    assert all(any(quote in text for text in cited) for quote in selected)
+    assert all(any(quote in text for quote in selected) for text in cited)
 
 
 INJECTIONS: list[tuple[str, Callable[[str], str]]] = [

@@ -192,9 +192,9 @@ def show(
     index: IndexFolder,
     characters: Annotated[str | None, "Print only these characters, as in a citation: --characters 39-88"] = None,
 ) -> None:
-    """Print the text of a document, with page or cell numbers; its metadata to stderr.
+    """Print the text of a document, with page or cell numbers.
 
-    Citations count characters in the text without these numbers; --characters prints the page to stderr.
+    Citations count characters in the text without these numbers. To stderr the metadata go, with --characters the page.
     """
     from graphwright.cli.asking import open_index
 

@@ -40,7 +40,7 @@ def explain(state: State, output: Console | None = None) -> None:
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur")])
     >>> explain(KHop(1)(start("?", graph, entities=["Graz"])))  # doctest: +NORMALIZE_WHITESPACE
     Steps
-    ... KHop(1) 2 items: Graz; Mur ...
+    ... KHop(1) ... 2 items: Graz; Mur ...
     """
     output = console() if output is None else output
     steps: list[Changed] = []
@@ -65,7 +65,7 @@ def _changed(before: State | None, after: State) -> str:
 
 def _show_anchors(output: Console, steps: Sequence[Changed]) -> None:
     """Print the first anchors, and those that later steps added or changed."""
-    table = plain_table("Anchors", expand=True)
+    table = plain_table("Anchors", expand=output.is_terminal)
     table.add_column("step", no_wrap=True, style="dim")
     table.add_column("weight", justify="right", style="dim")
     table.add_column("words", ratio=2)
@@ -105,7 +105,7 @@ def _show_items(output: Console, step: Step, state: State) -> None:
     if evidence is None or not len(evidence.edges):
         return
     best = f", the best {_MAX_ITEMS}" if len(evidence) > _MAX_ITEMS else ""
-    table = plain_table(f"{_name_of(step)}: {counted(len(evidence), 'item')}{best}", expand=True)
+    table = plain_table(f"{_name_of(step)}: {counted(len(evidence), 'item')}{best}", expand=output.is_terminal)
     table.add_column("", justify="right", style="dim")
     if evidence.scores is not None:
         table.add_column(_SCORES.get(_name_of(step), "score"), justify="right", style="dim")
@@ -154,17 +154,24 @@ def _name_of(step: Step) -> str:
 
 
 def _show_steps(output: Console, steps: Sequence[Changed]) -> None:
-    table = plain_table("Steps", expand=True)
+    table = plain_table("Steps", expand=output.is_terminal)
     table.add_column("step", ratio=3, overflow="fold")
-    table.add_column("result", ratio=4, overflow="fold")
+    if output.is_terminal:
+        table.add_column("result", ratio=4, overflow="fold")
     for name in ("ms", "model ms", "texts", "LLM tokens"):
         table.add_column(name, justify="right", no_wrap=True)
+    if not output.is_terminal:  # lines are as long as their results
+        table.add_column("result")
+
+    def add(name: Text, result: str, numbers: list[str]) -> None:
+        table.add_row(name, *([result, *numbers] if output.is_terminal else [*numbers, result]))
+
     total = Usage()
     for step, field, _ in steps:
         total.add(step.usage)
         result = "; ".join(filter(None, (_result(step, field), *step.notes)))
-        table.add_row(Text(_brief(step.operator)), Text(result), *_numbers(step.seconds, step.usage))
-    table.add_row(Text("total", "bold"), "", *_numbers(sum(step.seconds for step, _, _ in steps), total))
+        add(Text(_brief(step.operator)), result, _numbers(step.seconds, step.usage))
+    add(Text("total", "bold"), "", _numbers(sum(step.seconds for step, _, _ in steps), total))
     output.print(table)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from graphwright.models.protocols import Usage
 
+_UNWRAPPED = 100_000  # columns
 _SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and moves; of other escape sequences the text stays
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and line end
 _DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates
@@ -143,8 +144,10 @@ def discard_output() -> None:
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """Return a console that cleans its texts and reads no markup in them."""
+    """Return a console that cleans its texts, reads no markup in them, and wraps lines only on a terminal."""
     made: Console = _console_class()(stderr=stderr, quiet=quiet, highlight=False, markup=False)
+    if not made.is_terminal:
+        made.width = _UNWRAPPED
     return made
 
 

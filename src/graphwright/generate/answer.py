@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Constraint, Has
 from graphwright.errors import cut
-from graphwright.generate.citations import Place, best_passages, citation, locate, supported
+from graphwright.generate.citations import Place, best_passages, locate, numbered, supported
 from graphwright.generate.prompts import (
     CONTEXT_PASSAGES,
     CONTEXT_TOKENS,
@@ -267,9 +267,13 @@ def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) ->
     ids = best_passages(state)
     numbers = passages_in(prompt) or range(1, passages + 1)
     texts = {number: state.graph.passage(ids[number - 1]) for number in numbers if 0 < number <= len(ids)}
-    places, markers = _verified(reply.citations, texts, run)
-    dropped = tuple(item.quote for item, marker in zip(reply.citations, markers, strict=True) if marker is None)
-    citations = tuple(citation(state, ids[place.passage - 1], place.start, place.end) for place in places)
+    places = _verified(reply.citations, texts, run)
+    dropped = tuple(item.quote for item, place in zip(reply.citations, places, strict=True) if place is None)
+    citations, numbered_places = numbered(
+        state, [(ids[place.passage - 1], place.start, place.end) for place in places if place is not None]
+    )
+    of_place = iter(numbered_places)
+    markers = [None if place is None else next(of_place) for place in places]
     if not citations:
         run.note("no citation could be verified")
     marked, unsupported = supported(reply.text, markers)
@@ -286,15 +290,14 @@ def _unverified(reply: str, run: Run) -> Answer | None:
     return Answer(marked, unsupported=unsupported)
 
 
-def _verified(quotes: Iterable[Any], texts: Mapping[int, str], run: Run) -> tuple[list[Place], list[int | None]]:
-    """Return the distinct places of the quotes, and for each quote the number of its place, from 1, None if dropped."""
-    places: dict[Place, int] = {}
-    markers: list[int | None] = []
+def _verified(quotes: Iterable[Any], texts: Mapping[int, str], run: Run) -> list[Place | None]:
+    """Return the place of each quote, None if it is dropped."""
+    places: list[Place | None] = []
     for number, item in enumerate(quotes, 1):
         place = locate(item.quote, item.passage, texts)
         if place is None:
             run.note(f"citation {number} was dropped: {cut(item.quote, _SHOWN)!r} is in none of the passages")
         elif place.passage != item.passage:
             run.note(f"citation {number} is in passage {place.passage}, not in {item.passage}")
-        markers.append(None if place is None else places.setdefault(place, len(places) + 1))
-    return list(places), markers
+        places.append(place)
+    return places

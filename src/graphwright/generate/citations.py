@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -258,6 +259,46 @@ def citation(state: State, node: int, start: int, end: int) -> Citation:
     places = graph.passages.places_of(graph.passages.row(node)) if graph.passages is not None else None
     location = "" if places is None else places.of(first, last)
     return Citation(passage.document, passage.id, first, last, text, path, location)
+
+
+def numbered(state: State, spans: Iterable[tuple[int, int, int]]) -> tuple[tuple[Citation, ...], list[int]]:
+    """Return the citations of spans (node, start, end) of passages, and for each span the number of its citation.
+
+    Each span of a document has one citation, and one number, from 1: spans that overlap, as those of passages that
+    share text may, are joined to one.
+    """
+    found: dict[int, Citation] = {}
+    members: list[int] = []
+    for at, (node, start, end) in enumerate(spans):
+        cited = citation(state, node, start, end)
+        same = [number for number, other in found.items() if overlap(cited, other)]
+        for number in reversed(same):
+            cited = _joined(state, found.pop(number), cited)
+        first = min(same, default=at)
+        found[first] = cited
+        members = [first if member in same else member for member in members] + [first]
+    order = sorted(found)
+    numbers = {member: number for number, member in enumerate(order, 1)}
+    return tuple(found[member] for member in order), [numbers[member] for member in members]
+
+
+def overlap(one: Citation, other: Citation) -> bool:
+    """Return whether two citations share characters; those of nodes without documents have the names of the nodes."""
+    same = one.document == other.document and bool(one.document or one.chunk == other.chunk)
+    return same and one.start < other.end and other.start < one.end
+
+
+def _joined(state: State, one: Citation, other: Citation) -> Citation:
+    """Return a citation of the characters of two that overlap, with the path of the first."""
+    first, last = sorted((one, other), key=lambda cited: cited.start)
+    start, end = first.start, max(one.end, other.end)
+    text = first.text + last.text[first.end - last.start :]
+    passages = state.graph.passages
+    places = (
+        None if passages is None or not one.document else passages.places_of(passages.row(state.graph.id(one.chunk)))
+    )
+    location = "" if places is None else places.of(start, end)
+    return replace(one, start=start, end=end, text=text, location=location)
 
 
 def path_to(state: State, node: int) -> tuple[str, ...]:

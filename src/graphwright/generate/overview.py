@@ -14,7 +14,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.errors import cut
-from graphwright.generate.citations import best_passages, citation, passage_text
+from graphwright.generate.citations import best_passages, numbered, passage_text
 from graphwright.generate.readers import MayAnswer, answered, best_sentence, quoted
 from graphwright.graph.evidence import Ints
 from graphwright.index.clustering import clusters
@@ -65,7 +65,7 @@ class Overview(MayAnswer):
         groups = sorted(clusters(vectors, -(-len(nodes) // self.topics)), key=len, reverse=True)[: self.topics]
         question = self.index.encode(state.question.text, run)
         quotes = [self._nearest(state, nodes[group], vectors[group], question, run) for group in groups]
-        citations = tuple(citation(state, node, start, end) for node, start, end in quotes)
+        citations, _ = numbered(state, quotes)
         return answered(state, run, Answer(quoted(citations), citations=citations))
 
     def _answering(self, reader: AnsweringReader, state: State, run: Run) -> str:

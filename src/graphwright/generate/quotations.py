@@ -2,40 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from graphwright.graph.evidence import Scores
 from graphwright.models.protocols import PassageText
-from graphwright.text.sentences import sentence_spans
+from graphwright.text.sentences import is_statement, sentence_spans
+
+Kind = Literal["sentence", "heading", "line"]
+
+_HEADER = r"(?:From|To|Cc|Bcc|Reply-To|Date|Sent|Subject): "  # of a mail
+_LINE = re.compile(rf"\||{_HEADER}")
+_LINE_END = re.compile(rf"\n\s*(?=\||{_HEADER})|(?<=\|)[^\S\n]*\n\s*")  # around a line that is a row or a header
+_MAX_BARS = 2  # of a sentence; a row has more
+_LEVELS = " › "  # between the headings in the title of a passage
+_NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 
 
 class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
-    `part`: the number of the row, cell, slide or definition of the passage in which it lies.
+    `part`: the number of the row, cell, slide or definition of the passage in which it lies. `kind`: what it is, a
+    sentence, a heading, or a line of a table or of the header of a mail.
     """
 
     passage: int
     start: int
     end: int
     part: int = 0
+    kind: Kind = "sentence"
 
 
 def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
-    """Return the sentences of passage `number`, none of which goes over a cut.
+    """Return the sentences of passage `number`, none of which goes over a cut, or over a line of a table or a mail.
 
-    >>> sentences_of(PassageText("", "river: Mur\\nkm: 464", (11,)))
-    [Sentence(passage=0, start=0, end=10, part=0), Sentence(passage=0, start=11, end=18, part=1)]
+    >>> sentences_of(PassageText("", "river: Mur\\nkm: 464", (11,)))[1]
+    Sentence(passage=0, start=11, end=18, part=1, kind='sentence')
+    >>> text = "Rivers\\n\\nThe Mur is one. | a | b |\\n\\n| Mur | 464 |"
+    >>> [sentence.kind for sentence in sentences_of(PassageText("Rivers", text))]
+    ['heading', 'sentence', 'line', 'line']
     """
-    return [
-        Sentence(number, first + start, first + end, part)
-        for part, (first, last) in enumerate(pairwise((0, *passage.cuts, len(passage.text))))
-        for start, end in sentence_spans(passage.text[first:last])
-    ]
+    titles = {part.casefold() for part in passage.title.split(_LEVELS)}
+    sentences: list[Sentence] = []
+    for part, (first, last) in enumerate(pairwise((0, *passage.cuts, len(passage.text)))):
+        text = passage.text[first:last]
+        spans = [piece for span in sentence_spans(text) for piece in _lines(text, *span)]
+        kinds = _kinds(text, spans, titles)
+        sentences += [
+            Sentence(number, first + start, first + end, part, kind)
+            for (start, end), kind in zip(spans, kinds, strict=True)
+        ]
+    return sentences
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a sentence between its lines that are rows or headers."""
+    for match in _LINE_END.finditer(text, start, end):
+        if start < match.start():
+            yield start, match.start()
+        start = match.end()
+    if start < end:
+        yield start, end
+
+
+def _kinds(text: str, spans: Sequence[tuple[int, int]], titles: set[str]) -> list[Kind]:
+    """Return what each of the spans of a text is.
+
+    A heading is one of the `titles`, or a short line of words without a full stop that stands alone before a text, and
+    not after a colon.
+    """
+    kinds: list[Kind] = []
+    following = False  # whether a sentence or a row follows
+    for at in range(len(spans) - 1, -1, -1):
+        start, end = spans[at]
+        part = text[start:end]
+        is_line = _LINE.match(part) is not None or part.count("|") > _MAX_BARS
+        gap = text[end : spans[at + 1][0]] if at + 1 < len(spans) else ""
+        before = text[spans[at - 1][1] - 1 : start] if at else "\n\n"
+        alone = gap.count("\n") > 1 and before.count("\n") > 1 and not before.startswith(":")
+        bare = not is_line and not is_statement(part) and not _NO_HEADING.search(part)
+        if is_line:
+            kinds.append("line")
+        elif (part.casefold() in titles and len(spans) > 1) or (alone and bare and following):
+            kinds.append("heading")
+        else:
+            kinds.append("sentence")
+        following = not bare
+    return kinds[::-1]
 
 
 def around(passage: PassageText, start: int, end: int, words: int) -> tuple[int, int]:
@@ -53,19 +110,25 @@ def around(passage: PassageText, start: int, end: int, words: int) -> tuple[int,
 def widened(
     best: int, sentences: Sequence[Sentence], scores: Scores, lengths: Sequence[int], used: set[int], words: int
 ) -> tuple[int, int]:
-    """Return the first and last sentence around the best one, of its part, that have no more than `words` words."""
+    """Return the first and last sentence around the best one, of its part, that have no more than `words` words.
+
+    Neither headings nor lines of tables and mails are put beside a sentence, nor anything beside such a line; only what
+    follows is put beside a heading.
+    """
     first = last = best
-    length, part = lengths[best], (sentences[best].passage, sentences[best].part)
-    while True:
+    length, part, kind = lengths[best], (sentences[best].passage, sentences[best].part), sentences[best].kind
+    while kind != "line":
         sides = [
             side
-            for side in (last + 1, first - 1)
+            for side in ((last + 1,) if kind == "heading" else (last + 1, first - 1))
             if 0 <= side < len(sentences)
             and (sentences[side].passage, sentences[side].part) == part
+            and sentences[side].kind == "sentence"
             and side not in used
             and length + lengths[side] <= words
         ]
         if not sides:
-            return first, last
+            break
         side = max(sides, key=lambda number: scores[number])
         first, last, length = min(first, side), max(last, side), length + lengths[side]
+    return first, last

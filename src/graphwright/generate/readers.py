@@ -10,7 +10,15 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.generate.citations import PathWriter, best_passages, bundle_path, citation, passage_text
+from graphwright.generate.citations import (
+    PathWriter,
+    best_passages,
+    bundle_path,
+    citation,
+    numbered,
+    overlap,
+    passage_text,
+)
 from graphwright.generate.quotations import Sentence, around, sentences_of, widened
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
@@ -105,7 +113,8 @@ class Quote(Operator):
     """Answer with the text that most probably holds the answer: the best sentences, each with those around it.
 
     A reader scores every sentence of the best `passages` passages. The best sentence is quoted, and the text around it
-    as far as `around` words, the better neighbour first. Then follows the next best sentence of another place, as long
+    as far as `around` words, the better neighbour first, but neither a heading nor a row of a table; a heading is never
+    the best sentence where there is another. Then follows the next best sentence of another place, as long
     as its score is at least `share` of the best and no more than `words` words are quoted in all. It is the next best
     after its score is raised by `sides` times the share of the question's words that it has, with the title, and the
     quotations before it lack, rare words weighing more: so both sides of a comparison are quoted.
@@ -130,12 +139,18 @@ class Quote(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         nodes = best_passages(state, self.passages)
-        quotes = self.quotes(state.question.text, [passage_text(state.graph, node) for node in nodes], run)
-        citations = tuple(citation(state, nodes[passage], start, end) for passage, start, end, _ in quotes)
+        texts = [passage_text(state.graph, node) for node in nodes]
+        quotes = self.quotes(state.question.text, texts, run, _starts(state.graph, nodes))
+        citations, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in quotes])
         return answered(state, run, Answer(quoted(citations), citations=citations) if citations else _NOTHING)
 
-    def quotes(self, question: str, passages: Sequence[PassageText], run: Run) -> list[Sentence]:
-        """Return the stretches of text to quote, best first."""
+    def quotes(
+        self, question: str, passages: Sequence[PassageText], run: Run, starts: Sequence[tuple[str, int]] = ()
+    ) -> list[Sentence]:
+        """Return the stretches of text to quote, best first; what passages of a document share is quoted once.
+
+        `starts`: the document of each passage, and the character where it begins.
+        """
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
         scores = run.sentence_scores(self.reader, question, passages, places)
@@ -144,6 +159,8 @@ class Quote(Operator):
         held = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
         missing, room, used = _weights(question, held), self.words, set[int]()
         left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
+        proper = left & np.array([sentence.kind != "heading" for sentence in sentences], bool)
+        left = proper if proper.any() else left
         quotes: list[Sentence] = []
         while (fits := left if not quotes else left & (lengths <= room)).any():
             added = [sum(missing[word] for word in missing.keys() & group) if quotes else 0.0 for group in held]
@@ -152,7 +169,10 @@ class Quote(Operator):
             used.update(range(first, last + 1))
             left[first : last + 1] = False
             room -= int(lengths[first : last + 1].sum())
-            quotes.append(sentences[best]._replace(start=sentences[first].start, end=sentences[last].end))
+            start, end = sentences[first].start, sentences[last].end
+            quotes.append(sentences[best]._replace(start=start, end=end))
+            if starts:
+                left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
             missing = {
                 w: share for w, share in missing.items() if not any(w in held[at] for at in range(first, last + 1))
             }
@@ -242,6 +262,19 @@ class TargetAnswer(Operator):
         return items.top(int(np.searchsorted(-items.scores, -items.scores[0], "right")))
 
 
+def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the document of each passage, and the character where it begins; a node without one is its own."""
+    found = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
+    return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, found, strict=True)]
+
+
+def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:
+    """Return whether a quotation and a sentence have characters of a document in common."""
+    (document, first), (other, second) = starts[quote.passage], starts[sentence.passage]
+    begins, ends = second + sentence.start, second + sentence.end
+    return document == other and begins < first + quote.end and first + quote.start < ends
+
+
 def answered(state: State, run: Run, answer: Answer) -> State:
     """Return the state with its answer, which is streamed in one piece."""
     if run.on_text is not None:
@@ -267,21 +300,24 @@ def read_answer(
     run.note(f"the span has a score of {spans[0].score:.2f}")
     shorts = [span.answer(texts) for span in spans]
     rival = next((n for n in range(1, len(spans)) if _disagrees(spans, shorts, n, state.graph, nodes)), None)
-    cited, lines = [], []
+    cited, prefixes = [], []
     for at in (0,) if rival is None else (0, rival):
         span, text = spans[at], texts[spans[at].passage]
-        cited.append(citation(state, nodes[span.passage], *around(text, span.start, span.end, words)))
+        cited.append((nodes[span.passage], *around(text, span.start, span.end, words)))
         day = "" if rival is None else first_day(f"{text.title}\n{text.text}")
-        lines.append(f"{shorts[at]} ({day}): " if day else f"{shorts[at]}: ")
+        prefixes.append(f"{shorts[at]} ({day}): " if day else f"{shorts[at]}: ")
     if isinstance(reader, AnsweringReader) and (best := best_sentence(reader, state.question.text, texts, run)):
         node, wide = nodes[best.passage], around(texts[best.passage], best.start, best.end, words)
         alone, within = (citation(state, node, *span) for span in ((best.start, best.end), wide))
-        if not any(alone.text in other.text for other in cited):
-            cited.append(alone if any(_overlap(within, other) for other in cited) else within)
-            lines.append("")
-    quotes = quoted(cited).splitlines()
-    answer = "\n".join(line + quote for line, quote in zip(lines, quotes, strict=True))
-    return Answer(answer, (shorts[0],), tuple(cited))
+        others = [citation(state, *other) for other in cited]
+        if not any(alone.text in other.text for other in others):
+            near = any(overlap(within, other) for other in others)
+            cited.append((node, best.start, best.end) if near else (node, *wide))
+            prefixes.append("")
+    citations, numbers = numbered(state, cited)
+    firsts = [prefixes[numbers.index(number)] for number in range(1, len(citations) + 1)]
+    answer = "\n".join(map("".join, zip(firsts, quoted(citations).splitlines(), strict=True)))
+    return Answer(answer, (shorts[0],), citations)
 
 
 def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:
@@ -290,12 +326,6 @@ def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[Pas
     scores = run.sentence_scores(reader, question, passages, [(s.passage, s.start, s.end) for s in sentences])
     best = int(scores.argmax()) if len(scores) else 0
     return sentences[best] if len(scores) and scores[best] > _LIKELY else None
-
-
-def _overlap(one: Citation, other: Citation) -> bool:
-    """Return whether two citations share characters; those of nodes without documents have the names of the nodes."""
-    same = one.document == other.document and bool(one.document or one.chunk == other.chunk)
-    return same and one.start < other.end and other.start < one.end
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:

@@ -325,7 +325,9 @@ class HTTPConnection:
         if names & {"TimeoutException", "APITimeoutError"}:
             return self._late()
         if "ConnectError" in names and _is_refused(cause):
-            return NoServer(f"No server answers at {self.place}: the connection was refused. {_DOWN}")
+            return NoServer(
+                f"No server answers at {self.place}: the connection for {self._model!r} was refused. {_DOWN}"
+            )
         if names & {"RequestError", "OSError", "APIConnectionError"}:
             return self.incomplete(f"{reason} {_DOWN}", NotSent if "ConnectError" in names else IncompleteResponse)
         return ModelError(f"The request to {self.place} failed. {reason}") if "OpenAIError" in names else error

@@ -1,0 +1,116 @@
+"""Where quotations begin and end, and the numbers of those that overlap."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from tests.generate.test_readers import Pointing, quoted
+
+from graphwright import Document, Index, start
+from graphwright.generate import Quote
+from graphwright.generate.citations import numbered, overlap
+from graphwright.generate.quotations import around, sentences_of
+from graphwright.index import Settings
+from graphwright.models.protocols import PassageText
+from graphwright.operators.run import Run
+
+LAMP = PassageText(
+    "Lumo 12 › Specification",
+    "Lumo 12\n\nLumo 12 is a floor lamp by Petra Novak. It is made of oak.\n\nSpecification\n\n| Property | Value |\n"
+    "| Power of the lamp at its highest setting | 12 W, with the bulb |\n| Height | 140 cm |\n\nKeep it dry. It likes "
+    "warmth.\n\nCleaning\n\nDust it once a week.",
+)
+MAIL = PassageText(
+    "Delivery",
+    "From: Pavel Dvorak <pavel.dvorak@tesline.example>\nTo: Anna <anna@tesline.example>\nSubject: Delivery\n\n"
+    "The lamps arrive on Monday.\n\nBring the key.",
+)
+
+
+def test_headings_and_lines_are_told_from_sentences() -> None:
+    kinds = [(LAMP.text[s.start : s.end], s.kind) for s in sentences_of(LAMP)]
+    assert [text for text, kind in kinds if kind == "heading"] == ["Lumo 12", "Specification", "Cleaning"]
+    assert [text.split(" |")[0] for text, kind in kinds if kind == "line"] == [
+        "| Property",
+        "| Power of the lamp at its highest setting",
+        "| Height",
+    ]
+    assert [s.kind for s in sentences_of(MAIL)] == ["line", "line", "line", "sentence", "sentence"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Opening hours: 9 to 17\n\nThe shop is closed on Sunday.",  # a fact
+        "Red lamps\n\nBlue lamps\n\nGreen lamps",  # items of a list
+        "Graz",
+        "The bulb has 12 W\n\nThe shop is closed on Sunday.",
+        "It is maintained by:\n\nTodd Miller\n\nTodd continues to fix bugs.",
+    ],
+)
+def test_short_lines_that_may_say_something_are_sentences(text: str) -> None:
+    assert {s.kind for s in sentences_of(PassageText("Lamps", text))} == {"sentence"}
+
+
+@pytest.mark.parametrize(
+    ("passage", "found", "quotation"),
+    [
+        (LAMP, "Petra Novak", "Lumo 12 is a floor lamp by Petra Novak. It is made of oak."),
+        (LAMP, "140 cm", "| Height | 140 cm |"),
+        (LAMP, "12 W,", "| Power of the lamp at its highest setting | 12 W, with the bulb |"),
+        (LAMP, "Keep", "Keep it dry. It likes warmth."),
+        (LAMP, "Cleaning", "Cleaning\n\nDust it once a week."),
+        (MAIL, "Monday", "The lamps arrive on Monday.\n\nBring the key."),
+        (MAIL, "Anna", "To: Anna <anna@tesline.example>"),
+    ],
+)
+def test_a_quotation_goes_over_no_heading_row_or_header(passage: PassageText, found: str, quotation: str) -> None:
+    at = passage.text.index(found)
+    start, end = around(passage, at, at + len(found), 40)
+    assert passage.text[start:end] == quotation
+
+
+def test_a_heading_is_quoted_only_where_nothing_else_is() -> None:
+    assert quoted([LAMP], ("Specification", 0.9), ("oak", 0.2), around=0, share=0.1) == ["It is made of oak."]
+    assert quoted([LAMP], ("Cleaning", 0.9), around=9) == ["Cleaning\n\nDust it once a week."]
+
+
+def test_what_two_passages_of_a_document_share_is_quoted_once() -> None:
+    passages = [PassageText("", "It is cold. The wind blew."), PassageText("", "The wind blew. Nobody went out.")]
+    quote = Quote(Pointing((("wind", 0.9),)), around=0, share=0.1)
+    for places, count in (([("a", 0), ("a", 12)], 1), ([("a", 0), ("b", 12)], 2), ([("a", 0), ("a", 99)], 2)):
+        assert len(quote.quotes("How was the wind?", passages, Run(), places)) == count
+
+
+def test_spans_of_a_document_that_overlap_have_one_number(tmp_path: Path) -> None:
+    text = " ".join(f"On day {day} the wind blew from the north." for day in range(30))
+    with Index.create(tmp_path / "ix", settings=Settings(chunk_tokens=40, overlap=20)) as index:
+        index.add([Document("log", text), Document("other", "The wind blew from the south.")])
+        state = start("How was the wind?", index.graph)
+        graph = index.graph
+        assert graph.passages is not None
+        nodes = [int(node) for node in graph.passages.nodes]
+        log = [node for node in nodes if graph.passages.of(node).document == "log"]  # type: ignore[union-attr]
+        one, two = log[:2]
+        first, second = graph.passages.of(one), graph.passages.of(two)
+        assert first is not None and second is not None and first.start < second.start < first.end < second.end
+        shared = first.end - second.start
+        other = next(node for node in nodes if node not in log)
+        spans = [(two, 0, shared), (other, 0, 8), (one, second.start - first.start, first.end - first.start)]
+        citations, numbers = numbered(state, spans)
+        assert numbers == [1, 2, 1] and [c.document for c in citations] == ["log", "other"]
+        citations, numbers = numbered(state, [(one, 5, first.end - first.start), (other, 0, 8), (two, 0, shared + 9)])
+        assert numbers == [1, 2, 1]
+        # The second span joins the first and the third.
+        ends = [(one, 0, 9), (two, shared + 3, shared + 9), (other, 0, 8), (one, 4, first.end - first.start)]
+        joined, numbers = numbered(state, [*ends, (two, 0, shared + 5)])
+        assert numbers == [1, 1, 2, 1, 1] and joined[0].start == first.start
+        for cited in (*citations, *joined):
+            assert index.text(cited.document)[cited.start : cited.end] == cited.text != ""
+        for question in ("How was the wind on day 7?", "Where did the wind blow from?", "What about day 12 and 13?"):
+            answer = index.ask(question).answer
+            assert answer is not None
+            assert not any(overlap(a, b) for a, b in combinations(answer.citations, 2))
+            assert all(f"[{n}]" in answer.text for n in range(1, len(answer.citations) + 1))
