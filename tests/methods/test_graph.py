@@ -127,7 +127,25 @@ DRUGS = [
     ("FC Birch", "coach", "Leo Marsh"),
     ("FC Birch", "founded", "1899"),
 ]
+KITCHEN = [
+    ("Lasagne", "course", "second"),
+    ("Risotto", "course", "second"),
+    ("Tiramisu", "course", "dessert"),
+    ("Lasagne", "contains", "cheese"),
+    ("Tiramisu", "contains", "cheese"),
+    ("Risotto", "contains", "rice"),
+    ("cheese", "contains", "milk"),
+    ("milk", "contains", "fat"),
+    ("rice", "contains", "starch"),
+    ("Lasagne", "difficulty", "moderate"),
+    ("Tiramisu", "difficulty", "moderate"),
+    ("Risotto", "difficulty", "hard"),
+    ("Lasagne", "attended by", "Rosa"),
+    ("cheese", "supplier", "Alm Dairy"),
+    ("rice", "supplier", "Po Mills"),
+]
 GRAPHS = {
+    "kitchen": KITCHEN,
     "packages": PACKAGES,
     "people": PEOPLE,
     "rivers": RIVERS,
@@ -184,6 +202,12 @@ def ask(name: str, question: str) -> Answer:
         ("town", "Who engraved Moonrise?", ["Rosa Lind"]),
         ("town", "How many Golden Prizes for Best Garden winners are there?", ["2"]),
         ("town", "speciality of the famous bakary", ["rye bread"]),
+        ("kitchen", "Which dishes of the course dessert contain cheese?", ["Tiramisu"]),
+        ("kitchen", "Which dishes that contain cheese have the course second?", ["Lasagne"]),
+        ("kitchen", "Which dishes are moderate?", ["Lasagne", "Tiramisu"]),
+        ("kitchen", "How many dishes are hard?", ["1"]),
+        ("library", "Which books by Jane Austen does the Central Library own?", ["Emma"]),
+        ("packages", "What are the licenses of the dependencies of inkscape?", ["LGPL"]),
     ],
 )
 def test_plain_questions_have_the_short_answers_of_the_graph(graph: str, question: str, short: list[str]) -> None:
@@ -268,6 +292,8 @@ def test_labels_in_other_languages_name_a_node(tmp_path: Path) -> None:
         ("packages", "What is the price of gimp?", "The graph does not say"),
         ("packages", "What does glib depend on?", "The graph does not say"),
         ("packages", "Where does gimp live?", "The graph does not say"),
+        ("kitchen", "Which dishes of the course dessert contain rice?", "The graph does not say"),
+        ("kitchen", "Which dishes of the course dessert contain milk?", "The graph does not say"),
         ("people", "When was Clara born?", "The graph does not say"),
         ("people", "When was Napoleon born?", "'Napoleon'"),
         ("people", "What is the phone number of Ada?", "The graph does not say"),

@@ -64,7 +64,7 @@ _AUXILIARIES = frozenset(
     "is are was were be been do does did has have had can could will would shall should may might must".split()
 )
 _NEGATIONS = frozenset("no not never without none nor neither lack lacks lacking".split())
-_COPULAS = frozenset("is are was were".split())
+COPULAS = frozenset("is are was were".split())
 UNITS_OF_TIME = frozenset("year date day month century decade time".split())
 IDENTITY = frozenset("same share shares shared sharing common also other else another too both co".split())
 """Words that lead from a thing back to others like it: "films with the same director"."""
@@ -169,19 +169,19 @@ def _noun(words: Sequence[str], free: Collection[int], used: set[int]) -> tuple[
     start = at + 1 + (words[at : at + 2] == ["how", "many"])
     skipped = list[str]()
     of = start < len(words) and words[start] == "of"  # "which of the rivers"
-    while start in used and (words[start] in _COPULAS | ARTICLES or (of and words[start] == "of")):
+    while start in used and (words[start] in COPULAS | ARTICLES or (of and words[start] == "of")):
         skipped.append(words[start])
         start += 1
     first = start
     while (
         start < len(words)
-        and words[start] not in _COPULAS
+        and words[start] not in COPULAS
         and start in used
         and start in free
         and words[start] not in STOP_WORDS
     ):
         start += 1
-    if (words[at] not in ("which", "what", "how", "how many") or not _COPULAS.isdisjoint(skipped)) and start == first:
+    if (words[at] not in ("which", "what", "how", "how many") or not COPULAS.isdisjoint(skipped)) and start == first:
         return ()  # in "what is the capital of", the noun is a relation
     end = start
     while end < len(words) and end in free and end not in used:
@@ -251,7 +251,9 @@ def content(words: Sequence[str], form: QuestionForm, mentioned: frozenset[int])
 
 _ENDINGS = frozenset(
     " s es d ed er ers or ors r rs ing ings ion ions ation ations al ally ly ment ments y ies ied ier e n en ee ees age"
-    " ages ance ances ence ences ant ants ent ents ive able ible ist ists ship ity ality".split(" ")
+    " ages ance ances ancy ancies ence ences ency encies ant ants ent ents ive able ible ist ists ship ity ality".split(
+        " "
+    )
 )
 
 _IRREGULAR = tuple(

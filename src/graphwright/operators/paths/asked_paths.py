@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from graphwright.graph.walks import RelationPath, extensions, labelled_edges, pa
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.answer_types import AnswerType, answer_type
-from graphwright.operators.paths.plans import plans_from
+from graphwright.operators.paths.plans import Plan, plans_from
 from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
@@ -33,7 +34,8 @@ class AskedPaths(Operator):
     each is asked for by a word of its own, those of the first relation nearest to the entity. The grammar gives the
     direction of a relation that leads both ways: "what needs X" and "what does X need". Of several paths the one that
     accounts for most words wins; the shorter, if they account for as many. Ends must be of the type that the
-    interrogative and its noun ask for. With several entities, answers are those that belong to all.
+    interrogative and its noun ask for. With several entities, answers are what each leads to by words of its own, else
+    those that belong to all; an entity of the question is none, unless a walk returns to where it begins.
 
     Needs no training. BY_WORD and BY_SENTENCE were set on questions over toy graphs (see docs/methods.md).
 
@@ -62,20 +64,27 @@ class AskedPaths(Operator):
             return state.with_(evidence=Evidence.of_pieces(joint, [1.0] * len(joint), render=walk_text))
         anchors = [a for a in anchors if a.weight > DOUBTFUL] or anchors
         doubtful = [a for a in positive_anchors(reading) if a not in anchors]
-        found = [_from_anchor(state.graph, anchor, reading, kind, int(self.hops)) for anchor in anchors]
-        best = max(found, key=lambda walks: walks.score)
-        others = [(anchor, walks) for anchor, walks in zip(anchors, found, strict=True) if walks is not best]
-        pieces = [piece for piece in best.pieces if all(_belongs(state.graph, piece, *other) for other in others)]
+        best = _from_all(state.graph, anchors, reading, kind, int(self.hops))
+        named = np.concatenate([anchor.seeds(state.graph) for anchor in anchors])
+        pieces = [piece for piece in best.pieces if piece[0][-1] == piece[0][0] or piece[0][-1] not in named]
         for anchor in doubtful:  # a word that may be a name narrows the answers if it can
-            pieces = [p for p in pieces if _belongs(state.graph, p, anchor, _Walks([], -1.0))] or pieces
+            pieces = [p for p in pieces if _belongs(state.graph, p, _NO_WORDS, reading, anchor, _NO_WALKS)] or pieces
         return state.with_(evidence=Evidence.of_pieces(pieces, [best.score] * len(pieces), render=walk_text))
 
 
+_NO_WORDS = frozenset[int]()
+_COMBINED = 8  # plans of an anchor that are combined with those of others
+
+
 class _Walks(NamedTuple):
-    """The walks from one anchor by its best plans, and their score; -1 where there is none."""
+    """The walks from one anchor by its best plans, their score (-1 without any), and the words that ask for them."""
 
     pieces: list[Piece]
     score: float
+    words: frozenset[int]
+
+
+_NO_WALKS = _Walks([], -1.0, _NO_WORDS)
 
 
 def positive_anchors(reading: Reading) -> list[Anchor]:
@@ -91,11 +100,61 @@ def offers_choice(reading: Reading) -> bool:
     return len(spans) > 1 and "or" in reading.words[spans[0][-1] : spans[-1][0]]
 
 
-def _from_anchor(graph: Graph, anchor: Anchor, reading: Reading, kind: AnswerType, hops: int) -> _Walks:
-    """Return the walks from the nodes of an anchor by the plans of the best score."""
+def _from_all(graph: Graph, anchors: Sequence[Anchor], reading: Reading, kind: AnswerType, hops: int) -> _Walks:
+    """Return the walks to what all entities lead to, else those of the best plan from one whose ends belong to all."""
+    plans = [_plans(graph, anchor, reading, kind, hops) for anchor in anchors]
+    found = [_best(graph, own, kind, reading) for own in plans]
+    best = max(found, key=lambda walks: walks.score)
+    if together := _together(graph, plans, best.words, reading, kind):
+        return together
+    pieces = best.pieces
+    for anchor, walks in zip(anchors, found, strict=True):
+        if walks is not best:
+            pieces = [piece for piece in pieces if _belongs(graph, piece, best.words, reading, anchor, walks)]
+    return best._replace(pieces=pieces)
+
+
+def _plans(graph: Graph, anchor: Anchor, reading: Reading, kind: AnswerType, hops: int) -> list[Plan]:
+    """Return the plans from the nodes of an anchor, the best first."""
     plans = [p for node in anchor.seeds(graph).tolist() for p in plans_from(graph, node, reading, kind, hops)]
-    best = max((plan.score for plan in plans), default=-1.0)
-    return _Walks([w for plan in plans if plan.score == best for w in _walks(graph, plan.path, kind)], best)
+    return sorted(plans, key=lambda plan: -plan.score)
+
+
+def _best(graph: Graph, plans: Sequence[Plan], kind: AnswerType, reading: Reading) -> _Walks:
+    """Return the walks by the plans of the best score."""
+    best = [plan for plan in plans if plan.score == plans[0].score]
+    if not best:
+        return _NO_WALKS
+    words = frozenset().union(*(_words(plan, reading) for plan in best))
+    return _Walks([walk for plan in best for walk in _walks(graph, plan.path, kind)], best[0].score, words)
+
+
+def _words(plan: Plan, reading: Reading) -> frozenset[int]:
+    """Return the words of the question that ask for the relations of a plan."""
+    return frozenset(at for way in plan.path.ways for at in reading.asked.get(way >> 1, ()))
+
+
+def _together(
+    graph: Graph, plans: Sequence[Sequence[Plan]], words: frozenset[int], reading: Reading, kind: AnswerType
+) -> _Walks | None:
+    """Return the walks to what all entities lead to, each by words of its own: "films by X that star Y".
+
+    None where this accounts for fewer words of the question than `words`, those of the best plan from one entity.
+    """
+    if len(plans) < 2:
+        return None
+    asking = [[(plan, own) for plan in some[:_COMBINED] if (own := _words(plan, reading))] for some in plans]
+    chosen: tuple[float, list[Piece]] = (-1.0, [])
+    for combined in product(*asking):
+        owns, score = [own for _, own in combined], sum(plan.score for plan, _ in combined)
+        union = frozenset().union(*owns)
+        if len(union) < sum(map(len, owns)) or not words <= union or score <= chosen[0]:
+            continue
+        *others, last = [_walks(graph, plan.path, kind) for plan, _ in combined]
+        ends = [{int(nodes[-1]) for nodes, _ in pieces} for pieces in others]
+        if common := [piece for piece in last if all(int(piece[0][-1]) in own for own in ends)]:
+            chosen = score, common
+    return _Walks(chosen[1], chosen[0], words) if chosen[1] else None
 
 
 def _joint(graph: Graph, anchors: Sequence[Anchor], reading: Reading, kind: AnswerType) -> Iterator[Piece]:
@@ -127,12 +186,23 @@ def _joint(graph: Graph, anchors: Sequence[Anchor], reading: Reading, kind: Answ
             yield np.array([start, node]), edges
 
 
-def _belongs(graph: Graph, piece: Piece, anchor: Anchor, walks: _Walks) -> bool:
-    """Return whether the end of a walk is also an end from another anchor, or next to it, or on the way."""
+def _belongs(
+    graph: Graph, piece: Piece, words: frozenset[int], reading: Reading, anchor: Anchor, walks: _Walks
+) -> bool:
+    """Return whether the end of a walk is also an end from another anchor, or next to it, or it is on the way.
+
+    `words`: those that ask for the walk; relations that only some of these ask for do not join its end to the anchor
+    too, unless both walks have the same words, as in "what do X and Y need".
+    """
     seeds, end = anchor.seeds(graph), int(piece[0][-1])
-    if np.isin(piece[0], seeds).any() or any(int(nodes[-1]) == end for nodes, _ in walks.pieces):
+    if np.isin(piece[0], seeds).any():
         return True
-    return bool(np.isin(seeds, graph.at(graph.adjacency.row(int(graph.local([end])[0])))).any())
+    if not walks.words < words and any(int(nodes[-1]) == end for nodes, _ in walks.pieces):
+        return True
+    beside = seeds[np.isin(seeds, graph.at(graph.adjacency.row(int(graph.local([end])[0]))))]
+    edges = [edge for seed in beside.tolist() for edge in graph.edges_between(end, seed).tolist()]
+    asked = [reading.asked.get(int(graph.columns.relation[edge]), ()) for edge in edges]
+    return any(not own or not words.issuperset(own) for own in asked)
 
 
 def _walks(graph: Graph, path: RelationPath, kind: AnswerType) -> list[Piece]:

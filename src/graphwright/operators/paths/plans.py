@@ -13,7 +13,7 @@ from graphwright.graph.walks import RelationPath, Ways, extension_cost, extensio
 from graphwright.operators.paths.answer_types import AnswerType
 from graphwright.operators.paths.relation_match import BY_PRESENCE, BY_SENTENCE, Reading
 from graphwright.text.names import ARTICLES
-from graphwright.text.question_form import DIMENSIONS, IDENTITY, inflections_match
+from graphwright.text.question_form import COPULAS, DIMENSIONS, IDENTITY, inflections_match
 from graphwright.text.values import value_of
 
 BY_BOTH, _CLEAR = 0.8, 0.2
@@ -238,7 +238,7 @@ def _implied(graph: Graph, node: int, span: Sequence[int], reading: Reading, kin
     """Yield the one-hop plans that need no word: to things of the class asked for, or to where a preposition leads.
 
     No other word may ask for a relation. "Films by X": of the passive relations to X the one nearest in meaning;
-    "in X": of all relations to X.
+    "in X": of all relations to X. "Which packages are X": what has the value X, by the only relation that leads to it.
     """
     if set(reading.content) - set(reading.form.noun) - set(reading.unmatched):
         return
@@ -251,6 +251,9 @@ def _implied(graph: Graph, node: int, span: Sequence[int], reading: Reading, kin
         return
     before = reading.words[span[0] - 1] if span and span[0] else ""
     before = reading.words[span[0] - 2] if before in ARTICLES and span[0] > 1 else before
+    if before in COPULAS and reading.form.noun:
+        is_value = not len(graph.columns.out.row(node)) and len({p.ways[0] for p in paths}) == 1
+        yield from (Plan(path, 0.0) for path in paths if is_value)
     if before in _LINKING and reading.form.noun:
         paths = [p for p in paths if not p.ways[0] & 1]
         paths = [p for p in paths if reading.relations.voice(p.ways[0] >> 1) == "passive"] if before == "by" else paths
