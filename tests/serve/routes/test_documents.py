@@ -184,7 +184,7 @@ def test_documents_are_added_to_an_imported_graph_and_removed(tmp_path: Path) ->
         assert estimate.status_code == 200
         job = ended(server, post(server, {"id": "graz", "title": "Graz", "text": "Graz has a clock tower."}))
         assert (job["state"], job["changes"]["added"], ids(server)) == ("done", 1, ["graz"])
-        assert server.client.get("/v1/indexes/cities").json()["default_method"] == "multihop"
+        assert server.client.get("/v1/indexes/cities").json()["default_method"] == "graph"
         found = server.client.post("/v1/indexes/cities/retrieve", json={"question": "What lies in Graz?"}).json()
         assert {"graz", "graph:Graz"} <= {passage["document"] for passage in found["passages"]}
         assert server.client.get(f"{DOCUMENTS}/graph%3AGraz/text").json()["text"].startswith("Graz")
