@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphwright.data import read_documents
 from graphwright.data.document import Document, Skipped
 from graphwright.errors import DataError
 from graphwright.index.changes import Changes, read_sources
@@ -59,8 +60,8 @@ def test_names_become_ids(tmp_path: Path) -> None:
         ("a/Graz.md", "Graz"),
         ("r1", ""),
         ("rows.jsonl#2", ""),
-        ("docs/x.txt", "x"),
-        ("docs/y.html", "Y"),
+        ("more.zip/docs/x.txt", "x"),
+        ("more.zip/docs/y.html", "Y"),
     ]
     assert not skipped
     assert read(folder.open("job") or pytest.fail("the upload is gone"))[0] == documents
@@ -105,6 +106,15 @@ def test_nothing_to_read_is_an_error_with_the_reasons(tmp_path: Path) -> None:
     upload = UploadFolder(tmp_path).store_files("job", [sent("a.bin", bytes(1000))], Limits())
     with pytest.raises(DataError, match=r"Nothing of what was sent can be read\. a\.bin: "):
         read(upload)
+
+
+def test_files_of_an_archive_have_the_ids_that_the_command_line_gives(tmp_path: Path) -> None:
+    packed = archive({"vela.txt": b"Vela sails.", "notes/a.md": b"# A\n\nB."})
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "archive.zip").write_bytes(packed)
+    documents, _ = read(UploadFolder(tmp_path / "up").store_files("job", [sent("archive.zip", packed)], Limits()))
+    assert {d.id for d in documents} == {d.id for d in read_documents([tmp_path / "docs"], lambda _: None)}
+    assert {d.id for d in documents} == {"archive.zip/vela.txt", "archive.zip/notes/a.md"}
 
 
 def test_a_packed_file_within_a_packed_file_is_not_unpacked_again(tmp_path: Path) -> None:

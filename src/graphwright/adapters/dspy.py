@@ -20,7 +20,8 @@ class GraphwrightRM(dspy.Retrieve):
 
     `index`: an open index, or the path of its folder; `k`: passages; `method`: a name of `graphwright methods`;
     `options`: further arguments of Index.retrieve. The prediction has `passages` (texts) and `sources` (for each its
-    id, document, title, characters and score); of several queries, each passage once, by its best place.
+    id, document, title, characters, location, score and the document's metadata); of several queries, each passage
+    once, by its best place.
     """
 
     def __init__(self, index: Index | str | Path, k: int = 15, method: str | None = None, **options: Any) -> None:
@@ -31,13 +32,15 @@ class GraphwrightRM(dspy.Retrieve):
         """Return the passages for the queries."""
         queries = [query] if isinstance(query, str) else list(query)
         count = self.k if k is None else k
-        ranked = [
-            passages_of(self.index.retrieve(text, self.method, top_k=count, **self.options)) for text in queries if text
-        ]
+        states = [self.index.retrieve(text, self.method, top_k=count, **self.options) for text in queries if text]
+        ranked = list(map(passages_of, states))
+        metadata: dict[str, Any] = {}
+        for state in reversed(states):  # scores are those of the first query
+            metadata |= metadata_of(self.index, state)
         best: dict[str, Any] = {}
         for place in range(count):
             for passages in ranked:
                 if place < len(passages):
                     best.setdefault(passages[place].id, passages[place])
         chosen = list(best.values())[:count]
-        return dspy.Prediction(passages=[p.text for p in chosen], sources=[metadata_of(p) for p in chosen])
+        return dspy.Prediction(passages=[p.text for p in chosen], sources=[metadata[p.id] for p in chosen])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphwright.adapters.results import cited_passages, metadata_of, missing_extra, opened, passages_of
+from graphwright.graph.columns import Passage
 from graphwright.index_folder import Index
 
 try:
@@ -47,6 +48,10 @@ class _Component:
         return default_from_dict(cls, data)
 
 
+def _document(passage: Passage, metadata: Mapping[str, dict[str, Any]]) -> Document:
+    return Document(id=passage.id, content=passage.text, meta=metadata[passage.id], score=passage.score)
+
+
 @component
 class GraphwrightRetriever(_Component):
     """Retrieve passages of an index as Haystack documents.
@@ -68,8 +73,10 @@ class GraphwrightRetriever(_Component):
     def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """Return the documents for a question."""
         options = self._options if top_k is None else {**self._options, "top_k": top_k}
-        passages = passages_of(self._opened().retrieve(query, **options))
-        return {"documents": [Document(id=p.id, content=p.text, meta=metadata_of(p), score=p.score) for p in passages]}
+        index = self._opened()
+        state = index.retrieve(query, **options)
+        meta = metadata_of(index, state)
+        return {"documents": [_document(passage, meta) for passage in passages_of(state)]}
 
 
 @component
@@ -92,12 +99,11 @@ class GraphwrightAnswerer(_Component):
     @component.output_types(answers=list[GeneratedAnswer])
     def run(self, query: str) -> dict[str, list[GeneratedAnswer]]:
         """Return one answer."""
-        state = self._opened().ask(query, **self._options)
-        output = state.to_dict()
+        index = self._opened()
+        state = index.ask(query, **self._options)
+        output, of_passages = state.to_dict(), metadata_of(index, state)
         documents = {
-            passage.id: Document(id=passage.id, content=passage.text, meta=metadata_of(passage), score=passage.score)
-            for _, passage in cited_passages(state)
-            if passage is not None
+            passage.id: _document(passage, of_passages) for _, passage in cited_passages(state) if passage is not None
         }
         meta = {name: output[name] for name in ("found", "verified", "short", "citations")}
         answer = GeneratedAnswer(data=output["answer"], query=query, documents=list(documents.values()), meta=meta)

@@ -22,9 +22,10 @@ class GraphwrightRetriever(BaseRetriever):
     """Retrieve passages of an index as LangChain documents.
 
     `index`: an open index, or the path of its folder; `method`: a name of `graphwright methods`, by default that of the
-    index; `top_k`: number of documents; `filter`: the documents that are searched (see Filter); `options`:
-    further arguments of the method. The metadata of a document has the id of its passage, document, title, characters
-    (start, end) and score. `invoke(question, top_k=3)` changes `top_k` for one call.
+    index; `top_k`: number of documents; `filter`: the documents that are searched (see Filter); `options`: further
+    arguments of the method. The metadata of a document has the id of its passage, document, title, characters (start,
+    end), `location` (as "page 3") and score, and the metadata of the file, such as its date. `invoke(question,
+    top_k=3)` changes `top_k` for one call.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -47,7 +48,8 @@ class GraphwrightRetriever(BaseRetriever):
         state = self.index.retrieve(
             query, self.method, top_k=self.top_k if top_k is None else top_k, filter=self.filter, **self.options
         )
-        return [Document(passage.text, id=passage.id, metadata=metadata_of(passage)) for passage in passages_of(state)]
+        metadata = metadata_of(self.index, state)
+        return [Document(passage.text, id=passage.id, metadata=metadata[passage.id]) for passage in passages_of(state)]
 
 
 def answer_tool(

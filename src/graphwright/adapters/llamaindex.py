@@ -45,9 +45,9 @@ class GraphwrightRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return the nodes for a question."""
-        return [
-            _node(passage) for passage in passages_of(self._index.retrieve(query_bundle.query_str, **self._options))
-        ]
+        state = self._index.retrieve(query_bundle.query_str, **self._options)
+        metadata = metadata_of(self._index, state)
+        return [_node(passage, metadata) for passage in passages_of(state)]
 
 
 class GraphwrightQueryEngine(BaseQueryEngine):
@@ -68,31 +68,34 @@ class GraphwrightQueryEngine(BaseQueryEngine):
         return {}
 
     def _query(self, query_bundle: QueryBundle) -> Response:
-        return _response(self._index.ask(query_bundle.query_str, **self._options))
+        return _response(self._index, self._index.ask(query_bundle.query_str, **self._options))
 
     async def _aquery(self, query_bundle: QueryBundle) -> Response:
-        return _response(await self._index.ask_async(query_bundle.query_str, **self._options))
+        return _response(self._index, await self._index.ask_async(query_bundle.query_str, **self._options))
 
 
-def _node(passage: Passage, citation: Citation | None = None) -> NodeWithScore:
+def _node(passage: Passage, metadata: Mapping[str, dict[str, Any]], citation: Citation | None = None) -> NodeWithScore:
     """Return a passage, or what is cited of it, as a node."""
     place = passage if citation is None else citation
+    fields = metadata[passage.id]
+    if citation is not None and citation.location:
+        fields = {**fields, "location": citation.location}
     node = TextNode(
         id_=passage.id,
         text=place.text,
         start_char_idx=place.start,
         end_char_idx=place.end,
-        metadata=metadata_of(passage),
+        metadata=fields,
         excluded_embed_metadata_keys=["id", "start", "end", "score"],
         excluded_llm_metadata_keys=["id", "start", "end", "score"],
     )
     return NodeWithScore(node=node, score=passage.score)
 
 
-def _response(state: State) -> Response:
-    answer = state.answer
+def _response(index: Index, state: State) -> Response:
+    answer, metadata = state.answer, metadata_of(index, state)
     if answer is None:
-        return Response(response=None, source_nodes=[_node(passage) for passage in passages_of(state)])
-    sources = [_node(passage, citation) for citation, passage in cited_passages(state) if passage is not None]
+        return Response(response=None, source_nodes=[_node(passage, metadata) for passage in passages_of(state)])
+    sources = [_node(passage, metadata, citation) for citation, passage in cited_passages(state) if passage is not None]
     facts = {"found": answer.found, "verified": answer.verified, "short": list(answer.short)}
     return Response(response=answer.text, source_nodes=sources, metadata=facts)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from graphwright.errors import OptionError
 from graphwright.graph.columns import Passage
+from graphwright.graph.graph import Graph
 from graphwright.index_folder import Index
 from graphwright.operators.state import Citation, State
 
@@ -35,10 +35,31 @@ def passages_of(state: State) -> list[Passage]:
     return [] if state.passages is None else list(state.passages)
 
 
-def metadata_of(passage: Passage) -> dict[str, Any]:
-    """Return what a framework may store beside a passage's text: all its other fields."""
-    fields = passage.to_dict()
-    return {name: fields[name] for name in fields if name != "text"}
+def metadata_of(index: Index, state: State) -> dict[str, dict[str, Any]]:
+    """Return what a framework may store beside the text of each passage, by id.
+
+    That is the metadata of its document, such as a date, all its other fields, which have precedence, and where the
+    document has places its `location`, such as "page 3".
+    """
+    passages = passages_of(state)
+    of_documents = index.metadata_by_document({passage.document for passage in passages})
+    found: dict[str, dict[str, Any]] = {}
+    for passage in passages:
+        fields = passage.to_dict()
+        del fields["text"]
+        location = _location(state.graph, passage)
+        found[passage.id] = (
+            of_documents.get(passage.document, {}) | fields | ({"location": location} if location else {})
+        )
+    return found
+
+
+def _location(graph: Graph, passage: Passage) -> str:
+    """Return the page, slide, cells or lines of a passage, "" for a document without such places."""
+    if graph.passages is None or (row := graph.passages.row(graph.id(passage.id))) < 0:
+        return ""
+    places = graph.passages.places_of(row)
+    return "" if places is None else places.of(passage.start, passage.end)
 
 
 def cited_passages(state: State) -> list[tuple[Citation, Passage | None]]:
@@ -49,11 +70,11 @@ def cited_passages(state: State) -> list[tuple[Citation, Passage | None]]:
 
 
 def answer_with_sources(state: State) -> str:
-    """Return the answer's text, and below it each citation: number, document, characters, quote."""
+    """Return the answer's text, and below it each citation: number, document, place, characters, quote."""
     if state.answer is None:
         return ""
-    sources: Iterable[str] = (
-        f"[{number}] {cited.document or cited.chunk}, characters {cited.start}-{cited.end}: {cited.text}"
-        for number, cited in enumerate(state.answer.citations, 1)
-    )
+    sources: list[str] = []
+    for number, cited in enumerate(state.answer.citations, 1):
+        place = ", ".join(filter(None, (cited.document or cited.chunk, cited.location)))
+        sources.append(f"[{number}] {place}, characters {cited.start}-{cited.end}: {cited.text}")
     return "\n".join([state.answer.text, *sources])

@@ -202,7 +202,7 @@ class _Draft:
                 reason = entry.reason or "an archive within an archive; send it by itself"
                 self._skipped.append((f"{name}/{inner}", reason))
             elif not hidden:
-                self._store(inner, entry.write)
+                self._store(name if inner == name else f"{name}/{inner}", entry.write)
         archive.unlink()
         if len(self._files) == before:
             self._skipped.append((name, "no files in it"))

@@ -90,7 +90,7 @@ def test_files_and_archives_are_added(empty: Running) -> None:
     job = ended(empty, empty.client.post(DOCUMENTS, files=files))
     assert (job["state"], job["changes"]["added"], job["changes"]["skipped"]) == ("done", 3, 1)
     assert job["changes"]["failed"][0]["document"] == "bad.bin"
-    assert ids(empty) == ["Graz.md", "docs/x.md", "y.txt"]
+    assert ids(empty) == ["Graz.md", "a.zip/docs/x.md", "b.tar.gz/y.txt"]
 
 
 def test_a_bomb_is_refused_at_once(empty: Running, tmp_path: Path) -> None:
