@@ -22,6 +22,19 @@ def test_a_line_has_the_work_the_rate_and_the_time_left() -> None:
     assert progress.progress_text("encode", 30, 90, 60) == "encode: 30 of 90, 0.5/s, 2 min left"
     assert progress.progress_text("encode", 10, 100_000, 10) == "encode: 10 of 100,000, 1/s, 27.8 h left"
     assert progress.progress_text("encode", 0, 90, 60) == "encode: 0 of 90"
+    assert progress.progress_text("encode", 97, 100, 10) == "encode: 97 of 100, 10/s, 1 s left"
+
+
+def test_a_phase_without_a_count_is_named_and_the_time_so_far_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    lines = progress._Lines(None, _start=0.0)
+    lines.show("encode passages", 10, 10)
+    lines.show("write the index", 0, 0)
+    now = 65.0
+    assert lines.line() == "write the index, 1 min 5 s so far"
+    now = 75.0
+    assert lines.line() == "write the index, 1 min 15 s so far"
 
 
 def test_lines_are_printed_also_while_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:

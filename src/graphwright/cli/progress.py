@@ -27,12 +27,16 @@ def progress_text(work: str, done: int, total: int, seconds: float = 0) -> str:
     'encode passages: 1,200 of 4,800, 20/s, 3 min left'
     >>> progress_text("read documents", 500, 500, 1000)
     'read documents: 500, 0.5/s'
+    >>> progress_text("write the index", 0, 0)
+    'write the index'
     """
+    if done <= 0 and total <= 0:
+        return work
     text = f"{work}: {done:,}" + (f" of {total:,}" if total > done else "")
     if done <= 0 or seconds <= 0:
         return text
     rate = done / seconds
-    text += f", {rate:,.0f}/s" if rate >= 10 else f", {rate:.1g}/s"
+    text += f", {rate:,.0f}/s" if rate >= 9.5 else f", {rate:.1g}/s"
     return f"{text}, {_duration((total - done) / rate)} left" if total > done else text
 
 
@@ -40,6 +44,17 @@ def _duration(seconds: float) -> str:
     if seconds < 60:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _elapsed(seconds: float) -> str:
+    """Return a time that has passed, to the second.
+
+    >>> _elapsed(50), _elapsed(70), _elapsed(4000)
+    ('50 s', '1 min 10 s', '1 h 6 min 40 s')
+    """
+    minutes, rest = divmod(round(max(seconds, 1)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h " * (hours > 0) + f"{minutes} min " * (hours + minutes > 0) + f"{rest} s"
 
 
 @contextmanager
@@ -66,11 +81,11 @@ def _bars(usage: Usage | None) -> Iterator[Show]:
 
         def show(name: str, done: int, total: int) -> None:
             if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total, rate="", cost="")
+                tasks[name] = bars.add_task(name, total=total or None, rate="", cost="")
             speed = next(task.speed for task in bars.tasks if task.id == tasks[name])
             rate = f"{speed:,.0f}/s" if speed else ""
             cost = "" if usage is None else tokens_and_cost(usage)
-            bars.update(tasks[name], completed=done, total=total, rate=rate, cost=cost)
+            bars.update(tasks[name], completed=done, total=total or None, rate=rate, cost=cost)
 
         yield show
 
@@ -117,7 +132,7 @@ class _Lines:
             (work, done, total), now = self._state, time.monotonic()
             line = progress_text(work, done, total, now - self._begun[work]) if work else "working"
         cost = "" if self.usage is None else tokens_and_cost(self.usage)
-        return f"{line}, {_duration(now - self._start)} so far" + (f", {cost}" if cost else "")
+        return f"{line}, {_elapsed(now - self._start)} so far" + (f", {cost}" if cost else "")
 
 
 def note_compilation() -> None:

@@ -521,6 +521,7 @@ class Writer:
 
     def _build(self, known: Snapshot | None) -> Snapshot:
         """Build a snapshot of the store; the vectors of `known` are reused. Raises StoreError if they are damaged."""
+        self._report("build the graph", 0, 0)
         start = time.perf_counter()
         columns = self.store.packed_columns()
         seconds = time.perf_counter() - start
@@ -552,6 +553,7 @@ class Writer:
                 self.store.set("missing values", missing)
 
     def _publish(self, snapshot: Snapshot) -> None:
+        self._report("write the index", 0, 0)
         start = time.perf_counter()
         if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
             self._store_derived(self._derived)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -247,12 +248,25 @@ def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -
 _UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
 
 
+_ADDRESS = re.compile(r"[\w.+-]{1,64}+@[\w-]{1,64}+(?:\.[\w-]{1,64}+)+|https?://[^\s<>\"']{0,200}[^\s<>\"'.,;:!?)]")
+_LONGEST_ADDRESS = 200  # characters
+
+
 def whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
-    """Return a span extended to whole words, where words are separated by spaces."""
+    """Return a span extended to whole words, where words are separated by spaces, and to whole addresses.
+
+    >>> text = "Write to pavel.dvorak@tesline.example."
+    >>> text[slice(*whole_words(text, 9, 28))]
+    'pavel.dvorak@tesline.example'
+    """
     while begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum() and text[begin - 1] < _UNSPACED:
         begin -= 1
     while end < len(text) and text[end].isalnum() and text[end - 1].isalnum() and text[end] < _UNSPACED:
         end += 1
+    around = max(begin - _LONGEST_ADDRESS, 0)
+    for match in _ADDRESS.finditer(text, around, min(end + _LONGEST_ADDRESS, len(text))):
+        if match.start() < end and begin < match.end():
+            begin, end = min(begin, match.start()), max(end, match.end())
     return begin, end
 
 
