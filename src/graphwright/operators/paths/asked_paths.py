@@ -20,6 +20,7 @@ from graphwright.operators.paths.plans import Plan, plans_from
 from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.text.question_form import COPULAS
 
 DOUBTFUL = 0.5
 """Weight of an anchor that may be no name: an ordinary word beside names that are written as such."""
@@ -67,8 +68,9 @@ class AskedPaths(Operator):
         best = _from_all(state.graph, anchors, reading, kind, int(self.hops))
         named = np.concatenate([anchor.seeds(state.graph) for anchor in anchors])
         pieces = [piece for piece in best.pieces if piece[0][-1] == piece[0][0] or piece[0][-1] not in named]
-        for anchor in doubtful:  # a word that may be a name narrows the answers if it can
-            pieces = [p for p in pieces if _belongs(state.graph, p, _NO_WORDS, reading, anchor, _NO_WALKS)] or pieces
+        for anchor in doubtful:  # a word that may be a name narrows the answers if it can, and if it is the predicate
+            narrowed = [p for p in pieces if _belongs(state.graph, p, _NO_WORDS, reading, anchor, _NO_WALKS)]
+            pieces = narrowed if narrowed or _is_predicate(state.graph, anchor, reading) else pieces
         return state.with_(evidence=Evidence.of_pieces(pieces, [best.score] * len(pieces), render=walk_text))
 
 
@@ -92,6 +94,13 @@ def positive_anchors(reading: Reading) -> list[Anchor]:
     negated = reading.form.negated
     pairs = zip(reading.anchors, reading.spans, strict=True)
     return [anchor for anchor, span in pairs if negated < 0 or not span or span[0] < negated]
+
+
+def _is_predicate(graph: Graph, anchor: Anchor, reading: Reading) -> bool:
+    """Return whether a question ends in "is" or "are" and a value: "which packages are required"."""
+    span = next(own for other, own in zip(reading.anchors, reading.spans, strict=True) if other is anchor)
+    at_end = bool(span) and span[-1] == len(reading.words) - 1 and reading.words[span[0] - 1] in COPULAS
+    return at_end and not len(graph.columns.out.rows(anchor.seeds(graph)))
 
 
 def offers_choice(reading: Reading) -> bool:
