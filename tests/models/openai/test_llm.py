@@ -507,7 +507,7 @@ def test_what_was_never_sent_costs_nothing(watch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with pytest.raises(ModelError, match="No server answers at .* Tried 2 times") as caught:
+    with pytest.raises(ModelError, match=r"No server answers at .* Tried 2 times") as caught:
         OpenAILLM("m", url, retries=3, clock=watch.clock).complete("", "a")
     assert caught.value.usage.calls == 0
 
