@@ -32,12 +32,12 @@ MAIL = PassageText(
 def test_headings_and_lines_are_told_from_sentences() -> None:
     kinds = [(LAMP.text[s.start : s.end], s.kind) for s in sentences_of(LAMP)]
     assert [text for text, kind in kinds if kind == "heading"] == ["Lumo 12", "Specification", "Cleaning"]
-    assert [text.split(" |")[0] for text, kind in kinds if kind == "line"] == [
+    assert [text.split(" |")[0] for text, kind in kinds if kind == "row"] == [
         "| Property",
         "| Power of the lamp at its highest setting",
         "| Height",
     ]
-    assert [s.kind for s in sentences_of(MAIL)] == ["line", "line", "line", "sentence", "sentence"]
+    assert [s.kind for s in sentences_of(MAIL)] == ["header", "header", "header", "sentence", "sentence"]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,14 @@ def test_a_quotation_goes_over_no_heading_row_or_header(passage: PassageText, fo
 def test_a_heading_is_quoted_only_where_nothing_else_is() -> None:
     assert quoted([LAMP], ("Specification", 0.9), ("oak", 0.2), around=0, share=0.1) == ["It is made of oak."]
     assert quoted([LAMP], ("Cleaning", 0.9), around=9) == ["Cleaning\n\nDust it once a week."]
+
+
+def test_one_header_of_a_mail_is_quoted_at_most() -> None:
+    scores = (("From", 0.9), ("To", 0.8), ("Subject", 0.7), ("key", 0.2))
+    assert quoted([MAIL], *scores, around=0, share=0.1) == [
+        "From: Pavel Dvorak <pavel.dvorak@tesline.example>",
+        "Bring the key.",
+    ]
 
 
 def test_what_two_passages_of_a_document_share_is_quoted_once() -> None:

@@ -13,10 +13,10 @@ from graphwright.graph.evidence import Scores
 from graphwright.models.protocols import PassageText
 from graphwright.text.sentences import is_statement, sentence_spans
 
-Kind = Literal["sentence", "heading", "line"]
+Kind = Literal["sentence", "heading", "row", "header"]
 
 _HEADER = r"(?:From|To|Cc|Bcc|Reply-To|Date|Sent|Subject): "  # of a mail
-_LINE = re.compile(rf"\||{_HEADER}")
+_IS_HEADER = re.compile(_HEADER)
 _LINE_END = re.compile(rf"\n\s*(?=\||{_HEADER})|(?<=\|)[^\S\n]*\n\s*")  # around a line that is a row or a header
 _MAX_BARS = 2  # of a sentence; a row has more
 _LEVELS = " › "  # between the headings in the title of a passage
@@ -27,7 +27,7 @@ class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
     `part`: the number of the row, cell, slide or definition of the passage in which it lies. `kind`: what it is, a
-    sentence, a heading, or a line of a table or of the header of a mail.
+    sentence, a heading, a row of a table, or a line of the header of a mail.
     """
 
     passage: int
@@ -44,7 +44,7 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
     Sentence(passage=0, start=11, end=18, part=1, kind='sentence')
     >>> text = "Rivers\\n\\nThe Mur is one. | a | b |\\n\\n| Mur | 464 |"
     >>> [sentence.kind for sentence in sentences_of(PassageText("Rivers", text))]
-    ['heading', 'sentence', 'line', 'line']
+    ['heading', 'sentence', 'row', 'row']
     """
     titles = {part.casefold() for part in passage.title.split(_LEVELS)}
     sentences: list[Sentence] = []
@@ -80,13 +80,14 @@ def _kinds(text: str, spans: Sequence[tuple[int, int]], titles: set[str]) -> lis
     for at in range(len(spans) - 1, -1, -1):
         start, end = spans[at]
         part = text[start:end]
-        is_line = _LINE.match(part) is not None or part.count("|") > _MAX_BARS
+        is_header = _IS_HEADER.match(part) is not None
+        is_line = is_header or part.startswith("|") or part.count("|") > _MAX_BARS
         gap = text[end : spans[at + 1][0]] if at + 1 < len(spans) else ""
         before = text[spans[at - 1][1] - 1 : start] if at else "\n\n"
         alone = gap.count("\n") > 1 and before.count("\n") > 1 and not before.startswith(":")
         bare = not is_line and not is_statement(part) and not _NO_HEADING.search(part)
         if is_line:
-            kinds.append("line")
+            kinds.append("header" if is_header else "row")
         elif (part.casefold() in titles and len(spans) > 1) or (alone and bare and following):
             kinds.append("heading")
         else:
@@ -117,7 +118,7 @@ def widened(
     """
     first = last = best
     length, part, kind = lengths[best], (sentences[best].passage, sentences[best].part), sentences[best].kind
-    while kind != "line":
+    while kind in ("sentence", "heading"):
         sides = [
             side
             for side in ((last + 1,) if kind == "heading" else (last + 1, first - 1))

@@ -114,10 +114,11 @@ class Quote(Operator):
 
     A reader scores every sentence of the best `passages` passages. The best sentence is quoted, and the text around it
     as far as `around` words, the better neighbour first, but neither a heading nor a row of a table; a heading is never
-    the best sentence where there is another. Then follows the next best sentence of another place, as long
-    as its score is at least `share` of the best and no more than `words` words are quoted in all. It is the next best
-    after its score is raised by `sides` times the share of the question's words that it has, with the title, and the
-    quotations before it lack, rare words weighing more: so both sides of a comparison are quoted.
+    the best sentence where there is another. Of the headers of mails one line is quoted at most. Then follows the next
+    best sentence of another place, as long as its score is at least `share` of the best and no more than `words` words
+    are quoted in all. It is the next best after its score is raised by `sides` times the share of the question's words
+    that it has, with the title, and the quotations before it lack, rare words weighing more: so both sides of a
+    comparison are quoted.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -171,6 +172,8 @@ class Quote(Operator):
             room -= int(lengths[first : last + 1].sum())
             start, end = sentences[first].start, sentences[last].end
             quotes.append(sentences[best]._replace(start=start, end=end))
+            if sentences[best].kind == "header":
+                left &= np.array([sentence.kind != "header" for sentence in sentences])
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
             missing = {
