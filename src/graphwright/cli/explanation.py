@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
+# An argument that is a part of the index, with the comma after it, or the one before it where it is not the first.
+_PART = re.compile(r"(?<=\()((\w+=)?ix\.\w+(, |(?=\))))+|, (\w+=)?ix\.\w+(?=[,)])")
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
 _SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
 _NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
@@ -183,10 +186,10 @@ def _numbers(seconds: float, usage: Usage) -> list[str]:
 
 
 def _brief(operator: str) -> str:
-    """Return an expression without what stands in nested brackets.
+    """Return an expression without the parts of the index, and without what stands in nested brackets.
 
-    >>> _brief("Rerank(Composed(names=ix.names))"), _brief("VectorSearch(ix.passages) % 3")
-    ('Rerank(Composed)', 'VectorSearch(ix.passages) % 3')
+    >>> _brief("Rerank(Composed(names=ix.names))"), _brief("ScorePassages(ix.passages, ix.words, MiniLM()) % 3")
+    ('Rerank(Composed)', 'ScorePassages(MiniLM) % 3')
     """
     brief, depth = [], 0
     for sign in operator:
@@ -194,7 +197,7 @@ def _brief(operator: str) -> str:
         if depth < 2:
             brief.append(sign)
         depth -= sign == ")"
-    return "".join(brief)
+    return _PART.sub("", "".join(brief))
 
 
 def _result(step: Step, field: str) -> str:
