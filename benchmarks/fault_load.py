@@ -155,7 +155,7 @@ class Mixed:
     def list(self, at: int) -> str:
         """List the documents."""
         listed = [document.id for document in self.index.list_documents()]
-        return "" if listed == sorted(self.model) else f"lists {len(listed)} documents instead of {len(self.model)}"
+        return "" if sorted(listed) == sorted(self.model) else f"lists {len(listed)} documents instead of {len(self.model)}"
 
     def reopen(self, at: int) -> str:
         """Close the index, and open it again."""
