@@ -155,7 +155,8 @@ class Mixed:
     def list(self, at: int) -> str:
         """List the documents."""
         listed = [document.id for document in self.index.list_documents()]
-        return "" if sorted(listed) == sorted(self.model) else f"lists {len(listed)} documents instead of {len(self.model)}"
+        same = sorted(listed) == sorted(self.model)
+        return "" if same else f"lists {len(listed)} documents instead of {len(self.model)}"
 
     def reopen(self, at: int) -> str:
         """Close the index, and open it again."""
