@@ -25,6 +25,7 @@ from typing import Any
 
 from harness import Record, scratch_folder
 
+from graphwright.graph.columns import natural
 from graphwright.index_folder import Index
 from graphwright.models.fake import HashEncoder
 
@@ -155,8 +156,11 @@ class Mixed:
     def list(self, at: int) -> str:
         """List the documents."""
         listed = [document.id for document in self.index.list_documents()]
-        same = sorted(listed) == sorted(self.model)
-        return "" if same else f"lists {len(listed)} documents instead of {len(self.model)}"
+        return (
+            ""
+            if listed == sorted(self.model, key=natural)
+            else f"lists {len(listed)} documents instead of {len(self.model)}"
+        )
 
     def reopen(self, at: int) -> str:
         """Close the index, and open it again."""

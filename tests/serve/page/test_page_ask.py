@@ -56,6 +56,7 @@ def test_each_citation_opens_at_its_characters(screen: Screen, shared: Running) 
         tab.locator(f".panel-head:has-text('{citation['start']}–{citation['end']}')").wait_for()
         # Another document may be cited at the same characters, and is shown until this one has come.
         tab.wait_for_function("(text) => document.querySelector('mark')?.textContent === text", arg=citation["text"])
+        assert marked(tab) == citation["text"]
         assert selected(tab).split() == citation["text"].split()  # wrapped lines flow anew
         assert tab.locator("mark").evaluate(
             "(mark) => { const {top, bottom} = mark.getBoundingClientRect(); return top >= 0 && bottom <= innerHeight }"
