@@ -31,8 +31,8 @@ from graphwright.cli.options import (
     Method,
     QueryOptions,
     expanded,
-    index_folder,
     method_names,
+    one_folder,
 )
 from graphwright.cli.remote import pull, push
 from graphwright.cli.serve import serve
@@ -133,7 +133,7 @@ def info(
     """Print the contents, settings and size of an index."""
     from graphwright.cli.listing import show_info
 
-    show_info(folder or index or index_folder(), as_json=as_json)
+    show_info(one_folder(folder, index), as_json=as_json)
 
 
 @app.command()
@@ -147,7 +147,7 @@ def verify(
     """Check an index for damage."""
     from graphwright.index_folder import Index
 
-    folder = folder or index or index_folder()
+    folder = one_folder(folder, index)
     with Index.open(folder) as opened:
         problems = opened.verify(repair=repair)
     if as_json:

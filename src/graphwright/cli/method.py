@@ -44,4 +44,4 @@ def to_ask(text: str | None, options: dict[str, Any]) -> tuple[str | Builder | N
         option = twice[0].replace("_", "-")
         raise OptionError(f"{twice[0]} is given in --method {text} and by --{option}; leave one of them out.")
     whole = replace(entry, options={**entry.options, **options})
-    return lambda snapshot: whole.built(snapshot, llm), kept
+    return lambda snapshot: whole.answering(snapshot, llm), kept

@@ -53,6 +53,13 @@ def index_folder() -> Path:
     return found
 
 
+def one_folder(argument: Path | None, option: Path | None) -> Path:
+    """Return the index that a command is given as an argument or by --index. Raises OptionError for two of them."""
+    if argument is not None and option is not None and argument.resolve() != option.resolve():
+        raise OptionError(f"two indexes are named, {argument} and --index {option}; leave one of them out.")
+    return argument or option or index_folder()
+
+
 def served_folders(folders: list[str] | None) -> list[str]:
     """Return the index folders of a server: those given, else the default one, by the name of the folder it is in."""
     if folders:

@@ -14,6 +14,7 @@ import numpy as np
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.index.snapshot import Snapshot
 from graphwright.methods.expression import Expression, read_expression, read_options
+from graphwright.methods.house import with_answer
 from graphwright.methods.registry import METHODS, Builder, method_named, operator_of, pipeline
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
@@ -85,6 +86,10 @@ class Entry:
         except (TypeError, ValueError, AttributeError) as error:
             call = self.call(self.options)
             raise OptionError(f"{call} cannot be built: {error}. Check the values of its options.") from error
+
+    def answering(self, snapshot: Snapshot, llm: LLM | None = None) -> Operator:
+        """Return its pipeline, and where that only retrieves, the steps that answer after it. Otherwise as `built`."""
+        return with_answer(self.built(snapshot, llm), snapshot, None if self.model == OFFLINE else llm)
 
 
 def entries(

@@ -20,7 +20,6 @@ import graphwright
 from graphwright.data.records import checked
 from graphwright.errors import DataError, ModelError, NeedsError, OptionError
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
-from graphwright.evaluate.entries import OFFLINE
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
 from graphwright.evaluate.indexing import build_index, check_index, sample_index
 from graphwright.evaluate.judge import judge_run, verdicts
@@ -32,7 +31,6 @@ from graphwright.index.changes import Progress
 from graphwright.index.layout import writer_lock
 from graphwright.index.snapshot import Snapshot
 from graphwright.index_folder import Index
-from graphwright.methods.house import with_answer
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import ScriptedLLM
@@ -161,11 +159,10 @@ class _Job:
         subject = self.subject
         ranked = any(measure.kind == "retrieval" for measure in subject.measures)
         for entry in self.entries:
-            operator = entry.built(snapshot, llm)
             if subject.answered:
-                operator = with_answer(operator, snapshot, None if entry.model == OFFLINE else llm)
+                operator = entry.answering(snapshot, llm)
             else:
-                operator = retrieval_part(operator)
+                operator = retrieval_part(entry.built(snapshot, llm))
             if operator.needs and not (subject.over == "graph" and operator.needs == ("anchors",)):
                 raise NeedsError(
                     f"Method {entry.name!r} needs {', '.join(operator.needs)} besides a question: {operator!r}"

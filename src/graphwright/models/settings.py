@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from graphwright.models.litellm import LiteLLM
     from graphwright.models.openai.llm import OpenAILLM
 
+OPENAI_URL = "https://api.openai.com/v1"
+"""Address of the server that is asked where none is named."""
 _LITELLM = "litellm:"  # begins the name of a model that LiteLLM is asked for
 SETTINGS = "settings.toml"
 """Name of the file in an index folder."""

@@ -17,11 +17,10 @@ from typing import Annotated
 from graphwright.constraints import Checked, Constraint
 from graphwright.errors import GraphwrightError, ModelError, OptionError
 from graphwright.models.protocols import LLM
-from graphwright.models.settings import SETTINGS, LLMSettings, checked_address, read_settings
+from graphwright.models.settings import OPENAI_URL, SETTINGS, LLMSettings, checked_address, read_settings
 from graphwright.serve.watched import WatchedLLM, unreachable
 
 _log = logging.getLogger("graphwright.serve")
-_OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "none"  # servers ignore it; without a key the client would take OPENAI_API_KEY
 _VARIABLE = Constraint(
     "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
@@ -112,7 +111,7 @@ def _allowed(name: str, folder: Path, listed: Mapping[str, ModelServer]) -> LLMS
         return None
     if named is None:
         return None
-    address = _OPENAI if named.base_url is None else checked_address(named.base_url)
+    address = OPENAI_URL if named.base_url is None else checked_address(named.base_url)
     if address in listed:
         return replace(named, base_url=address)
     _log.warning(

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
 from graphwright.models.protocols import LLM, Cancel, Completion, OnText, Schema
-from graphwright.models.settings import LLMSettings
+from graphwright.models.settings import OPENAI_URL, LLMSettings
 
-_OPENAI = "https://api.openai.com/v1"
 _PATIENCE = 5.0  # seconds for the first answer of a server
 _QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 
@@ -79,7 +78,7 @@ def unreachable(settings: LLMSettings) -> str:
     url = settings.base_url
     if url is None and settings.model.startswith("litellm:"):
         return ""
-    url = url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+    url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     try:
         httpx.get(f"{url.rstrip('/')}/models", timeout=_PATIENCE)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:

@@ -31,7 +31,7 @@ from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyC
 from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.openai.secret import Secret
 from graphwright.models.protocols import Cancellation
-from graphwright.models.settings import checked_address
+from graphwright.models.settings import OPENAI_URL, checked_address
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -153,7 +153,7 @@ class HTTPConnection:
     def __init__(self, model: OpenAIModel, url: str | None, key: str | None) -> None:
         """Take the limits of a model; nothing is opened before the first request."""
         self.url = url
-        self.place = url or "https://api.openai.com/v1"
+        self.place = url or OPENAI_URL
         self.secret = Secret(key)
         self._model = model.model
         self._timeout = model.timeout
