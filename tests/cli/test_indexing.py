@@ -17,7 +17,7 @@ from tests.models.llm_server import LLMServer, Say, error
 from tests.toys import CORPUS
 
 from graphwright import Index
-from graphwright.cli.indexing import _show_notes
+from graphwright.cli.indexing_output import show_notes
 from graphwright.data.document import Skipped
 from graphwright.index.changes import Changes
 from graphwright.index.extractors import extractor_of
@@ -144,7 +144,7 @@ def test_the_reasons_of_this_run_come_first_and_are_shown_once() -> None:
     changes.skipped = [Skipped(f"{n}.png", "binary, not text") for n in range(30)] + [Skipped("x", "damaged", True)]
     err = StringIO()
     with redirect_stderr(err):
-        _show_notes(changes, Path("ix"), model=True)
+        show_notes(changes, Path("ix"), model=True)
     lines = err.getvalue().splitlines()
     assert lines[:2] == ["skipped x: damaged", "skipped 30 files, 0.png, 1.png, 2.png …: binary, not text"]
     assert lines[-2:] == ["  a#0, b#0: budget", "  c#1: not tried again; earlier: timeout"]
@@ -324,7 +324,7 @@ def test_wrong_model_options_leave_nothing_behind(
 
 
 def test_the_command_in_a_note_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    _show_notes(Changes(retained=["r 1"], unreadable=["rows.jsonl:1"]), Path("my index"), model=False)
+    show_notes(Changes(retained=["r 1"], unreadable=["rows.jsonl:1"]), Path("my index"), model=False)
     assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 import shutil
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphwright.cli.indexing_output import show_changes, show_estimate, show_graph, show_notes, show_source
 from graphwright.cli.options import (
     AsJson,
     Encoder,
@@ -31,7 +31,7 @@ from graphwright.cli.options import (
     names_in,
 )
 from graphwright.cli.progress import note_compilation, progress
-from graphwright.cli.terminal import flush_output, note, print_json, say, tokens_and_cost
+from graphwright.cli.terminal import flush_output, note, print_json, say
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from graphwright.index_folder import Index
     from graphwright.models.protocols import LLM, Usage
     from graphwright.models.settings import LLMSettings
-
-_MAX_SKIPPED = 10  # reasons shown on a terminal
-_COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
 
 
 @expanded
@@ -102,7 +99,7 @@ def index(
             citing: list[Document] = []  # that the model would read
             transform = partial(_listed, citing) if references == "llm" else refer
             chunks = _new_chunks(documents, into, settings, reading, transform)
-            _show_estimate(chunks, llm, model, citing, as_json=as_json)
+            show_estimate(chunks, llm, model, citing, as_json=as_json)
             return
         stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
         extractor = stored or _extractor(llm, client, model)
@@ -182,7 +179,7 @@ def reextract(
     client = _client(llm, index, model, dry_run=estimate)
     opened = Index.open(index, extractor=_extractor(llm, client, model))
     if estimate:
-        _show_estimate(opened.chunks_to_reextract(ids or None), llm, model, (), as_json=as_json)
+        show_estimate(opened.chunks_to_reextract(ids or None), llm, model, (), as_json=as_json)
         return
     work = lambda show, usage: opened.reextract(ids or None, show, usage=usage)  # noqa: E731
     changes = _change(opened, work, [], model=llm is not None, as_json=as_json)
@@ -215,7 +212,7 @@ def remove(
             note(f"{counted(len(chosen), 'document')} would be removed; nothing was changed.")
             return
         changes = opened.remove(chosen)
-        _show_notes(changes, opened.path, model=False)
+        show_notes(changes, opened.path, model=False)
         say(f"removed {counted(len(changes.removed), 'document')}")
         flush_output()
 
@@ -285,37 +282,8 @@ def import_(
     if as_json:
         print_json({"index": info, "seconds": seconds})
     else:
-        (_show_graph if "imported" in info else _show_source)(info | {"path": into}, seconds)
+        (show_graph if "imported" in info else show_source)(info | {"path": into}, seconds)
         note(f'Next: graphwright ask "…" --index {into}')
-
-
-def _show_source(info: Mapping[str, Any], seconds: float) -> None:
-    """Print what was imported from another system's index."""
-    source = info["source"]
-    for remark in source["remarks"]:
-        note(f"note: {remark}.")
-    say(
-        f"{info['path']}: {counted(info['documents'], 'document')} of {source['system']}, "
-        f"{counted(info['chunks'], 'chunk')}, {counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
-        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
-    )
-
-
-def _show_graph(info: Mapping[str, Any], seconds: float) -> None:
-    """Print what was imported from files of triples."""
-    imported = info["imported"]
-    if imported["malformed"]:
-        note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
-        for line in imported["examples"]:
-            note(f"  {line}")
-    vectors = ", ".join(f"{count:,} {name}" for name, count in info["embedded"].items())
-    if not vectors:
-        note("note: the index has no vectors; methods that search by meaning need --embed names.")
-    say(
-        f"{info['path']}: {counted(info['edges'], 'triple')}, {counted(info['nodes'], 'node')}, "
-        f"{counted(imported['relations'], 'relation')}"
-        f"{', vectors of ' * bool(vectors)}{vectors} ({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
-    )
 
 
 def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> LLM | None:
@@ -495,40 +463,6 @@ def _new_chunks(
             return index.chunks_to_extract(paths, reading, transform)
 
 
-def _show_estimate(
-    chunks: list[Excerpt],
-    llm: LLMSettings | None,
-    model: ExtractionOptions,
-    citing: Sequence[Document],
-    *,
-    as_json: bool,
-) -> None:
-    """Print the estimated tokens, hours and cost of each kind of extraction from these chunks.
-
-    `citing`: the documents whose references the model lists.
-    """
-    from graphwright.index.estimate import estimate, estimate_table
-    from graphwright.index.generative import KINDS
-    from graphwright.index.references import estimate_references
-
-    gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
-    prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
-    estimates = {
-        kind: estimate(chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate) for kind in KINDS
-    }
-    if citing:
-        estimates["references"] = estimate_references(citing, prices=prices, rate=rate)
-    if as_json:
-        print_json({kind: estimated.to_dict() for kind, estimated in estimates.items()})
-        return
-    say(estimate_table(estimates))
-    for name, option, value in (("hours", "--rate", rate), ("cost", "--prices", prices)):
-        if llm is not None and value is None:
-            note(f"note: for the {name} give {option}, or set it in the settings.toml of the index.")
-    if llm is None:
-        note("note: this is the cost with a language model (--llm MODEL); extraction without one costs nothing.")
-
-
 def _change(
     index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, model: bool, as_json: bool
 ) -> Changes:
@@ -544,102 +478,5 @@ def _change(
         changes = work(show, usage)
     seconds, info = time.perf_counter() - start, index.info()
     changes.skipped += skipped
-    counts = {name: len(getattr(changes, name)) for name in _COUNTS}
-    if as_json:
-        print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
-        return changes
-    _show_notes(changes, index.path, model=model)
-    summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
-    if changes.refined:
-        summary.append(f"{counted(changes.refined, 'value')} derived by the model")
-    if changes.extracted:
-        summary.append(f"{counted(changes.extracted, 'chunk')} read {'by the model' if model else 'again'}")
-    if changes.released:
-        summary.append(f"{counted(changes.released, 'chunk')} wait for no model any more")
-    say(", ".join(summary))
-    if spending := tokens_and_cost(changes.usage):
-        say(f"language model: {spending}")
-    say(
-        f"{index.path}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
-        f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
-        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
-    )
+    show_changes(changes, info, seconds, model=model, as_json=as_json)
     return changes
-
-
-def _details(changes: Changes) -> dict[str, Any]:
-    return {
-        "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
-        "retained_documents": changes.retained,
-        "unreadable": changes.unreadable,
-        "resumed": changes.resumed,
-        "unsuitable": dict(changes.unsuitable),
-        "extracted": changes.extracted,
-        "released": changes.released,
-        "refined": changes.refined,
-        "unrefined": changes.unrefined,
-        "pending": [
-            {"document": document, "chunk": f"{document}#{position}", "reason": reason}
-            for document, position, reason in changes.pending
-        ],
-        "prompt_tokens": changes.usage.prompt_tokens,
-        "completion_tokens": changes.usage.completion_tokens,
-        "cost": changes.usage.cost,
-    }
-
-
-def _first(names: list[str]) -> str:
-    return ", ".join(names[:3]) + " …" * (len(names) > 3)
-
-
-def _show_notes(changes: Changes, into: Path, *, model: bool) -> None:
-    """Print the details of the counts to stderr: skipped files, retained documents, a resumed run.
-
-    `model`: whether a language model extracts; what waits for one is of no concern to other runs.
-    """
-    _show_skipped(changes.skipped)
-    if changes.retained:
-        retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
-        note(
-            f"note: {counted(len(changes.retained), 'document')} not found in the folder, but kept, because files that "
-            f"cannot be read may contain them: {_first(changes.retained)}. Repair {unreadable} and sync again, or "
-            f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(str(into))}"
-        )
-    if changes.resumed:
-        note("note: an earlier run had stored or removed a part of this already; what it had left is done now.")
-    for reason, count in changes.unsuitable.items():
-        note(
-            f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "
-            f"frequent terms are used instead, so the graph is weaker."
-        )
-    if changes.unrefined:
-        note(
-            f"note: {len(changes.unrefined):,} summaries of descriptions or decisions about names are missing; the "
-            f"offline rules take their place, and the next run tries again. The first: {changes.unrefined[0]}"
-        )
-    if changes.pending and model:
-        note(
-            f"note: extraction failed for {counted(len(changes.pending), 'chunk')}. They are indexed by the offline "
-            f"rules for now; the next run with a language model retries them. --json lists all:"
-        )
-        for reason, places in _by_reason((f"{d}#{n}", reason) for d, n, reason in changes.pending):
-            note(f"  {_first(places)}: {reason}")
-
-
-def _show_skipped(skipped: list[Skipped]) -> None:
-    """Print what was not read, by reason: first what may hold data, then what is left out."""
-    groups = _by_reason((item.path, item.reason) for item in sorted(skipped, key=lambda item: not item.unread))
-    for reason, paths in groups[:_MAX_SKIPPED]:
-        kind = "row" if all(path.rpartition(":")[2].isdecimal() for path in paths) else "file"
-        count = f"{counted(len(paths), kind)}, " if len(paths) > 1 else ""
-        note(f"skipped {count}{_first(paths)}: {reason}")
-    if more := sum(len(paths) for _, paths in groups[_MAX_SKIPPED:]):
-        note(f"… and {more:,} more; --json lists all")
-
-
-def _by_reason(items: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Return places by reason, in the order of the first place of each."""
-    groups = dict[str, list[str]]()
-    for place, reason in items:
-        groups.setdefault(reason, []).append(place)
-    return list(groups.items())

@@ -1,0 +1,189 @@
+"""What commands that change an index print: the changes, what was imported, and the estimated cost of a model."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphwright.cli.terminal import note, print_json, say, tokens_and_cost
+from graphwright.errors import counted
+
+if TYPE_CHECKING:
+    from graphwright.cli.options import ExtractionOptions
+    from graphwright.data.document import Document, Skipped
+    from graphwright.index.changes import Changes
+    from graphwright.index.extraction import Excerpt
+    from graphwright.models.settings import LLMSettings
+
+_MAX_SKIPPED = 10  # reasons shown on a terminal
+_COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
+
+
+def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, model: bool, as_json: bool) -> None:
+    """Print what a command changed; what could not be read, and other details, on stderr.
+
+    `info`: the index afterwards; `model`: whether a language model extracts.
+    """
+    counts = {name: len(getattr(changes, name)) for name in _COUNTS}
+    if as_json:
+        print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
+        return
+    show_notes(changes, info["path"], model=model)
+    summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
+    if changes.refined:
+        summary.append(f"{counted(changes.refined, 'value')} derived by the model")
+    if changes.extracted:
+        summary.append(f"{counted(changes.extracted, 'chunk')} read {'by the model' if model else 'again'}")
+    if changes.released:
+        summary.append(f"{counted(changes.released, 'chunk')} wait for no model any more")
+    say(", ".join(summary))
+    if spending := tokens_and_cost(changes.usage):
+        say(f"language model: {spending}")
+    say(
+        f"{info['path']}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
+        f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
+        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
+    )
+
+
+def _details(changes: Changes) -> dict[str, Any]:
+    return {
+        "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
+        "retained_documents": changes.retained,
+        "unreadable": changes.unreadable,
+        "resumed": changes.resumed,
+        "unsuitable": dict(changes.unsuitable),
+        "extracted": changes.extracted,
+        "released": changes.released,
+        "refined": changes.refined,
+        "unrefined": changes.unrefined,
+        "pending": [
+            {"document": document, "chunk": f"{document}#{position}", "reason": reason}
+            for document, position, reason in changes.pending
+        ],
+        "prompt_tokens": changes.usage.prompt_tokens,
+        "completion_tokens": changes.usage.completion_tokens,
+        "cost": changes.usage.cost,
+    }
+
+
+def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
+    """Print the details of the counts to stderr: skipped files, retained documents, a resumed run.
+
+    `model`: whether a language model extracts; what waits for one is of no concern to other runs.
+    """
+    _show_skipped(changes.skipped)
+    if changes.retained:
+        retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
+        note(
+            f"note: {counted(len(changes.retained), 'document')} not found in the folder, but kept, because files that "
+            f"cannot be read may contain them: {_first(changes.retained)}. Repair {unreadable} and sync again, or "
+            f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(str(into))}"
+        )
+    if changes.resumed:
+        note("note: an earlier run had stored or removed a part of this already; what it had left is done now.")
+    for reason, count in changes.unsuitable.items():
+        note(
+            f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "
+            f"frequent terms are used instead, so the graph is weaker."
+        )
+    if changes.unrefined:
+        note(
+            f"note: {len(changes.unrefined):,} summaries of descriptions or decisions about names are missing; the "
+            f"offline rules take their place, and the next run tries again. The first: {changes.unrefined[0]}"
+        )
+    if changes.pending and model:
+        note(
+            f"note: extraction failed for {counted(len(changes.pending), 'chunk')}. They are indexed by the offline "
+            f"rules for now; the next run with a language model retries them. --json lists all:"
+        )
+        for reason, places in _by_reason((f"{d}#{n}", reason) for d, n, reason in changes.pending):
+            note(f"  {_first(places)}: {reason}")
+
+
+def _show_skipped(skipped: list[Skipped]) -> None:
+    """Print what was not read, by reason: first what may hold data, then what is left out."""
+    groups = _by_reason((item.path, item.reason) for item in sorted(skipped, key=lambda item: not item.unread))
+    for reason, paths in groups[:_MAX_SKIPPED]:
+        kind = "row" if all(path.rpartition(":")[2].isdecimal() for path in paths) else "file"
+        count = f"{counted(len(paths), kind)}, " if len(paths) > 1 else ""
+        note(f"skipped {count}{_first(paths)}: {reason}")
+    if more := sum(len(paths) for _, paths in groups[_MAX_SKIPPED:]):
+        note(f"… and {more:,} more; --json lists all")
+
+
+def _by_reason(items: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Return places by reason, in the order of the first place of each."""
+    groups = dict[str, list[str]]()
+    for place, reason in items:
+        groups.setdefault(reason, []).append(place)
+    return list(groups.items())
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:3]) + " …" * (len(names) > 3)
+
+
+def show_source(info: Mapping[str, Any], seconds: float) -> None:
+    """Print what was imported from another system's index."""
+    source = info["source"]
+    for remark in source["remarks"]:
+        note(f"note: {remark}.")
+    say(
+        f"{info['path']}: {counted(info['documents'], 'document')} of {source['system']}, "
+        f"{counted(info['chunks'], 'chunk')}, {counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
+        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
+    )
+
+
+def show_graph(info: Mapping[str, Any], seconds: float) -> None:
+    """Print what was imported from files of triples."""
+    imported = info["imported"]
+    if imported["malformed"]:
+        note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
+        for line in imported["examples"]:
+            note(f"  {line}")
+    vectors = ", ".join(f"{count:,} {name}" for name, count in info["embedded"].items())
+    if not vectors:
+        note("note: the index has no vectors; methods that search by meaning need --embed names.")
+    say(
+        f"{info['path']}: {counted(info['edges'], 'triple')}, {counted(info['nodes'], 'node')}, "
+        f"{counted(imported['relations'], 'relation')}"
+        f"{', vectors of ' * bool(vectors)}{vectors} ({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
+    )
+
+
+def show_estimate(
+    chunks: list[Excerpt],
+    llm: LLMSettings | None,
+    model: ExtractionOptions,
+    citing: Sequence[Document],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the estimated tokens, hours and cost of each kind of extraction from these chunks.
+
+    `citing`: the documents whose references the model lists.
+    """
+    from graphwright.index.estimate import estimate, estimate_table
+    from graphwright.index.generative import KINDS
+    from graphwright.index.references import estimate_references
+
+    gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
+    prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
+    estimates = {
+        kind: estimate(chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate) for kind in KINDS
+    }
+    if citing:
+        estimates["references"] = estimate_references(citing, prices=prices, rate=rate)
+    if as_json:
+        print_json({kind: estimated.to_dict() for kind, estimated in estimates.items()})
+        return
+    say(estimate_table(estimates))
+    for name, option, value in (("hours", "--rate", rate), ("cost", "--prices", prices)):
+        if llm is not None and value is None:
+            note(f"note: for the {name} give {option}, or set it in the settings.toml of the index.")
+    if llm is None:
+        note("note: this is the cost with a language model (--llm MODEL); extraction without one costs nothing.")
