@@ -351,6 +351,7 @@ def test_documents_are_listed_and_found_by_id_or_title(documents: Path) -> None:
     assert [line.split("  ")[0] for line in listed.stdout.splitlines()] == ["graz.md", "log.txt"]
     assert listed.stdout.startswith("graz.md  Graz  (") and "1 chunk)" in listed.stdout
     assert graphwright("documents", "GRAZ", "--index", documents / "index").stdout.count("\n") == 1
+    assert "contains 'Linz'" in graphwright("documents", "Linz", "--index", documents / "index").stderr
     [graz, log] = json.loads(graphwright("documents", "--index", documents / "index", "--json").stdout)
     assert graz["id"] == "graz.md" and graz["title"] == "Graz" and graz["chunks"] == 1 and log["chunks"] > 10
 

@@ -183,6 +183,8 @@ def documents(
         title = f"  {document.title}" if document.title else ""
         size = f"{counted(document.characters, 'character')}, {counted(document.chunks, 'chunk')}"
         say(f"{document.id}{title}  ({size})")
+    if search and not listed:
+        note(f"note: {index} has no document whose id or title contains {search!r}.")
 
 
 @app.command()
