@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from commands import BY_HAND, Command, commands
-from stamps import INPUTS, RESULTS, read_stamped, state, states_in, states_of, update_times
+from stamps import INPUTS, RESULTS, RUN_ALL, read_stamped, state, states_in, states_of, update_times
 
 FOLDER = Path(__file__).parent
 ONE_THREAD = dict.fromkeys(
@@ -116,7 +116,11 @@ class Runner:
         if job.process.returncode:
             self.failed.append(job.command)
         else:
-            took = {"code": state(), "minutes": round(minutes, 1), "minutes of a core": round(cores, 1)}
+            took = {
+                "code": state(job.command.arguments[0]),
+                "minutes": round(minutes, 1),
+                "minutes of a core": round(cores, 1),
+            }
             update_times(self.options.out / "commands.json", job.command.name, took)
         return True
 
@@ -151,7 +155,7 @@ def call(command: Command, options: Namespace) -> list[str]:
 def finished(command: Command, out: Path) -> bool:
     """Return whether a command has succeeded, and all its results are there, with the present state of the code."""
     _, times = read_stamped(out / "commands.json")
-    now = state()
+    now = state(command.arguments[0])
     if (times or {}).get(command.name, {}).get("code") != now:
         return False
     return all((out / file).exists() and states(out / file, *part) == [now] for file, *part in command.writes)
@@ -177,19 +181,20 @@ def listed(every: Sequence[Command], out: Path) -> None:
 
 def stale(out: Path) -> int:
     """Print the states behind every file of results; return how many are not of the present one."""
-    now, count = state(), 0
-    print(f"present state of the code: {now}")
+    present, count = {state(), state(RUN_ALL[0])}, 0
+    print(f"present state of the code: {max(present)}")
     for path in sorted(path for kind in ("*.json", "*.md", "*.png") for path in out.rglob(kind)):
         name = path.relative_to(out)
         if name.parts[0] in INPUTS or name.name.startswith("."):
             continue
         found = states_in(path)
         by_hand = f"  by hand: {BY_HAND[path.stem]}" if path.stem in BY_HAND else ""
-        count += found != [now]
-        print(f"{'present' if found == [now] else 'stale':8}{name}: {', '.join(found)}{by_hand}")
+        is_present = set(found) <= present
+        count += not is_present
+        print(f"{'present' if is_present else 'stale':8}{name}: {', '.join(found)}{by_hand}")
         parts = read_stamped(path)[0].items() if path.suffix == ".json" else ()
-        if len(parts) > 1 and len(found) > 1:
-            print(f"        of other states: {', '.join(part for part, made in parts if made != [now])}")
+        if len(parts) > 1 and not is_present:
+            print(f"        of other states: {', '.join(part for part, made in parts if not present.issuperset(made))}")
     return count
 
 

@@ -6,6 +6,10 @@ took part in it, oldest first. Pages and figures end with a line that names the 
 
 Comments, docstrings and files for readers (cards, notices, the browser's) are no part of the hash: they change no
 figure. Code is compared as text, so that every version of Python finds the same hash.
+
+The command line, the server and the adapters use the engine, which never imports them. So they are no part of its
+hash, and a message that is put better leaves every figure of retrieval as it is. The benchmarks that run them, RUN_ALL,
+name a second hash for them, after a hyphen: `0123456789ab-cdef01`.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import io
 import json
 import os
 import re
+import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,9 +33,12 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 INPUTS = ("scorer", "commands.json")
 """What lies among the results and is none: fitted models, and the times of `all.py`."""
+RUN_ALL = ("adapters", "faults", "formats", "latency", "scale", "serve")
+"""Scripts that run the command line, the server or an adapter."""
 UNKNOWN = "unknown"  # of results that were made before states were kept
 _LEFT_OUT = ("__pycache__", "static", "reference")
 _LINE = re.compile(r"^States? of the code: (.*)\.$", re.MULTILINE)
+_OUTER = ("cli", "serve", "adapters", "__main__.py")  # of the package: what the engine does not import
 _work: list[Path] = []  # the folder of unfinished runs, set by `begin`
 _read: list[set[Path]] = []  # see `reading`
 
@@ -43,16 +51,25 @@ def package() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def state_of(folder: Path) -> str:
-    """Return the state of the code in a folder: 12 digits of a hash of its modules, prompts and weights."""
+def state_of(folder: Path, *, whole: bool = False) -> str:
+    """Return the state of the code in a folder: 12 digits of a hash of its modules, prompts and weights.
+
+    `whole`: with 6 digits of the command line, the server and the adapters.
+    """
+    outer = {file for file in _files(folder) if file.relative_to(folder).parts[0] in _OUTER}
+    engine = _hash(folder, [file for file in _files(folder) if file not in outer])[:12]
+    return f"{engine}-{_hash(folder, sorted(outer))[:6]}" if whole else engine
+
+
+def _hash(folder: Path, paths: Sequence[Path]) -> str:
     digest = sha256()
-    for path in _files(folder):
+    for path in paths:
         content = path.read_bytes()
         if path.suffix in (".py", ".pyi"):
             content = without_comments(content.decode("utf-8")).encode("utf-8")
         digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
         digest.update(content)
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()
 
 
 def _files(folder: Path) -> list[Path]:
@@ -85,16 +102,19 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, int]]:
             yield node.lineno, node.end_lineno or node.lineno
 
 
-def state() -> str:
-    """Return the present state of the package; it is found anew after a change of any file."""
-    folder = package()
+def state(script: str = "") -> str:
+    """Return the present state of the package as a script's results name it; it is found anew after any change.
+
+    `script`: by default the one that runs.
+    """
+    folder, name = package(), Path(script or sys.argv[0]).stem
     found = [(path, path.stat()) for path in _files(folder)]
-    return _state(folder, tuple((str(path), of.st_mtime_ns, of.st_size) for path, of in found))
+    return _state(folder, name in RUN_ALL, tuple((str(path), of.st_mtime_ns, of.st_size) for path, of in found))
 
 
 @cache
-def _state(folder: Path, _: tuple[tuple[str, int, int], ...]) -> str:
-    return state_of(folder)
+def _state(folder: Path, whole: bool, _: tuple[tuple[str, int, int], ...]) -> str:
+    return state_of(folder, whole=whole)
 
 
 # The states behind what is being measured

@@ -42,7 +42,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "out").mkdir()
     monkeypatch.setattr(every_benchmark, "FOLDER", tmp_path)
-    monkeypatch.setattr(every_benchmark, "state", lambda: "abc")
+    monkeypatch.setattr(every_benchmark, "state", lambda script: "abc")
 
     def made(name: str, kind: str = "good", timed: bool = False, after: Sequence[str] = ()) -> Command:
         return Command(name, ("script.py", kind, name), 1.0, ((f"{name}.json",),), timed, tuple(after))
@@ -93,7 +93,7 @@ def test_a_finished_command_is_skipped_until_the_code_changes(
     assert not finished(command, given.out)
     Runner(given).run([command])
     assert finished(command, given.out)
-    monkeypatch.setattr(every_benchmark, "state", lambda: "def")
+    monkeypatch.setattr(every_benchmark, "state", lambda script: "def")
     assert not finished(command, given.out)
     monkeypatch.undo()
 
@@ -140,7 +140,8 @@ def test_stale_files_are_counted(
     assert stale(tmp_path) == 2
     now = stamps.state()
     assert capsys.readouterr().out.splitlines() == [
-        f"present state of the code: {now}", f"present a.json: {now}", f"present a.md: {now}", "stale   b.md: unknown",
+        f"present state of the code: {stamps.state('serve.py')}", f"present a.json: {now}",
+        f"present a.md: {now}", "stale   b.md: unknown",
         f"stale   c.json: unknown, {now}", "        of other states: z",
     ]  # fmt: skip
 

@@ -60,6 +60,26 @@ def test_state_changes_with_what_can_change_a_figure(package: Path, file: str, t
     assert (stamps.state() == before) == same
 
 
+@pytest.mark.parametrize("file", ["serve/routes.py", "cli/app.py", "adapters/langchain.py", "__main__.py"])
+def test_command_line_server_and_adapters_are_no_part_of_the_engine(package: Path, file: str) -> None:
+    before, whole = stamps.state("quality.py"), stamps.state("serve.py")
+    (package / file).parent.mkdir(exist_ok=True)
+    (package / file).write_text("X = 1")
+    assert stamps.state("quality.py") == before == whole[:12]
+    assert stamps.state("serve.py") != whole and stamps.state("serve.py").startswith(f"{before}-")
+
+
+def test_scripts_that_run_the_command_line_the_server_or_an_adapter_are_known() -> None:
+    folder = Path(stamps.__file__).parent
+    assert all((folder / f"{name}.py").exists() for name in stamps.RUN_ALL)
+    runs_all = ("graphwright.cli.app", "graphwright.adapters", "graphwright.serve", '"-m", "graphwright"')
+    parts = {"fault_": "faults", "fuzz_": "faults", "formats_": "formats", "server_process": "serve"}
+    for path in folder.glob("*.py"):
+        if any(call in path.read_text() for call in runs_all) and path.stem != "stamps":
+            script = next((of for part, of in parts.items() if path.stem.startswith(part)), path.stem)
+            assert script in stamps.RUN_ALL, path.stem
+
+
 def test_docstrings_and_comments_go_and_strings_stay() -> None:
     assert stamps.without_comments(MODULE) == 'X = 1\ndef f() -> str:\n    return "# no comment"\n'
 
