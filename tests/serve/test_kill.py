@@ -36,6 +36,7 @@ from graphwright.serve.settings import ServeSettings
 
 class SlowEncoder(HashEncoder):
     def encode(self, texts):
+        print("begun", flush=True)
         time.sleep(float(sys.argv[2]))
         return super().encode(texts)
 
@@ -131,7 +132,9 @@ def test_requests_that_run_at_the_end_of_a_server_get_a_reply(tmp_path: Path) ->
     with process(tmp_path / "cities", 6.0) as (running, client), ThreadPoolExecutor(2) as pool:
         ask = partial(client.post, "/v1/indexes/cities/ask", timeout=60)
         replies = [pool.submit(ask, json=body) for body in bodies]
-        time.sleep(2.5)  # a stream begins to be sent after a second without an event
+        for _ in replies:
+            assert running.stdout is not None and running.stdout.readline() == "begun\n"
+        time.sleep(1.5)  # a stream begins to be sent after a second without an event
         running.send_signal(signal.SIGTERM)
         whole, stream = (reply.result() for reply in replies)
         running.wait(60)
