@@ -31,14 +31,16 @@ def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, m
         print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
         return
     show_notes(changes, info["path"], model=model)
-    summary = [f"{count:,} {name}" for name, count in counts.items() if count or name == "added"]
+    summary = [f"{count:,} {name}" for name, count in counts.items() if count]
     if changes.refined:
         summary.append(f"{counted(changes.refined, 'value')} derived by the model")
     if changes.extracted:
         summary.append(f"{counted(changes.extracted, 'chunk')} read {'by the model' if model else 'again'}")
     if changes.released:
         summary.append(f"{counted(changes.released, 'chunk')} wait for no model any more")
-    say(", ".join(summary))
+    if model and changes.pending:
+        summary.append(f"{counted(len(changes.pending), 'chunk')} not read by the model")
+    say(", ".join(summary) or "nothing to change")
     if spending := tokens_and_cost(changes.usage):
         say(f"language model: {spending}")
     say(
