@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from stamps import RESULTS, read_stamped, states_in, together
+from stamps import RESULTS, UNKNOWN, read_stamped, states_in, together
 
 ROOT = Path(__file__).parents[1]
 _MARK = re.compile(r"<!-- results: (.+?) -->(.*?)<!-- / -->", re.DOTALL)
@@ -164,7 +164,8 @@ def filled(page: str) -> tuple[str, list[str], list[str]]:
 
 def stated(states: Sequence[str]) -> str:
     """Return a sentence with the states of the code."""
-    return f"\nThe figures of this page are of {_states(states)} of the code.\n"
+    noted = "" if UNKNOWN not in states else " Unknown: those made before states were kept."
+    return f"\nThe figures of this page were made by the {_states(states)} of the code.{noted}\n"
 
 
 def _states(states: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from starlette.testclient import TestClient
 from graphwright.errors import OptionError
 from graphwright.serve.access import COOKIE, Require, check_exposure, is_public
 from graphwright.serve.grants import SCOPES
+from graphwright.serve.keys import Keys
+from graphwright.serve.settings import ServeSettings
 
 OPEN = {"/healthz", "/session"}
 GENERATED = {"/openapi.json", "/docs"}  # behind the middleware alone, as they have no dependencies
@@ -231,8 +234,11 @@ def test_a_key_has_a_rate(limited: Guarded) -> None:
 # --- Without keys
 
 
-def test_a_server_that_others_can_reach_needs_a_key() -> None:
-    check_exposure("127.0.0.1", loopback=True, closed=False)
-    check_exposure("0.0.0.0", loopback=False, closed=True)
-    with pytest.raises(OptionError, match="keys create"):
-        check_exposure("0.0.0.0", loopback=False, closed=False)
+def test_a_server_that_others_can_reach_needs_a_key(tmp_path: Path) -> None:
+    with closing(Keys(tmp_path / "the data")) as keys:
+        check_exposure(ServeSettings(host="127.0.0.1", data=tmp_path / "the data"), keys)
+        others = ServeSettings(host="0.0.0.0", data=tmp_path / "the data")
+        with pytest.raises(OptionError, match=r"keys create NAME --data '.*the data'$"):
+            check_exposure(others, keys)
+        keys.create("page")
+        check_exposure(others, keys)

@@ -137,6 +137,8 @@ def sync(
     New documents are added, changed ones replaced, missing ones removed.
     """
     _check_paths([folder])
+    if folder.is_file():
+        raise OptionError(f"sync takes a folder; index this file: graphwright index {folder} --into {into}")
     reading, llm = files.read_options(), model.settings(into)
     client = _client(llm, into, model)
     refer, extractor = _references(references, llm, client), _extractor(llm, client, model)

@@ -60,13 +60,16 @@ def create(
 @expanded
 def list_(data: Data = None, as_json: AsJson = False) -> None:
     """List the keys, without their secrets."""
+    from graphwright.serve.access import create_command
+    from graphwright.serve.settings import default_data_folder
+
     now = time.time()
     with _opened(data) as opened:
         rows = [_facts(key, now) for key in opened.all()]
     if as_json:
         print_json(rows)
     elif not rows:
-        note("There are no keys. Make one: graphwright keys create NAME")
+        note(f"There are no keys. Make one: {create_command(data or default_data_folder())}")
     else:
         table = plain_table()
         for name in _COLUMNS:

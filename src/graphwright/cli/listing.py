@@ -183,7 +183,8 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         ""
         if not pending
         else (
-            f"by the rules; a model is pending for {_listed(pending)}\n{'':<16}to go on: {command} --llm MODEL [--base-url URL]\n"
+            f"by the rules; a model is pending for {_listed(pending)}\n"
+            f"{'':<16}to go on: {command} --llm MODEL [--base-url URL]\n"
             f"{'':<16}to stay with the rules: {command} --offline"
         )
     )

@@ -35,7 +35,7 @@ def serve(
     ] = None,
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
-    settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
+    settings: Annotated[Path | None, "TOML file with settings, see docs/deploy.md."] = None,
     data: Annotated[Path | None, "Folder of keys and jobs (default: by the platform's rules)."] = None,
     root_path: Annotated[str | None, "Path below which a reverse proxy shows the server, such as /wiki."] = None,
     llm: Annotated[str | None, "Language model that answers (default: answers are quotations)."] = None,

@@ -137,7 +137,10 @@ def _add_command(level: str, about: str) -> None:
         into: Annotated[Path, "File of the retriever."],
         labels: Annotated[Path | None, "File of labels, instead of questions."] = None,
         epochs: Annotated[
-            int | None, typer.Option(min=1, help="Maximum epochs; training stops early if it can.")
+            int | None,
+            typer.Option(
+                min=1, help="Maximum epochs (default: 20, or as many as make 400 steps); training stops early."
+            ),
         ] = None,
         names: Annotated[
             bool, typer.Option("--names/--no-names", help="Use the names of nodes, besides their position.")
@@ -261,10 +264,16 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
         if isinstance(value, list):
             epoch = len(value) - value[::-1].index(max(value))
             say(f"{_MEASURES[name]} after epoch {epoch} of {len(value)}, which is kept: {100 * max(value):.1f} %")
+            if len(labels.rows) < _FEW:
+                note(
+                    f"note: a twentieth of {counted(len(labels.rows), 'question')} is held out, too few to judge by; "
+                    f"measure the retriever on other questions: graphwright evaluate"
+                )
     for name, value in trained.items():
         say(f"{name}: {value:.3f}" if isinstance(value, float) else f"{name}: {value}")
 
 
+_FEW = 400  # questions of which a twentieth says little
 _COUNTS = {
     "questions": "questions",
     "paths, mean": "paths to an answer, mean of a question",

@@ -6,8 +6,10 @@ declares the scope of a route. Both must let a request pass, so a route that dec
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from anyio.to_thread import run_sync
@@ -20,6 +22,7 @@ from graphwright.serve.grants import LOCAL, Grant
 from graphwright.serve.keys import Keys
 from graphwright.serve.problems import ServeError, send_problem
 from graphwright.serve.rates import RateLimits
+from graphwright.serve.settings import ServeSettings, default_data_folder
 from graphwright.serve.tokens import TokenVerifier, VerifiedToken
 
 COOKIE = "graphwright_session"
@@ -47,15 +50,19 @@ class ForbiddenError(ServeError):
     kind: ClassVar[str] = "forbidden"
 
 
-def check_exposure(host: str, *, loopback: bool, closed: bool) -> None:
-    """Raise OptionError for an address that others can reach while requests need no key.
-
-    `loopback`: whether only this machine can connect. `closed`: whether there is a key or an identity provider.
-    """
-    if not loopback and not closed:
+def check_exposure(settings: ServeSettings, keys: Keys) -> None:
+    """Raise OptionError for an address that others can reach while requests need no key."""
+    if not (settings.is_loopback or settings.tokens is not None or keys.exist()):
         raise OptionError(
-            f"--host {host} opens the server to others, and there is no key. Make one: graphwright keys create NAME"
+            f"--host {settings.host} opens the server to others, and there is no key. Make one: "
+            f"{create_command(settings.data)}"
         )
+
+
+def create_command(data: Path) -> str:
+    """Return the command that makes a key in a data folder."""
+    place = "" if data == default_data_folder() else f" --data {shlex.quote(str(data))}"
+    return f"graphwright keys create NAME{place}"
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def _keys(settings: ServeSettings) -> Keys:
     """Return the keys. Raises OptionError where others can reach the server and there are none."""
     keys = Keys(settings.data)
     try:
-        check_exposure(settings.host, loopback=settings.is_loopback, closed=keys.exist() or settings.tokens is not None)
+        check_exposure(settings, keys)
     except OptionError:
         keys.close()
         raise

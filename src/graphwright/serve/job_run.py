@@ -59,7 +59,8 @@ class JobRun:
 
     def show(self, work: str, done: int, total: int) -> None:
         """Set the progress."""
-        self.progress, self.message = Progress(done, total, _UNITS.get(work, work.removeprefix("encode "))), work
+        unit = _UNITS.get(work, work.removeprefix("encode "))
+        self.progress, self.message = Progress(done, total, unit) if total else None, work
         self._on_change()
 
     def wait(self, message: str) -> None:

@@ -75,7 +75,7 @@ class IndexStatus(BaseModel):
     documents: int
     passages: int
     entities_and_passages: int
-    statements: int
+    edges: int
     default_method: str
     language_model: Annotated[str | None, Field(description="Null: answers are quotations.")]
     current: bool
@@ -196,8 +196,8 @@ def documents_text(data: Reply, offset: int) -> str:
 def status_text(data: Reply) -> str:
     """Return facts about indexes, one a line."""
     return "\n".join(
-        f"{index['name']}: {index['documents']} documents, {index['passages']} passages, {index['statements']} "
-        f"statements; method {index['default_method']}; "
+        f"{index['name']}: {index['documents']} documents, {index['passages']} passages, {index['edges']} edges; "
+        f"method {index['default_method']}; "
         + (f"answers by {index['language_model']}" if index["language_model"] else "answers are quotations")
         + ("; being changed now" if index["being_written"] else "")
         for index in data["indexes"]

@@ -327,7 +327,7 @@ def index_status(library: Library, name: str) -> dict[str, Any]:
         "documents": index.documents,
         "passages": 0 if graph.passages is None else len(graph.passages),
         "entities_and_passages": len(graph),
-        "statements": len(graph.edges),
+        "edges": len(graph.edges),
         "default_method": index.default_method,
         "language_model": library.models.name(name),
         "current": index.is_current,

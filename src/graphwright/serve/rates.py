@@ -59,17 +59,17 @@ class RateLimits:
             and grant.key_id is not None
             and not self._limiter.hit(self._requests, "key", grant.key_id)
         ):
-            raise self._error(self._requests, "key", grant.key_id)
+            raise self._error(self._requests, "requests with this key", "key", grant.key_id)
 
     def refuse(self, scope: Scope, error: ServeError) -> ServeError:
         """Count a request without a valid key, and return the error for it."""
         address = client_address(scope)
         if self._limiter.hit(self._failures, "failure", address):
             return error
-        return self._error(self._failures, "failure", address)
+        return self._error(self._failures, "requests without a valid key, from this address,", "failure", address)
 
-    def _error(self, item: Any, *identifiers: str) -> RateLimitError:
+    def _error(self, item: Any, counted: str, *identifiers: str) -> RateLimitError:
         wait = max(1, round(self._limiter.get_window_stats(item, *identifiers).reset_time - time.time()))
-        error = RateLimitError(f"More than {item.amount} requests came in a minute. Try again in {wait} seconds.")
+        error = RateLimitError(f"More than {item.amount} {counted} came in a minute. Try again in {wait} seconds.")
         error.headers = {"Retry-After": str(wait)}
         return error
