@@ -88,12 +88,13 @@ def _quality() -> Iterator[Command]:
 def _lego() -> Iterator[Command]:
     asked = ("--systems", "*", "--sweeps", "*", "--questions", "200", "--dear", "10")
     for name, cost in {"metaqa": 35.0, "pq-2h": 9.0, "pql-2h": 7.0}.items():
-        yield Command(f"lego {name}", ("lego.py", "--set", name, *asked), cost, (("lego.json", name),), data=("kgqa",))
+        writes = tuple(("lego.json", name, part) for part in ("systems", "sweeps", "pairs"))
+        yield Command(f"lego {name}", ("lego.py", "--set", name, *asked), cost, writes, data=("kgqa",))
     yield Command("lego plans", ("lego.py", "--plans", "--each", "50"), 2.0, (("lego_plans.json",),), data=("kgqa",))
     quiet = ("--quiet", "--systems", "lego-*", "PPR / *", "PPR+TP-? / *", "--questions", "20", "--dear", "4")
     yield Command(
-        "lego quiet", ("lego.py", "--set", "metaqa", *quiet), 5.0, (("lego.json", "metaqa"),), True, ("lego metaqa",),
-        ("kgqa",),
+        "lego quiet", ("lego.py", "--set", "metaqa", *quiet), 5.0, (("lego.json", "metaqa", "quiet"),), True,
+        ("lego metaqa",), ("kgqa",),
     )  # fmt: skip
     pages = ("lego.md", "lego-8.png", "lego-9.png", "lego-11.png", "lego-12.png")
     yield Command(

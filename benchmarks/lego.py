@@ -502,11 +502,12 @@ def summarised(work: Path, name: str) -> Record:
 
 def store(name: str, work: Path, path: Path) -> None:
     """Write the summary of a set; systems and sweeps without rows here stay, and with them the states of their code."""
-    now, before = summarised(work, name), read_results(path).get(name, {})
-    kept = any(key not in now[part] for part, values in before.items() for key in values)
-    states = together([states_of(path, name), made_by()]) if kept else made_by()
-    both = {part: {**before.get(part, {}), **values} for part, values in now.items()}
-    update_results(path, [name], both, order=list(SETS), states=states)
+    before = read_results(path).get(name, {})
+    for part, values in summarised(work, name).items():
+        older = before.get(part, {})
+        states = together([states_of(path, name, part), made_by()]) if older.keys() - values.keys() else made_by()
+        if values or not older:
+            update_results(path, [name, part], {**older, **values}, states=states)
 
 
 def named(rows: Mapping[str, list[Record]], names: Mapping[str, str]) -> dict[str, list[Record]]:
