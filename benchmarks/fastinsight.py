@@ -375,10 +375,10 @@ def correlations(gains: Sequence[Sequence[float]]) -> Record:
 
 
 def averaged(summaries: Sequence[Record]) -> Record:
-    """Return the mean of the sets' means."""
+    """Return the mean of the sets' means, of the methods that all sets have."""
     sets = [summary["methods"] for summary in summaries]
     means = {}
-    for name in sets[0]:
+    for name in (name for name in sets[0] if all(name in of for of in sets)):
         means[name] = {metric: {"mean": np.mean([of[name][metric]["mean"] for of in sets])} for metric in METRICS}
         means[name] |= {what: np.mean([of[name][what] for of in sets]) for what in ("tr", "ms", "pairs")}
     return means
