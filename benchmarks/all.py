@@ -181,8 +181,9 @@ def listed(every: Sequence[Command], out: Path) -> None:
 
 def stale(out: Path) -> int:
     """Print the states behind every file of results; return how many are not of the present one."""
-    present, count = {state(), state(RUN_ALL[0])}, 0
-    print(f"present state of the code: {max(present)}")
+    whole, count = state(RUN_ALL[0]), 0
+    present = {state(), whole}
+    print(f"present state of the code: {whole}")
     for path in sorted(path for kind in ("*.json", "*.md", "*.png") for path in out.rglob(kind)):
         name = path.relative_to(out)
         if name.parts[0] in INPUTS or name.name.startswith("."):

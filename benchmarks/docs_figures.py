@@ -164,8 +164,8 @@ def filled(page: str) -> tuple[str, list[str], list[str]]:
 
 def stated(states: Sequence[str]) -> str:
     """Return a sentence with the states of the code."""
-    noted = "" if UNKNOWN not in states else " Unknown: those made before states were kept."
-    return f"\nThe figures of this page were made by the {_states(states)} of the code.{noted}\n"
+    named = [f"{UNKNOWN} (before states were kept)" if state == UNKNOWN else state for state in states]
+    return f"\nThe figures of this page were made by the {_states(named)} of the code.\n"
 
 
 def _states(states: Sequence[str]) -> str:

@@ -56,9 +56,11 @@ def state_of(folder: Path, *, whole: bool = False) -> str:
 
     `whole`: with 6 digits of the command line, the server and the adapters.
     """
-    outer = {file for file in _files(folder) if file.relative_to(folder).parts[0] in _OUTER}
-    engine = _hash(folder, [file for file in _files(folder) if file not in outer])[:12]
-    return f"{engine}-{_hash(folder, sorted(outer))[:6]}" if whole else engine
+    engine, outer = list[Path](), list[Path]()
+    for file in _files(folder):
+        (outer if file.relative_to(folder).parts[0] in _OUTER else engine).append(file)
+    first = _hash(folder, engine)[:12]
+    return f"{first}-{_hash(folder, outer)[:6]}" if whole else first
 
 
 def _hash(folder: Path, paths: Sequence[Path]) -> str:

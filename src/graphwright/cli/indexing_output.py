@@ -1,4 +1,4 @@
-"""What commands that change an index print: the changes, what was imported, and the estimated cost of a model."""
+"""Output of the commands that change an index: the changes, what was imported, and the estimated cost of a model."""
 
 from __future__ import annotations
 
