@@ -197,23 +197,22 @@ class CorpusGraph:
         memory, relevant = ModelMemory(), self.relevant(question)
         row: Record = {"question": question.id, "methods": {}, "curves": {}, "gain": {}, "swept": {}}
         for name, operator in self.methods.items():
-            state, seconds, pairs = self.run(operator, question, memory)
+            state, seconds = self.run(operator, question, memory)
             nodes = self.retrieved(state)
             tr = round(topological_recall(self.graph, nodes[:K], relevant), 5)
-            row["methods"][name] = [*self.quality(nodes, question), tr, round(1000 * seconds, 2), pairs]
+            row["methods"][name] = [*self.quality(nodes, question), tr, round(1000 * seconds, 2)]
             if name in RERANKERS:
                 row["curves"][name], row["gain"][name] = self.by_budget(state, question, relevant)
         for name, operator in self.swept.items():
             row["swept"][name] = self.quality(self.retrieved(self.run(operator, question, memory)[0]), question)
         return row
 
-    def run(self, operator: Operator, question: QuestionRecord, memory: ModelMemory) -> tuple[State, float, int]:
-        """Return the state after a method, the seconds it would have taken alone, and the pairs that it read."""
+    def run(self, operator: Operator, question: QuestionRecord, memory: ModelMemory) -> tuple[State, float]:
+        """Return the state after a method, and the seconds that it would have taken alone."""
         run = Run(memory=memory, charged=set())
         begun = time.perf_counter()
         state = operator(start(Question(question.text, question.id), self.ix.graph), run)
-        seconds = time.perf_counter() - begun + run.usage.saved
-        return state, seconds, sum(key[0] == "latents" for key in run.outputs)
+        return state, time.perf_counter() - begun + run.usage.saved
 
     def by_budget(self, state: State, question: QuestionRecord, relevant: list[int]) -> tuple[list[Any], list[float]]:
         """Return quality and topological recall at each budget, and the gain after the first batch."""
@@ -333,12 +332,13 @@ def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
         "curves": {name: np.mean([row["curves"][name] for row in rows], axis=0).tolist() for name in rerankers},
         "sweeps": sweep_curves(methods["fastinsight"], rows),
         "correlations": {name: correlations([row["gain"][name] for row in rows]) for name in rerankers},
+        "quarters": {name: quarters(values[name][:, 0], values["vector"][:, 2]) for name in rerankers},
     }
 
 
 def method_summary(values: NDArray[Any], baseline: NDArray[Any], name: str) -> Record:
     """Return the means of a method."""
-    summary: Record = {"tr": values[:, 2].mean(), "ms": float(np.median(values[:, 3])), "pairs": values[:, 4].mean()}
+    summary: Record = {"tr": values[:, 2].mean(), "ms": float(np.median(values[:, 3]))}
     for at, metric in enumerate(METRICS):
         low, high = bootstrap_interval(values[:, at])
         summary[metric] = {"mean": values[:, at].mean(), "low": low, "high": high}
@@ -374,13 +374,18 @@ def correlations(gains: Sequence[Sequence[float]]) -> Record:
     return {"recall": with_gain(points, 0), "missed": with_gain(points, 1), "open": with_gain(incomplete, 1)}
 
 
+def quarters(recalls: NDArray[Any], first: NDArray[Any]) -> list[float]:
+    """Return the mean recall of each quarter of the questions by the topological recall of vector search, rising."""
+    return [float(recalls[part].mean()) for part in np.array_split(np.argsort(first, kind="stable"), 4)]
+
+
 def averaged(summaries: Sequence[Record]) -> Record:
     """Return the mean of the sets' means, of the methods that all sets have."""
     sets = [summary["methods"] for summary in summaries]
     means = {}
     for name in (name for name in sets[0] if all(name in of for of in sets)):
         means[name] = {metric: {"mean": np.mean([of[name][metric]["mean"] for of in sets])} for metric in METRICS}
-        means[name] |= {what: np.mean([of[name][what] for of in sets]) for what in ("tr", "ms", "pairs")}
+        means[name] |= {what: np.mean([of[name][what] for of in sets]) for what in ("tr", "ms")}
     return means
 
 
@@ -389,9 +394,8 @@ def methods_table(methods: Record) -> str:
     rows = []
     for name, values in methods.items():
         cells = [cell(methods, name, metric) for metric in METRICS]
-        numbers = [f"{100 * values['tr']:.1f}", f"{values['ms']:,.0f}", f"{values['pairs']:.0f}"]
-        rows.append([LABELS.get(name, name), *cells, *numbers])
-    return table(["method", *METRICS.values(), "TR@10", "p50 ms", "pairs read"], rows)
+        rows.append([LABELS.get(name, name), *cells, f"{100 * values['tr']:.1f}", f"{values['ms']:,.0f}"])
+    return table(["method", *METRICS.values(), "TR@10", "p50 ms"], rows)
 
 
 def cell(methods: Record, name: str, metric: str) -> str:

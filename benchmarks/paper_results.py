@@ -146,13 +146,9 @@ def by_topology(results: Path) -> Ours:
     sets = corpora(results)
     rows: dict[str, dict[str, Any]] = {}
     for set_, of in sets.items():
-        methods = [row["methods"] for row in of["rows"]]
-        first = np.array([row["vector"][2] for row in methods])
-        quarters = np.array_split(np.argsort(first, kind="stable"), 4)
         for label in ("Re2", "GAR", "FastInsight"):
-            recalls = np.array([row[GRAPH_METHODS[label]][0] for row in methods])
-            shares = {f"Q{at}": percent(float(recalls[part].mean())) for at, part in enumerate(quarters, 1)}
-            rows[f"{label}, {set_}"] = shares
+            recalls = of["quarters"][GRAPH_METHODS[label]]
+            rows[f"{label}, {set_}"] = {f"Q{at}": percent(recall) for at, recall in enumerate(recalls, 1)}
     return Ours(about_corpora(sets) + " Quarters of the questions by topological recall; percent.", rows)
 
 
