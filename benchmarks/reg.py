@@ -1,7 +1,7 @@
 """Measure ReG offline: labels, three retrievers trained on them, and their answers, on MetaQA and PathQuestion.
 
-    python benchmarks/reg.py --data DIR [--only labels sample path triple entity weak shares united budget baselines
-                                         pathquestion seeds] [--train 2650] [--questions 500]
+    python benchmarks/reg.py --data DIR [--only labels sample path triple entity most weak shares united budget
+                                         baselines pathquestion seeds] [--train 2650] [--questions 500]
 
 Trains on --train questions of each number of hops of MetaQA's training set, drawn by seed, with one model for all hops,
 and asks --questions dev questions of each (evenly over the file; 0 for all) with their gold entities. Answers are those
@@ -12,6 +12,7 @@ All but labels and sample need torch. Writes `reg.json`, `reg.md` and `reg_label
 - labels: three refiners, their union and intersection, against the relation paths that the questions were made from.
 - sample: the labels of 50 questions, to be judged by hand (see docs/training.md).
 - path, triple, entity: the retriever of each level, trained on refined labels.
+- most: that of paths, trained on 2,650 questions of each number of hops.
 - weak: the same on shortest paths (without refinement, Table 4), and triples that are not reorganised.
 - shares: the path retriever by the share of the training set (Figure 4a).
 - united: the path retriever on the union and the intersection of two label sets (as Table 6).
@@ -58,11 +59,11 @@ from graphwright.operators.paths.chains import Chains, MergeChains
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.state import Question, State, start
 
-LEVELS = ("path", "triple", "entity")
 EPOCHS = {"path": 20, "triple": 16, "entity": 8}
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
 BUDGETS = (50, 100, 200, 500, 1000)
 SEEDS = (0, 1, 2)
+MOST = 2650  # training questions of each number of hops
 STUDENT = 4.303  # 97.5th percentile of Student's t with two degrees of freedom
 RELATION_OF = {
     "actor": "starred_actors", "director": "directed_by", "writer": "written_by", "genre": "has_genre",
@@ -70,6 +71,9 @@ RELATION_OF = {
     "imdbrating": "has_imdb_rating", "imdbvotes": "has_imdb_votes",
 }  # fmt: skip
 """Relations of MetaQA by the words of its question types."""
+IN_PERCENT = (
+    "Hit@1", "Hit", "macro F1", "micro F1", "recall of answers", "answer named", "Hit@1 by seed", "mean", "± (95 %)",
+)  # fmt: skip
 FIGURES = ("questions", "Hit@1", "Hit", "macro F1", "micro F1", "ms")
 
 
@@ -210,6 +214,14 @@ def measure_level(sets: MetaQA, level: str) -> Record:
     return {"questions": len(labels.rows), "training s": round(seconds), **sets.answers(explained(retriever))}
 
 
+def measure_most(sets: MetaQA, options: Namespace) -> Record:
+    """Train the retriever of paths on more questions than the others."""
+    more = MetaQA(Namespace(**{**vars(options), "train": MOST}))
+    labels = more.labels(more.refined)
+    retriever, seconds = more.retriever("path", "most", labels)
+    return {"questions": len(labels.rows), "training s": round(seconds), **more.answers(explained(retriever))}
+
+
 def measure_weak(sets: MetaQA, options: Namespace) -> Record:
     """Train on shortest paths, and leave out reorganising."""
     weak, results = sets.labels(ShortestPathLabels()), {}
@@ -348,6 +360,7 @@ PARTS: Mapping[str, Callable[[MetaQA, Namespace], Record]] = {
     "path": lambda sets, options: measure_level(sets, "path"),
     "triple": lambda sets, options: measure_level(sets, "triple"),
     "entity": lambda sets, options: measure_level(sets, "entity"),
+    "most": measure_most,
     "weak": measure_weak,
     "shares": measure_shares,
     "united": measure_united,
@@ -360,11 +373,9 @@ PARTS: Mapping[str, Callable[[MetaQA, Namespace], Record]] = {
 
 def shown(name: str, value: Any) -> str:
     """Return a figure as text: shares in percent."""
-    if not isinstance(value, (int, float)):
-        return str(value)
-    if name in ("Hit@1", "Hit", "macro F1", "micro F1", "recall of answers") or name.startswith(
-        ("with ", "spurious share")
-    ):
+    if isinstance(value, list):
+        return ", ".join(shown(name, each) for each in value)
+    if name in IN_PERCENT or name.startswith(("with ", "spurious share")):
         return f"{100 * value:.1f}"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
@@ -394,8 +405,11 @@ def page(results: Record) -> str:
 
 def answer_rows(results: Record) -> Iterator[tuple[str, str, Record]]:
     """Yield each retriever, the set it was asked, and its figures."""
+    trained = {"path": "path", "most": "path", "triple": "triple", "entity": "entity"}
     parts = {
-        f"{level}, {results[level]['questions']:,} learned": results[level] for level in LEVELS if level in results
+        f"{level}, {results[part]['questions']:,} learned": results[part]
+        for part, level in trained.items()
+        if part in results
     }
     for level, row in results.get("weak", {}).items():
         parts[level if "refined" in level else f"{level}, weak labels"] = row
