@@ -8,7 +8,7 @@
   the least that the prompt asks for, so that the share of the triples is an upper bound. Tokens are counted by the rule
   of the estimates (four characters) and by the WordPiece tokenizer of the embedded encoder. Writes `extraction.json`
   and `extraction.md`.
-- resolution: recall@10 of `ppr` and `hybrid` on MuSiQue (given triples, and offline extraction) with each way
+- resolution: recall@10 of `multihop` and `hybrid` on MuSiQue (given triples, and offline extraction) with each way
   to merge entities (`Settings.resolve`), on all questions, beside the number of entities and the difference to merging
   by normal forms alone with its p value (paired randomisation). Writes `resolution.json` and `resolution.md`.
 """
@@ -150,7 +150,7 @@ def _measure_set(options: Namespace, label: str, known: Rows) -> None:
         index = Index(folder, encoder=encoder, extractor=extractor, settings=settings)
         index.add(documents)
         entities = int((index.graph.columns.kinds == Kind.ENTITY).sum())
-        for method in ("ppr", "hybrid"):
+        for method in ("multihop", "hybrid"):
             states = index.retrieve_many([q.text for q in questions], method, top_k=10)
             ranked = [[passage.document for passage in state.passages or ()] for state in states]
             scores = [100 * recall_at_k(r, set(q.gold), 10) for r, q in zip(ranked, questions, strict=True)]
