@@ -207,19 +207,16 @@ def measure_sample(sets: MetaQA, options: Namespace) -> Record:
     return {"questions": len(rows), "dropped": sum(int(row[3]) for row in rows)}
 
 
-def measure_level(sets: MetaQA, level: str) -> Record:
-    """Train and ask the retriever of a level."""
+def measure_level(sets: MetaQA, level: str, name: str = "explains") -> Record:
+    """Train and ask the retriever of a level; `name` is that of its file."""
     labels = sets.labels(sets.refined)
-    retriever, seconds = sets.retriever(level, labels=labels)
+    retriever, seconds = sets.retriever(level, name, labels)
     return {"questions": len(labels.rows), "training s": round(seconds), **sets.answers(explained(retriever))}
 
 
 def measure_most(sets: MetaQA, options: Namespace) -> Record:
     """Train the retriever of paths on more questions than the others."""
-    more = MetaQA(Namespace(**{**vars(options), "train": MOST}))
-    labels = more.labels(more.refined)
-    retriever, seconds = more.retriever("path", "most", labels)
-    return {"questions": len(labels.rows), "training s": round(seconds), **more.answers(explained(retriever))}
+    return measure_level(MetaQA(Namespace(**{**vars(options), "train": MOST})), "path", "most")
 
 
 def measure_weak(sets: MetaQA, options: Namespace) -> Record:
@@ -422,7 +419,7 @@ def answer_rows(results: Record) -> Iterator[tuple[str, str, Record]]:
 def main() -> None:
     """Measure the parts asked for."""
     parser = arguments(__doc__, parts=list(PARTS))
-    parser.add_argument("--train", type=int, default=2650)
+    parser.add_argument("--train", type=int, default=MOST)
     parser.add_argument("--questions", type=int, default=500)
     options = parse(parser)
     if set(options.only) - {"labels", "sample"}:
