@@ -45,7 +45,7 @@ def test_it_counts_the_very_prompts_that_are_sent(gleanings: int, kind: str) -> 
 
 
 def test_the_length_of_replies_is_the_measured_one() -> None:
-    rows = [row for row in json.loads(MEASURED.read_text()) if row["counted by"] == "four characters"]
+    rows = [row for row in json.loads(MEASURED.read_text())["results"] if row["counted by"] == "four characters"]
     ratios = {row["extraction"]: row["replies"] / row["text"] for row in rows}
     assert ratios == {name: pytest.approx(kind.reply_ratio, rel=0.02) for name, kind in KINDS.items()}
 
