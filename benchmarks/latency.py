@@ -7,8 +7,8 @@
   vector is remembered. Writes `latency-hotpotqa.json` and `latency-musique.json`.
 - index: the time of indexing HotpotQA's passages over the encoder's own, with passages or all texts embedded. Writes
   `indexing.json`.
-- update: documents added, replaced and removed, against building anew and as the index grows. The encoder is replaced
-  by a constant one, because its time is that of the new texts alone. Writes `updates.json` and `updates.png`.
+- update: documents added, replaced and removed, against building anew and as the index grows. A hash of words takes the
+  encoder's place, because its time is that of the new texts alone. Writes `updates.json` and `updates.png`.
 - readers: latency of `retrieve` while another process adds 968 passages to the index. After every 10 questions the
   writer is halted for 10 more, so that both latencies are measured in the same minute. Given are the ratios of each run
   (writer at work over writer halted) and their medians. Writes `readers.json`.
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -34,7 +33,6 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -52,6 +50,7 @@ from harness import (
     table,
     write_results,
 )  # fmt: skip
+from scale import WordTable, varied_documents
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
@@ -63,7 +62,7 @@ from graphwright.index_folder import Index
 from graphwright.kernels.ppr import push_ppr
 from graphwright.methods.registry import default_method, retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.protocols import Floats, Usage
+from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Then
 from graphwright.operators.state import start
 from graphwright.operators.subgraph.walk import seeds
@@ -241,35 +240,6 @@ SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 FEW, MANY = 100, 1_000  # documents that are added to an index of each size
 
 
-class ConstantEncoder:
-    """An encoder that returns the same vector for every text."""
-
-    id = "constant"
-
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return one row per text."""
-        return np.full((len(texts), 384), 384**-0.5, np.float32)
-
-
-def varied_corpus(data: Path, count: int) -> list[Document]:
-    """Return the passages of three sets, repeated with every name changed until there are enough."""
-    base = [
-        d for name in ("musique", "hotpotqa", "2wiki") for d in read_documents([data / name / "corpus.jsonl"], print)
-    ]
-    documents = []
-    for at in range(count):
-        copy = at // len(base)
-        documents.append(changed_names(base[at % len(base)], f"{at:06d}", ascii_lowercase[copy - 1] if copy else ""))
-    return documents
-
-
-def changed_names(document: Document, name: str, suffix: str) -> Document:
-    """Return a document with another id, and with a suffix at each capitalised word."""
-    parts = document.text, document.title
-    text, title = (re.sub(r"\b([A-Z]\w{3,})", rf"\g<1>{suffix}", part) for part in parts)
-    return Document(name, text, title, whole=True)
-
-
 def tenth(documents: Sequence[Document], repeats: int) -> Record:
     """Return the times of changing a tenth of an index, over the time of building it."""
     part = documents[: len(documents) // 10]
@@ -278,7 +248,7 @@ def tenth(documents: Sequence[Document], repeats: int) -> Record:
     for _ in range(repeats):
         with (
             tempfile.TemporaryDirectory() as folder,
-            Index.create(Path(folder) / "index", encoder=ConstantEncoder()) as index,
+            Index.create(Path(folder) / "index", encoder=WordTable()) as index,
         ):
             rebuild = elapsed(lambda index=index: index.add(documents))[1]  # type: ignore[misc]
             replaced = elapsed(lambda index=index: index.add(changed))[1]  # type: ignore[misc]
@@ -307,7 +277,7 @@ def growth(documents: Sequence[Document], sizes: Sequence[int], repeats: int) ->
     more, documents = documents[-MANY:], documents[:-MANY]
     with (
         tempfile.TemporaryDirectory() as folder,
-        Index.create(Path(folder) / "index", encoder=ConstantEncoder()) as index,
+        Index.create(Path(folder) / "index", encoder=WordTable()) as index,
     ):
         previous = 0
         for size in sizes:
@@ -339,7 +309,7 @@ def growth(documents: Sequence[Document], sizes: Sequence[int], repeats: int) ->
 def measure_updates(options: Namespace) -> None:
     """Measure changes of an index."""
     sizes = [size for size in SIZES if size <= options.documents]
-    documents = varied_corpus(options.data / "multihop", max(sizes, default=1_000) + MANY)
+    documents = list(islice(varied_documents(options.data), max(sizes, default=1_000) + MANY))
     tenth(documents[:200], 1)  # compiles the kernels
     rows = growth(documents, sizes, options.rounds)
     results = {"tenth": tenth(documents[:5_000], options.rounds), "growth": rows}

@@ -21,6 +21,7 @@ when it is complete; a second call measures the sizes that are missing (`--again
 from __future__ import annotations
 
 import multiprocessing
+import re
 import resource
 import shutil
 import time
@@ -35,7 +36,6 @@ from typing import Any
 
 import numpy as np
 from harness import Record, arguments, elapsed, parse, table, update_results
-from latency import changed_names
 from stamps import made_by, read_stamped
 
 from graphwright.data.document import Document
@@ -71,7 +71,7 @@ class WordTable:
         return out
 
 
-def documents(data: Path) -> Iterator[Document]:
+def varied_documents(data: Path) -> Iterator[Document]:
     """Yield passages without end, each copy of the sets with other names."""
     base = [d for name in SETS for d in read_documents([data / "multihop" / name / "corpus.jsonl"], print)]
     at = 0
@@ -82,6 +82,13 @@ def documents(data: Path) -> Iterator[Document]:
             suffix += ascii_lowercase[letter]
         yield changed_names(base[at % len(base)], f"{at:07d}", suffix)
         at += 1
+
+
+def changed_names(document: Document, name: str, suffix: str) -> Document:
+    """Return a document with another id, and with a suffix at each capitalised word."""
+    parts = document.text, document.title
+    text, title = (re.sub(r"\b([A-Z]\w{3,})", rf"\g<1>{suffix}", part) for part in parts)
+    return Document(name, text, title, whole=True)
 
 
 def opened(folder: Path, encoder: WordTable) -> Index:
@@ -153,7 +160,7 @@ def build(data: Path, folder: Path, size: int, queue: Any) -> None:
     """Index passages, and put the costs into a queue."""
     with create(folder, size) as index:
         worked = time.process_time()
-        _, seconds = elapsed(lambda: index.add(islice(documents(data), size)))
+        _, seconds = elapsed(lambda: index.add(islice(varied_documents(data), size)))
         work = time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     row = {"passages": size, "vectors of": ", ".join(embedded(size))}
@@ -163,7 +170,7 @@ def build(data: Path, folder: Path, size: int, queue: Any) -> None:
 def measure(data: Path, folder: Path, size: int, queue: Any) -> None:
     """Change an index and ask it, and put the costs into a queue."""
     encoder = WordTable()
-    more = list(islice(documents(data), size, size + MANY + REPEATS))
+    more = list(islice(varied_documents(data), size, size + MANY + REPEATS))
     row = questions(folder, encoder, [f"Who or what is {d.title}?" for d in more[:QUESTIONS]])
     row |= changes(folder, encoder, more)
     if size > MANY:
