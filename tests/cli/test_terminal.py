@@ -106,23 +106,34 @@ def test_the_error_of_a_server_is_cleaned(tmp_path: Path) -> None:
     assert not set(done.stdout + done.stderr) & set("\x1b\x9b\u202e\u2066\u200b")
 
 
+def streams(buffered: bool) -> dict[str, str]:
+    """Return the environment of a process whose streams have buffers or none."""
+    return {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
+
+
 @needs_full
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("arguments", [["methods", "--json"], ["methods"], ["--version"], ["--help"]])
-def test_a_full_disk_is_one_line_of_error(arguments: list[str]) -> None:
+def test_a_full_disk_is_one_line_of_error(arguments: list[str], buffered: bool) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(
+            [*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=streams(buffered)
+        )
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("graphwright: ") and "No space left on device" in done.stderr
 
 
 @needs_full
-def test_messages_that_cannot_be_written_end_no_command(tmp_path: Path) -> None:
+@pytest.mark.parametrize("buffered", [True, False])
+def test_messages_that_cannot_be_written_end_no_command(tmp_path: Path, buffered: bool) -> None:
     (tmp_path / "kb.tsv").write_text("Graz\tlies on\tMur\n")
     arguments = ["import", tmp_path / "kb.tsv", "--into", tmp_path / "index", "--embed", "none"]
     export = ["export", "--index", tmp_path / "index", "--to", "-", "--format", "csv"]
     with open("/dev/full", "w") as full:
         for command in (arguments, export):
-            done = subprocess.run([*PROGRAM, *command], stdout=subprocess.PIPE, stderr=full, text=True, timeout=60)
+            done = subprocess.run(
+                [*PROGRAM, *command], stdout=subprocess.PIPE, stderr=full, text=True, timeout=60, env=streams(buffered)
+            )
             assert done.returncode == 0, command
     assert "Graz" in done.stdout
 

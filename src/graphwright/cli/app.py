@@ -36,7 +36,7 @@ from graphwright.cli.options import (
 )
 from graphwright.cli.remote import pull, push
 from graphwright.cli.serve import serve
-from graphwright.cli.terminal import check_output, discard_output, flush_output, note, print_json, say
+from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, say
 from graphwright.cli.training import train
 from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, counted, explained
 
@@ -333,7 +333,6 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         raise SystemExit(_run(arguments))
     except BrokenPipeError:  # whoever read the output, such as head, has enough
-        discard_output()
         raise SystemExit(1) from None
     except (GraphwrightError, OSError, sqlite3.Error) as error:
         _fail(error, as_json=as_json)
@@ -344,6 +343,8 @@ def main(arguments: list[str] | None = None) -> None:
             f"{type(error).__name__}: {error}. This is a bug in graphwright, or a damaged index (graphwright verify)"
         )
         _fail(GraphwrightError(f"{fault}; GRAPHWRIGHT_TRACEBACK=1 shows the traceback."), as_json=as_json)
+    finally:
+        discard_unwritable()
 
 
 def _run(arguments: list[str] | None) -> int | str | None:
@@ -371,11 +372,9 @@ def _run(arguments: list[str] | None) -> int | str | None:
 
 def _fail(error: Exception, *, as_json: bool) -> NoReturn:
     message = explained(error, "") if cause_of(error) else str(error)
-    try:
+    with suppress(DataError, OSError):  # the message on stderr is left
         if as_json and sys.stdout is not None:
             print_json({"error": type(error).__name__, "message": message})
             flush_output()
-    except (DataError, OSError):  # the message on stderr is left
-        discard_output()
     note(f"graphwright: {message}")
     raise SystemExit(2 if isinstance(error, OptionError) else 1)

@@ -135,12 +135,16 @@ def flush_output() -> None:
         raise _lost(error) from error
 
 
-def discard_output() -> None:
-    """Discard what is buffered for stdout, as Python would try to write it once more at its end."""
-    with suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor; a closed one
-        descriptor, nowhere = sys.stdout.fileno(), os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, descriptor)
-        os.close(nowhere)
+def discard_unwritable() -> None:
+    """Discard what a stream has buffered and cannot write: Python would try once more, and end with its own message."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # a full disk, a broken pipe; a closed stream; none
+            with suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor
+                descriptor, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
