@@ -191,7 +191,6 @@ def _timed() -> Iterator[Command]:
         ("retrieve", 6.0, ("latency-hotpotqa.json", "latency-musique.json")),
         ("index", 7.0, ("indexing.json",)),
         ("update", 5.0, ("updates.json", "updates.png")),
-        ("readers", 5.0, ("readers.json",)),
         ("testbed", 7.0, ("testbed.json",)),
     ):
         options: Words = ("--questions", "60") if part in ("retrieve", "testbed") else ()
@@ -199,6 +198,8 @@ def _timed() -> Iterator[Command]:
         writes: tuple[Words, ...] = tuple((file,) for file in files)
         folders: Words = ("multihop", "kgqa") if part == "testbed" else ("multihop",)
         yield Command(f"latency {part}", ("latency.py", "--only", part, *options), cost, writes, True, data=folders)
+    for part, cost, file in (("commands", 2.0, "processes.json"), ("readers", 8.0, "readers.json")):
+        yield Command(f"processes {part}", ("processes.py", "--only", part), cost, ((file,),), True, data=("multihop",))
     for part, cost, folders in (("ppr", 8.0, ("graphs",)), ("flow", 3.0, ()), ("bubble", 4.0, ("multihop",))):
         yield Command(f"kernels {part}", ("kernels.py", "--only", part), cost, ((f"{part}.json",),), True, data=folders)
     for size, cost in {"100k": 1.0, "1m": 3.0}.items():

@@ -1,17 +1,14 @@
-"""Measure what users wait for: retrieval, commands, indexing, changes, reading beside a writer, and the testbed.
+"""Measure what users wait for: retrieval, indexing, changes, and the testbed.
 
-    python benchmarks/latency.py --data DIR [--only retrieve index update readers testbed]
+    python benchmarks/latency.py --data DIR [--only retrieve index update testbed]
 
-- retrieve: warm retrieval by step with the encoding of the question, further methods, PageRank alone against
-  python-igraph, a command in a new process, and the bare import. Each round opens the index anew, so that no question's
-  vector is remembered. Writes `latency-hotpotqa.json` and `latency-musique.json`.
+- retrieve: warm retrieval by step with the encoding of the question, further methods, and PageRank alone against
+  python-igraph. Each round opens the index anew, so that no question's vector is remembered. Writes
+  `latency-hotpotqa.json` and `latency-musique.json`.
 - index: the time of indexing HotpotQA's passages over the encoder's own, with passages or all texts embedded. Writes
   `indexing.json`.
 - update: documents added, replaced and removed, against building anew and as the index grows. A hash of words takes the
   encoder's place, because its time is that of the new texts alone. Writes `updates.json` and `updates.png`.
-- readers: latency of `retrieve` while another process adds 968 passages to the index. After every 10 questions the
-  writer is halted for 10 more, so that both latencies are measured in the same minute. Given are the ratios of each run
-  (writer at work over writer halted) and their medians. Writes `readers.json`.
 - testbed: ten methods asked on MuSiQue one by one without sharing: the time of all that a run does with a question
   (asking, measuring, writing) against the seconds of the methods. And the fifteen instances of LEGO-GraphRAG on MetaQA
   over two relations, together in one process against each in a process of its own; those in which the cross-encoder
@@ -21,11 +18,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from argparse import Namespace
@@ -68,8 +60,6 @@ from graphwright.operators.state import start
 from graphwright.operators.subgraph.walk import seeds
 
 FIRST_QUESTION = "The first question pays for everything that is loaded once."
-COMMAND = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
-COLD_RUNS = 5
 DEFAULT = default_method(imported=False)
 
 
@@ -133,17 +123,8 @@ def pagerank(folder: Path, questions: Sequence[str], k: int = 500, restart: floa
         }  # fmt: skip
 
 
-def process(*command: str) -> Record:
-    """Return the times of a command in new processes; a first run does not count."""
-
-    def run() -> None:
-        subprocess.run(command, check=True, capture_output=True)
-
-    return percentiles([elapsed(run)[1] for _ in range(COLD_RUNS + 1)][1:])
-
-
 def measure_retrieval(options: Namespace) -> None:
-    """Measure retrieval, commands and the import on two indexes."""
+    """Measure retrieval on two indexes."""
     for label, methods in METHODS.items():
         folder = multihop_index(options, label)
         questions = [question.text for question in multihop_questions(options, label, options.questions)]
@@ -156,9 +137,6 @@ def measure_retrieval(options: Namespace) -> None:
                 **{method: warm(folder, questions[:100], 1, method) for method in methods},
             },
             "ppr alone": pagerank(folder, questions[:100]),
-            "ask, cold process": process(*COMMAND, "ask", questions[0], "--index", str(folder)),
-            "import graphwright": process(sys.executable, "-c", "import graphwright"),
-            "python alone": process(sys.executable, "-c", "pass"),
         }
         print(label, results, flush=True)
         write_results(options.out / f"latency-{label.partition('-')[0]}.json", results, retrieval_page(results))
@@ -179,7 +157,6 @@ def retrieval_page(results: Record) -> str:
         ranks["ratio"],
         ranks["recall"],
     ]
-    commands = [[name, *results[name].values()] for name in ("ask, cold process", "import graphwright", "python alone")]
     parts = {
         f"{results['passages']:,} passages": table(
             ["method", "p50 ms", "p95 ms", "of that the encoder, p50 ms"], methods
@@ -188,7 +165,6 @@ def retrieval_page(results: Record) -> str:
             ["nodes", "edges", "p50 ms", "p95 ms", "igraph, p50 ms", "igraph, p95 ms", "times as fast", "recall"],
             [[f"{value:,}" for value in alone]],
         ),
-        "In a new process": table(["command", "p50 ms", "p95 ms"], commands),
     }
     return "# Latency\n\n" + "\n\n".join(f"## {title}\n\n{rows}" for title, rows in parts.items())
 
@@ -324,74 +300,6 @@ def measure_updates(options: Namespace) -> None:
             panel.set(xscale="log", yscale=scale, xlabel="chunks in the index", title=name)
 
 
-# Readers beside a writer
-
-ADDED = 968  # passages
-TURN = 10  # questions
-
-
-def writer(path: Path, folder: Path) -> subprocess.Popen[bytes]:
-    """Return a process that indexes a file."""
-    return subprocess.Popen([*COMMAND, "index", str(path), "--into", str(folder)], stdout=subprocess.DEVNULL)
-
-
-def opened(folder: Path) -> Index:
-    """Open an index and ask a first question."""
-    index = Index.open(folder)
-    index.retrieve(FIRST_QUESTION)
-    return index
-
-
-def read_beside_writer(folder: Path, rest: Path, questions: Sequence[str]) -> Record:
-    """Return the latencies with the writer halted and at work, and their ratios."""
-    index, remaining = opened(folder), list(questions)
-    seconds: dict[str, list[float]] = {"halted": [], "at work": []}
-    begun = time.perf_counter()
-    with writer(rest, folder) as process:
-        while process.poll() is None:
-            if len(remaining) < 2 * TURN:  # an index that was opened anew remembers no question's vector
-                index.close()
-                index, remaining = opened(folder), list(questions)
-            for turn, sign in (("halted", signal.SIGSTOP), ("at work", signal.SIGCONT)):
-                process.send_signal(sign)
-                for question in remaining[-TURN:]:
-                    asked = time.perf_counter()
-                    index.retrieve(question)
-                    seconds[turn].append(time.perf_counter() - asked)
-                del remaining[-TURN:]
-    whole = time.perf_counter() - begun
-    index.close()
-    if process.returncode:
-        raise SystemExit(f"The writer failed with exit status {process.returncode}.")
-    times = {turn: {"questions": len(s), **percentiles(s, 50, 95, 99)} for turn, s in seconds.items()}
-    ratios = {f"{p} ratio": round(times["at work"][f"{p} ms"] / times["halted"][f"{p} ms"], 2) for p in ("p50", "p95")}
-    return {**times, **ratios, "writer s, halted half of it": round(whole, 1)}
-
-
-def measure_readers(options: Namespace) -> None:
-    """Measure reading beside a writer."""
-    data = options.data / "multihop/hotpotqa"
-    questions = [question.text for question in multihop_questions(options, "hotpotqa")]
-    lines = (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[: options.documents]
-    runs = []
-    with tempfile.TemporaryDirectory() as folder:
-        base, first, rest = (Path(folder) / name for name in ("base", "first.jsonl", "rest.jsonl"))
-        first.write_text("\n".join(lines[:-ADDED]), encoding="utf-8")
-        rest.write_text("\n".join(lines[-ADDED:]), encoding="utf-8")
-        if writer(first, base).wait():
-            raise SystemExit("The first passages could not be indexed.")
-        for run in range(options.rounds):
-            copy = Path(folder) / f"run-{run}"
-            shutil.copytree(base, copy)
-            runs.append(read_beside_writer(copy, rest, questions))
-            print(runs[-1], flush=True)
-            shutil.rmtree(copy)
-    names = ("p50 ratio", "p95 ratio", "writer s, halted half of it")
-    medians = {f"median {name}": median(run[name] for run in runs) for name in names}
-    results = {"passages": f"{len(lines) - ADDED} + {ADDED}", "cores": os.cpu_count(), **medians, "runs": runs}
-    write_results(options.out / "readers.json", results)
-
-
 # The testbed
 
 MULTIHOP_METHODS = (
@@ -511,7 +419,6 @@ PARTS = {
     "retrieve": measure_retrieval,
     "index": measure_indexing,
     "update": measure_updates,
-    "readers": measure_readers,
     "testbed": measure_testbed,
 }
 

@@ -33,7 +33,7 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 INPUTS = ("scorer", "commands.json")
 """What lies among the results and is none: fitted models, and the times of `all.py`."""
-RUN_ALL = ("adapters", "faults", "formats", "latency", "scale", "serve")
+RUN_ALL = ("adapters", "faults", "formats", "processes", "serve")
 """Scripts that run the command line, the server or an adapter."""
 UNKNOWN = "unknown"  # of results that were made before states were kept
 _LEFT_OUT = ("__pycache__", "static", "reference")
