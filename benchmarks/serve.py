@@ -136,13 +136,15 @@ def events(options: Namespace) -> Record:
         async with connected(served) as client:
             begun = time.perf_counter()
             await client.send("POST", "/v1/indexes/wiki/ask", {"question": question, "stream": True})
-            searched = 0.0
-            while True:
-                line = (await client.reader.readline()).decode()
+            searched = arrived = 0.0
+            while line := (await client.reader.readline()).decode():
                 if line.startswith("event: evidence"):
-                    return time.perf_counter() - begun - searched
-                if line.startswith('data: {"operator"'):
+                    arrived = time.perf_counter() - begun - searched
+                elif line.startswith('data: {"operator"') and not arrived:
                     searched += json.loads(line[6:])["seconds"]
+                elif line.startswith("event: done"):  # the next question would wait for the rest of this answer
+                    return arrived
+        raise SystemExit(f"The stream of {question!r} ended without an answer.")
 
     async def measure(served: Served, questions: Sequence[str]) -> Record:
         delays = [await delay(served, question) for question in questions]
