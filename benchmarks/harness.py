@@ -41,6 +41,7 @@ from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.state import State
 
 SPACES = ("passages", "names", "triples")
+FIRST_QUESTION = "The first question pays for everything that is loaded once."
 MULTIHOP = {
     "musique-openie": ("musique", "openie"),
     "musique": ("musique", "mentions"),

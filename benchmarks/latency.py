@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from harness import (
+    FIRST_QUESTION,
     SPACES,
     Record,
     arguments,
@@ -59,7 +60,6 @@ from graphwright.operators.operator import Then
 from graphwright.operators.state import start
 from graphwright.operators.subgraph.walk import seeds
 
-FIRST_QUESTION = "The first question pays for everything that is loaded once."
 DEFAULT = default_method(imported=False)
 
 

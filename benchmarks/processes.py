@@ -23,6 +23,7 @@ from pathlib import Path
 from statistics import median
 
 from harness import (
+    FIRST_QUESTION,
     Record,
     arguments,
     elapsed,
@@ -79,7 +80,7 @@ def writer(path: Path, folder: Path) -> subprocess.Popen[bytes]:
 def opened(folder: Path) -> Index:
     """Open an index and ask a first question."""
     index = Index.open(folder)
-    index.retrieve("The first question pays for everything that is loaded once.")
+    index.retrieve(FIRST_QUESTION)
     return index
 
 
