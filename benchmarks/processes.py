@@ -34,10 +34,10 @@ from harness import (
     table,
     write_results,
 )
+from server_process import COMMAND
 
 from graphwright.index_folder import Index
 
-COMMAND = [sys.executable, "-c", "from graphwright.cli.app import main; main()"]
 SET, COLD_RUNS = "hotpotqa", 5
 ADDED = 300  # passages
 TURN = 10  # questions
