@@ -59,9 +59,7 @@ from graphwright.generate.path_prompts import FlatPrompt, GlobalEdges, PathPromp
 from graphwright.generate.prompts import PassagePrompt
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import joined
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.house import hybrid, ppr, vector
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs, node_vectors
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
@@ -82,6 +80,8 @@ from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
 from graphwright.prompts.templates import data_line
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import joined
 
 SETS = {
     "bubblerag": ("musique-openie", "2wiki"),

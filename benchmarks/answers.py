@@ -34,7 +34,7 @@ from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.entries import Entry, entry_of
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import PassageText

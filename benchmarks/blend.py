@@ -31,7 +31,7 @@ from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import ndcg_at_k
 from graphwright.evaluate.statistics import bootstrap_interval
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.house import BLEND, DEPTH, both
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.operators.run import Run

@@ -26,15 +26,15 @@ from graphwright.data.datasets import read_dataset
 from graphwright.data.records import OpenieRecord, read_openie
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import paired_test
+from graphwright.extract.extraction import Excerpt, Extractor
+from graphwright.extract.llm import KINDS, extraction_prompt
+from graphwright.extract.precomputed import Precomputed
+from graphwright.extract.rules import LexicalExtractor
 from graphwright.graph.graph import Kind
-from graphwright.index.changes import Settings
-from graphwright.index.extraction import Excerpt, Extractor
-from graphwright.index.generative import KINDS, extraction_prompt
-from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.precomputed import Precomputed
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.store.changes import Settings
 
 Count = Callable[[str], int]
 

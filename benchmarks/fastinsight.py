@@ -71,8 +71,7 @@ from graphwright.evaluate.metrics import (
 )  # fmt: skip
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.graph import ABOUT, MENTIONS, Graph
-from graphwright.index.snapshot import Snapshot
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.house import BLEND
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
@@ -87,6 +86,7 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Question, State, start
 from graphwright.operators.subgraph.views import EntityGraph, PassageGraph, entity_vectors
 from graphwright.operators.subgraph.walk import Frontier, PersonalizedPageRank, Unseen
+from graphwright.search.snapshot import Snapshot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from reading_data import REAL, Asked

@@ -30,7 +30,7 @@ from command_attacks import ATTACKS, WAITING, Attack
 from harness import Record
 
 from graphwright.__main__ import main
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 __all__ = ["ATTACKS", "COMMANDS", "Bench", "attack"]
 

@@ -29,21 +29,21 @@ from crash_states import Tree, digest, recording, write_tree
 from harness import Record, Rows, scratch_folder
 
 from graphwright import Index
+from graphwright.build import writer
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run as evaluate
+from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention
+from graphwright.extract.rules import LexicalExtractor
 from graphwright.graph.graph import Graph
-from graphwright.index import writer
-from graphwright.index.changes import Settings
-from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Mention
-from graphwright.index.layout import IndexLayout, writer_lock
-from graphwright.index.lexical import LexicalExtractor
-from graphwright.index.store import Store
-from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.candidates import Example
 from graphwright.learn.labels import make_labels
 from graphwright.learn.refine import NeighbourRefiner
 from graphwright.learn.retriever import Checkpoint
 from graphwright.models.fake import HashEncoder
+from graphwright.search.vector_index import VectorIndex
+from graphwright.store.changes import Settings
+from graphwright.store.layout import IndexLayout, writer_lock
+from graphwright.store.store import Store
 
 ENCODER = HashEncoder(8)
 ALL = Settings(embed=("passages", "names", "triples"))

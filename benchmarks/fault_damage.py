@@ -25,7 +25,7 @@ from harness import Record
 from graphwright.errors import GraphwrightError
 from graphwright.graph import storage
 from graphwright.graph.graph import Graph
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
 
 ENCODER = HashEncoder(16)

@@ -25,17 +25,17 @@ from typing import Any, NamedTuple
 
 from harness import Record
 
-from graphwright.index.vector_index import VectorIndex
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder
+from graphwright.search.vector_index import VectorIndex
 
 ENCODERS: dict[str, type[HashEncoder] | type[MiniLM]] = {"hash": HashEncoder, "minilm": MiniLM}
 QUESTION = "Who founded the company that published the album?"
 WORK = """
 import sys
 from pathlib import Path
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder
 folder, corpus, encoder = Path(sys.argv[1]), Path(sys.argv[2]), {"hash": HashEncoder, "minilm": MiniLM}[sys.argv[3]]()

@@ -26,7 +26,7 @@ from typing import Any
 from harness import Record, scratch_folder
 
 from graphwright.graph.columns import natural
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
 
 ENCODER = HashEncoder(16)

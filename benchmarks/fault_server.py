@@ -25,7 +25,7 @@ from urllib.parse import quote
 from harness import Record, scratch_folder
 from server_process import Served, serving
 
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 IDS = [f"d{number}.txt" for number in range(6)]
 FIRST = {"id": "first", "text": "Graz lies on the Mur in Styria."}

@@ -17,7 +17,7 @@ from graphwright.data.document import Skipped
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run
 from graphwright.graph.graph import Graph
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, read_checkpoint
 from graphwright.models.fake import HashEncoder

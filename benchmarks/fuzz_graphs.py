@@ -16,14 +16,14 @@ import duckdb
 from fuzz_seeds import CELLS, GRAPHML_SEED, JSON
 from fuzz_target import Target, scratch, write
 
+from graphwright.build.assembly import graph_of
+from graphwright.build.graph_import import import_graph
+from graphwright.build.other_import import documents_of
 from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.other_indexes.read import read_other_index
 from graphwright.data.property_graphs import read_property_graph
 from graphwright.graph.export import export
 from graphwright.graph.graph import Graph
-from graphwright.index.assembly import graph_of
-from graphwright.index.graph_import import import_graph
-from graphwright.index.other_import import documents_of
 
 __all__ = ["targets"]
 

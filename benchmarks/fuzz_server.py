@@ -16,7 +16,7 @@ import uvicorn
 from fuzz_seeds import JSON
 from fuzz_target import Target, scratch
 
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.serve.app import create_app
 from graphwright.serve.catalog import Catalog

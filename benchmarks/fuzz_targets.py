@@ -49,6 +49,7 @@ from fuzz_seeds import (
 from fuzz_target import KEY, Target, kind, scratch, write
 from pydantic import BaseModel
 
+from graphwright.build.graph_import import import_graph
 from graphwright.cli.app import main
 from graphwright.cli.terminal import clean
 from graphwright.data.document import Skipped
@@ -59,8 +60,7 @@ from graphwright.data.records import read_openie
 from graphwright.errors import ModelError
 from graphwright.evaluate.experiment import read_plan
 from graphwright.graph.graph import Graph
-from graphwright.index.graph_import import import_graph
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.learn.labels import read_labels
 from graphwright.methods.expression import read_expression
 from graphwright.models.fake import HashEncoder

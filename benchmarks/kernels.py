@@ -61,8 +61,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import joined
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.kernels.csr import undirected
 from graphwright.kernels.flow import flow_paths
 from graphwright.kernels.ppr import push_ppr
@@ -73,6 +72,7 @@ from graphwright.operators.paths.paths import FlowPaths
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 from graphwright.operators.trees.bubble import Bubble, Coverage
+from graphwright.search.vector_index import joined
 
 Adjacency = tuple[NDArray[np.int64], NDArray[np.int32]]
 DIMENSION = 384

@@ -50,8 +50,7 @@ from graphwright.data.documents import read_documents
 from graphwright.evaluate.asking import Asker, Results
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
-from graphwright.index.changes import Settings
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.kernels.ppr import push_ppr
 from graphwright.methods.registry import default_method, retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
@@ -59,6 +58,7 @@ from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Then
 from graphwright.operators.state import start
 from graphwright.operators.subgraph.walk import seeds
+from graphwright.store.changes import Settings
 
 DEFAULT = default_method(imported=False)
 

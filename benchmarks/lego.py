@@ -48,8 +48,6 @@ from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.index.clustering import communities
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.hops import components
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, cell, lego
 from graphwright.methods.papers.lego_models import Model
@@ -72,6 +70,8 @@ from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
+from graphwright.search.clustering import communities
+from graphwright.search.vector_index import VectorIndex
 
 # Systems and sweeps, as expressions over one graph and its vectors
 

@@ -24,8 +24,8 @@ import numpy as np
 from harness import Record, arguments, parse, table, update_results
 
 from graphwright.data.datasets import read_dataset
-from graphwright.index.extraction import Excerpt, Extraction
-from graphwright.index.extractors import EXTRACTORS, extractor_of
+from graphwright.extract.extraction import Excerpt, Extraction
+from graphwright.extract.extractors import EXTRACTORS, extractor_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.text.names import normal_form
 

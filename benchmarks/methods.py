@@ -53,7 +53,7 @@ from graphwright.evaluate.measures import path_quality
 from graphwright.evaluate.metrics import hits_at_1
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
 from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State

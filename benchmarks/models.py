@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.embedded import encoder as embedded
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder

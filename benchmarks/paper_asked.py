@@ -25,7 +25,6 @@ from graphwright.evaluate.run import run
 from graphwright.files import whole_lines
 from graphwright.generate.context import with_context
 from graphwright.generate.path_prompts import FlatPrompt
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.papers.bubblerag import node_vectors
 from graphwright.methods.papers.lego import answered, cell, scorer
 from graphwright.methods.papers.lego_models import Best
@@ -43,6 +42,7 @@ from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble
 from graphwright.operators.trees.grow import Grow
+from graphwright.search.snapshot import Snapshot
 
 Build = Callable[[Snapshot, LLM | None], Operator]
 PATHS, POOL = 32, 64

@@ -36,7 +36,7 @@ from harness import (
 )
 from server_process import COMMAND
 
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 SET, COLD_RUNS = "hotpotqa", 5
 ADDED = 300  # passages

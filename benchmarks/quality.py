@@ -71,10 +71,7 @@ from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.evidence import Ranking
-from graphwright.index.changes import Settings
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import normalised
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import Cancellation, Completion, Usage
@@ -82,6 +79,9 @@ from graphwright.operators.communities.summaries import most_central
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import normalised
+from graphwright.store.changes import Settings
 from graphwright.text.sentences import sentence_spans
 
 OFFLINE = [name for name, method in METHODS.items() if not method.required]

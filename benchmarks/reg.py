@@ -41,9 +41,6 @@ from graphwright.generate.path_prompts import ChainPrompt
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.candidates import examples_of
 from graphwright.learn.labels import Labels, intersection, make_labels, union
 from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, Refiner, ShortestPathLabels
@@ -58,6 +55,9 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.paths.chains import Chains, MergeChains
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.state import Question, State, start
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
 
 EPOCHS = {"path": 20, "triple": 16, "entity": 8}
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)

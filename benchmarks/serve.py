@@ -36,7 +36,7 @@ from server_process import Client, Served, connected, serving
 
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import read_questions
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 WARM_UP = 30  # requests before the first that is measured
 METHODS = (None, "bm25")

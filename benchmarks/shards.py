@@ -31,7 +31,7 @@ from scale import WordTable
 
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import QuestionRecord, read_questions
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 SET, TOP, GOLD = "musique", 15, 5
 Scores = dict[str, float]

@@ -39,8 +39,6 @@ from graphwright import Index
 from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
-from graphwright.index.changes import SPACES, Settings
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import POOL, walk
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.operator import Operator
@@ -50,6 +48,8 @@ from graphwright.operators.rerank.passage_pairs import PAIR
 from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
+from graphwright.search.snapshot import Snapshot
+from graphwright.store.changes import SPACES, Settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from harness import shared_index, write_results

@@ -32,6 +32,7 @@ from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RE
 from graphwright.methods.registry import METHODS, pipeline
 from graphwright.operators import Composed, Operator
 
+_LAZY = ("graphwright.extract", "graphwright.search")
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "frameworks")
 PAGES = [ROOT / "README.md", *DOCS]
@@ -286,7 +287,16 @@ def test_arguments_needs_and_gives_of_the_data_model_are_those_of_the_code(name:
 
 @pytest.mark.parametrize("page", DOCS, ids=name_of)
 def test_names_that_a_page_calls_are_public(page: Path) -> None:
-    rooms = (package, operators, generate, learn, models, evaluate, importlib.import_module("graphwright.index"))
+    rooms = (
+        package,
+        operators,
+        generate,
+        learn,
+        models,
+        evaluate,
+        importlib.import_module("graphwright.extract"),
+        importlib.import_module("graphwright.search"),
+    )
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     for code in re.findall(r"`([^`\n]+)`", text):
         for name in re.findall(r"(?<![\w.])([A-Z][a-z]\w+)\(", code):

@@ -17,10 +17,10 @@ from tests.toys import CORPUS
 from graphwright import Index
 from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of
 from graphwright.errors import DataError, OptionError
-from graphwright.index.distribution import EngineEncoder, on_engine, tasks_of
-from graphwright.index.extraction import Excerpt
-from graphwright.index.generative import GenerativeExtractor
-from graphwright.index.mentions import MentionExtractor
+from graphwright.extract.detector import MentionExtractor
+from graphwright.extract.distribution import EngineEncoder, on_engine, tasks_of
+from graphwright.extract.extraction import Excerpt
+from graphwright.extract.llm import GenerativeExtractor
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Usage

@@ -12,10 +12,11 @@ import pytest
 from tests.cli.command import graphwright
 
 from graphwright import Graph, Index, start
+from graphwright.build import build
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index import build, name_index
 from graphwright.methods.registry import METHODS
 from graphwright.models import HashEncoder
+from graphwright.search import name_index
 
 FILMS = [
     ("Kismet", "directed_by", "William Dieterle"),

@@ -13,20 +13,20 @@ import networkx as nx
 import numpy as np
 
 from graphwright import Evidence, Graph, Index, VectorIndex
+from graphwright.build.merge import MergedChunks
+from graphwright.extract.extraction import Extraction
 from graphwright.graph.columns import TextColumn, terminate
-from graphwright.index import Settings
-from graphwright.index.chunk_columns import ChunkColumns
-from graphwright.index.chunk_record import ChunkRecord
-from graphwright.index.extraction import Extraction
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.merge import MergedChunks
-from graphwright.index.snapshot import Snapshot
 from graphwright.kernels.mapped_type import MappedType
 from graphwright.learn import Checkpoint, load_retriever
 from graphwright.learn.retriever import Retriever
 from graphwright.models import HashEncoder
 from graphwright.models.protocols import Floats, PassageText, Span
 from graphwright.operators.state import State, start
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.snapshot import Snapshot
+from graphwright.store import Settings
+from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.store.chunk_record import ChunkRecord
 from graphwright.text.words import words
 
 # Lothair's kin: a small tree with one person of two marriages.

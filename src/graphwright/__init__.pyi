@@ -14,9 +14,7 @@ from .evaluate.metrics import token_f1 as token_f1
 from .evaluate.metrics import topological_recall as topological_recall
 from .graph.evidence import Evidence as Evidence
 from .graph.graph import Graph as Graph
-from .index.filter import Filter as Filter
-from .index.vector_index import VectorIndex as VectorIndex
-from .index_folder import Index as Index
+from .index_folder.index import Index as Index
 from .operators.anchors.link_entities import AnchorSearch as AnchorSearch
 from .operators.operator import Keep as Keep
 from .operators.paths.beam import BeamSearch as BeamSearch
@@ -44,6 +42,8 @@ from .operators.subgraph.walk import STeX as STeX
 from .operators.trees.bubble import Bubble as Bubble
 from .operators.trees.bubble import Coverage as Coverage
 from .operators.trees.bubble import Unite as Unite
+from .search.filter import Filter as Filter
+from .search.vector_index import VectorIndex as VectorIndex
 from .streaming import Event as Event
 
 __version__: str

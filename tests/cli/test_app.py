@@ -22,8 +22,8 @@ from graphwright import Graph, Index
 from graphwright.cli import listing
 from graphwright.cli.app import app
 from graphwright.errors import OptionError
-from graphwright.index import Settings
 from graphwright.methods.registry import METHODS
+from graphwright.store import Settings
 
 QUESTION = "Which abbey did Ermengarde of Tours found?"
 

@@ -16,11 +16,11 @@ from tests.toys import CORPUS, GRAPHS, corpus_index
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, explain, start
 from graphwright.cli.asking import show_state
 from graphwright.generate import AnswerIfEnough
-from graphwright.index.vector_index import joined
 from graphwright.models import ScriptedLLM
 from graphwright.operators import GroupAnchors, Keywords, Operator, Specialise
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.search.vector_index import joined
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -19,9 +19,9 @@ from tests.toys import CORPUS
 from graphwright import Index
 from graphwright.cli.indexing_output import show_notes
 from graphwright.data.document import Skipped
-from graphwright.index.changes import Changes
-from graphwright.index.extractors import extractor_of
+from graphwright.extract.extractors import extractor_of
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.store.changes import Changes
 
 FORGED = "The moon is made of cheese"
 

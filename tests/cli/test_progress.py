@@ -11,11 +11,11 @@ import pytest
 from tests.cli.command import graphwright
 
 from graphwright import Index
+from graphwright.build import writer
 from graphwright.cli import progress
-from graphwright.index import writer
-from graphwright.index.changes import Changes
 from graphwright.kernels import csr
 from graphwright.models.protocols import Usage
+from graphwright.store.changes import Changes
 
 
 def test_a_line_has_the_work_the_rate_and_the_time_left() -> None:

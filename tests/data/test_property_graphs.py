@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph, Index
+from graphwright.build.assembly import graph_of
 from graphwright.data.property_graphs import read_property_graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export
-from graphwright.index.assembly import graph_of
 from graphwright.models import HashEncoder
 
 

@@ -9,11 +9,11 @@ from tests.adapters.graphs import RIVERS, TRIPLES
 from tests.cli.command import graphwright
 
 from graphwright import Graph, Index
+from graphwright.build.graph_import import import_graph
 from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.nesting import ShallowXML
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export
-from graphwright.index.graph_import import import_graph
 from graphwright.models import HashEncoder
 
 pyoxigraph = pytest.importorskip("pyoxigraph")

@@ -14,10 +14,10 @@ from graphwright import ToPassages, VectorSearch
 from graphwright.errors import OptionError
 from graphwright.evaluate.entries import Entry, entries, entry_of, split_list, values
 from graphwright.generate import FlatPrompt
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.registry import METHODS, pipeline
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator
+from graphwright.search.snapshot import Snapshot
 
 IX = corpus_index().snapshot
 

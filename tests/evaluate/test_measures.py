@@ -48,13 +48,13 @@ from graphwright.generate import TargetAnswer
 from graphwright.generate.readers import NO_TARGET
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns
-from graphwright.index import Settings
-from graphwright.index.snapshot import Snapshot
 from graphwright.models import HashEncoder
 from graphwright.operators import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Ranking
 from graphwright.operators.subgraph.views import PassageGraph
+from graphwright.search.snapshot import Snapshot
+from graphwright.store import Settings
 
 # One passage each. Linked are erstein - ermengarde - lothair - teutberga, in a row; bread and mur are apart.
 IX = corpus_index().snapshot

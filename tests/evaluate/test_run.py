@@ -19,9 +19,7 @@ from graphwright.evaluate.experiment import Experiment, read_plan
 from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.run import run
 from graphwright.graph.graph import Graph
-from graphwright.index.changes import Settings
-from graphwright.index.snapshot import Snapshot
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.house import bm25
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
@@ -32,6 +30,8 @@ from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.search.snapshot import Snapshot
+from graphwright.store.changes import Settings
 
 RIVERS = {
     "mur": ("Mur", "The river flows through Graz and joins the Drava near Legrad."),

@@ -28,9 +28,10 @@ import numpy as np
 
 from graphwright import Index
 from graphwright.errors import GraphwrightError
-from graphwright.index import LexicalExtractor, Settings
-from graphwright.index.extraction import Excerpt, Extraction, ExtractionFailure, Mention, Relation
+from graphwright.extract import LexicalExtractor
+from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.models import HashEncoder
+from graphwright.store import Settings
 
 __all__ = ["ALL", "ENCODER", "QUESTION", "SlowExtractor", "Outcome", "ForkServer", "open_or_create"]
 

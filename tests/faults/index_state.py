@@ -9,7 +9,7 @@ import numpy as np
 from tests.faults.fork_server import ENCODER, QUESTION, Outcome
 
 from graphwright import Index
-from graphwright.index.vector_index import VectorIndex
+from graphwright.search.vector_index import VectorIndex
 
 __all__ = ["assert_survived", "contents", "leftovers", "state", "write_corpus"]
 

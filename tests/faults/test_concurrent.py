@@ -16,8 +16,8 @@ from tests.faults.fork_server import ALL, ENCODER, ForkServer
 from tests.faults.index_state import leftovers, state, write_corpus
 
 from graphwright import Index, State
+from graphwright.build import verification
 from graphwright.data.documents import read_documents
-from graphwright.index import verification
 from graphwright.models.fake import HashEncoder
 
 HERE = files("graphwright") / "cli" / "demo_corpus"

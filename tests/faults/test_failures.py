@@ -19,7 +19,7 @@ from tests.faults.index_state import assert_survived, leftovers, state, write_co
 
 import graphwright
 from graphwright import Index
-from graphwright.index import Settings
+from graphwright.store import Settings
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 

@@ -25,10 +25,10 @@ from tests.faults.index_state import contents, leftovers
 
 from graphwright import Document, Index, start
 from graphwright.errors import DataError
-from graphwright.index import LexicalExtractor
-from graphwright.index.snapshot import Snapshot
+from graphwright.extract import LexicalExtractor
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import HashEncoder
+from graphwright.search.snapshot import Snapshot
 
 ENCODER = HashEncoder(8)
 QUESTION = "Where does the Mur flow, and who lives there?"

@@ -15,8 +15,8 @@ from tests.faults.index_state import leftovers, state
 
 from graphwright import Index
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index import Settings
-from graphwright.index.layout import writer_lock
+from graphwright.store import Settings
+from graphwright.store.layout import writer_lock
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 

@@ -12,9 +12,9 @@ from graphwright.data.decoding import clean
 from graphwright.data.document import Document, split
 from graphwright.data.markup import html_text, markdown_text
 from graphwright.errors import OptionError
-from graphwright.index import LexicalExtractor
-from graphwright.index.extraction import Excerpt
-from graphwright.index.mentions import _united
+from graphwright.extract import LexicalExtractor
+from graphwright.extract.detector import _united
+from graphwright.extract.extraction import Excerpt
 from graphwright.models.structured import parse_reply
 from graphwright.operators.anchors.link_entities import _candidates, _joined
 from graphwright.operators.state import MAX_QUESTION

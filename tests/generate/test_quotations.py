@@ -12,9 +12,9 @@ from graphwright import Document, Index, start
 from graphwright.generate import Quote
 from graphwright.generate.citations import numbered, overlap
 from graphwright.generate.quotations import around, sentences_of
-from graphwright.index import Settings
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
+from graphwright.store import Settings
 
 LAMP = PassageText(
     "Lumo 12 › Specification",

@@ -10,8 +10,8 @@ from tests.toys import APART, FAMILY, GRAPHS, LOOPS, as_networkx, corpus_index, 
 
 from graphwright import Graph
 from graphwright.errors import DataError, OptionError
+from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
-from graphwright.index.extraction import Extraction, Mention, Relation
 
 names = st.text(min_size=1, max_size=5)
 triple_lists = st.lists(st.tuples(names, names, names), max_size=25)

@@ -24,11 +24,11 @@ from graphwright import (
 from graphwright.errors import OptionError
 from graphwright.generate import FlatPrompt
 from graphwright.graph.graph import Kind
-from graphwright.index import Settings
 from graphwright.methods.expression import read_expression, read_options
 from graphwright.methods.registry import METHODS
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, LinkEntities, Operator
+from graphwright.store import Settings
 
 IX = corpus_index().snapshot
 BY_CODE = ("Agent", "FunctionSearch", "ReportPrompt", "SparseSearch")  # which take what no expression makes

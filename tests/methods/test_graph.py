@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from graphwright import Graph, Index, start
-from graphwright.index.build import build_from_graph
-from graphwright.index.snapshot import Snapshot
+from graphwright.build.build import build_from_graph
 from graphwright.methods.registry import default_method, pipeline
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.operators.state import Answer
+from graphwright.search.snapshot import Snapshot
 
 PACKAGES = [
     ("gimp", "depends on", "gtk"),

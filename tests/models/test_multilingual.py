@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphwright.errors import OptionError
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.multilingual import MultilingualEncoder
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import encoder_of

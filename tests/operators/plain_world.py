@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.toys import merged_graph
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
-from graphwright.index.extraction import Extraction, Mention, Relation
-from graphwright.index.inverted_index import WordIndex
+from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.models.protocols import Floats
 from graphwright.operators.state import State
+from graphwright.search.inverted_index import WordIndex
 
 
 @dataclass(frozen=True)

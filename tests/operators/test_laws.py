@@ -62,8 +62,6 @@ from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import HybridPrompt, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
-from graphwright.index import SparseIndex
-from graphwright.index.vector_index import joined
 from graphwright.learn import Explain
 from graphwright.models import HashEncoder, HashSparseEncoder, MiniLM, MiniLMReader, OverlapCrossEncoder
 from graphwright.models.protocols import Completion
@@ -154,6 +152,8 @@ from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specia
 from graphwright.operators.control import Afresh, OnGraph
 from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.state import State
+from graphwright.search import SparseIndex
+from graphwright.search.vector_index import joined
 
 SNAPSHOT = corpus_index().snapshot
 assert SNAPSHOT.graph.passages is not None

@@ -11,10 +11,10 @@ from tests.toys import corpus_index
 from graphwright import Bubble, Coverage, ToPassages, Unite, VectorSearch, start
 from graphwright.generate import AnswerIfEnough, Generate, HybridPrompt
 from graphwright.generate.prompts import passages_in
-from graphwright.index.vector_index import joined
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 from graphwright.operators import GroupAnchors, Keywords, LatentKeywords, Operator, Relax, Specialise
+from graphwright.search.vector_index import joined
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

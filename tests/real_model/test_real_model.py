@@ -21,8 +21,8 @@ from tests.cli.command import graphwright
 
 from graphwright import EnumeratedPaths, Graph, Index, start
 from graphwright.errors import LLMResponseError, ModelError
-from graphwright.index.extraction import Excerpt, Extraction
-from graphwright.index.generative import GenerativeExtractor
+from graphwright.extract.extraction import Excerpt, Extraction
+from graphwright.extract.llm import GenerativeExtractor
 from graphwright.models import OpenAILLM
 from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import SETTINGS

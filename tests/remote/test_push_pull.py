@@ -22,11 +22,11 @@ pytest.importorskip("obstore", reason='needs the extra "remote"')
 
 from graphwright import Index
 from graphwright.errors import StoreError
-from graphwright.index.layout import IndexLayout
 from graphwright.models.fake import HashEncoder
 from graphwright.remote import ConflictError, manifest, pull, pulling, push, pushing
 from graphwright.remote.bucket import Bucket
 from graphwright.remote.frozen import frozen
+from graphwright.store.layout import IndexLayout
 
 DOCUMENTS = [
     {"id": "graz", "title": "Graz", "text": "Graz lies on the Mur in Styria.", "metadata": {"land": "Styria"}},

@@ -6,8 +6,8 @@ import pytest
 
 from graphwright import Index
 from graphwright.errors import OptionError, StoreError
-from graphwright.index.layout import IndexLayout
-from graphwright.index.snapshot import Snapshot
+from graphwright.search.snapshot import Snapshot
+from graphwright.store.layout import IndexLayout
 
 pytest.importorskip("fastapi", reason='needs the extra "serve"')
 from tests.serve.conftest import wait_until

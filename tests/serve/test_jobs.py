@@ -18,9 +18,9 @@ pytest.importorskip("fastapi", reason='needs the extra "serve"')
 
 from tests.serve.conftest import wait_until
 
-from graphwright import Graph, Index, index_folder
+from graphwright import Graph, Index
 from graphwright.errors import LLMResponseError, OptionError, StoreError
-from graphwright.index.layout import IndexLayout, writer_lock
+from graphwright.index_folder import index as index_folder
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
 from graphwright.models.settings import LLMSettings
@@ -30,6 +30,7 @@ from graphwright.serve.job_table import Job, new_id
 from graphwright.serve.jobs import ConflictError, Jobs
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.settings import ServeSettings
+from graphwright.store.layout import IndexLayout, writer_lock
 
 REPLY = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
 

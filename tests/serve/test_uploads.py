@@ -10,9 +10,9 @@ import pytest
 from graphwright.data import read_documents
 from graphwright.data.document import Document, Skipped
 from graphwright.errors import DataError
-from graphwright.index.changes import Changes, read_sources
 from graphwright.serve.archives import ArchiveError, Limits
 from graphwright.serve.uploads import Sent, Upload, UploadFolder, clean_name
+from graphwright.store.changes import Changes, read_sources
 
 HOSTILE = [
     "../../etc/passwd",

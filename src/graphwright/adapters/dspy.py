@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.adapters.results import metadata_of, missing_extra, opened, passages_of
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 try:
     import dspy

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphwright.adapters.results import cited_passages, metadata_of, missing_extra, opened, passages_of
 from graphwright.graph.columns import Passage
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 try:
     from haystack import Document, GeneratedAnswer, component, default_from_dict, default_to_dict

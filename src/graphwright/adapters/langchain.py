@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphwright.adapters.results import answer_with_sources, metadata_of, missing_extra, opened, passages_of
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

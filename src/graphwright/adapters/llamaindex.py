@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwright.adapters.results import cited_passages, metadata_of, missing_extra, opened, passages_of
 from graphwright.graph.columns import Passage
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.operators.state import Citation, State
 
 try:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphwright.adapters.results import missing_extra
+from graphwright.build.assembly import graph_of
 from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.property_graphs import Edge, Node
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph
-from graphwright.index.assembly import graph_of
-from graphwright.index.vector_index import VectorIndex
+from graphwright.search.vector_index import VectorIndex
 
 try:
     import torch

@@ -8,7 +8,7 @@ from typing import Any
 from graphwright.errors import OptionError
 from graphwright.graph.columns import Passage
 from graphwright.graph.graph import Graph
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.operators.state import Citation, State
 
 

@@ -43,7 +43,7 @@ from graphwright.errors import DataError, GraphwrightError, OptionError, cause_o
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Evidence
     from graphwright.graph.graph import Graph
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
 
 _INTERRUPTED = 130  # exit code after Ctrl-C
 _CHANGING = ("index", "import", "sync", "reextract")
@@ -145,7 +145,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check an index for damage."""
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
 
     folder = one_folder(folder, index)
     with Index.open(folder) as opened:

@@ -22,7 +22,7 @@ from graphwright.data.questions import read_questions
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.columns import Passage
 from graphwright.graph.shown_path import shown_path
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
 from graphwright.operators.run import CUT_SHORT, NO_VECTORS, Run
 from graphwright.operators.state import Answer, Question, State

@@ -30,7 +30,7 @@ from graphwright.errors import GraphwrightError, OptionError, counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
     from graphwright.models.protocols import LLM
 
 _PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "openai", "pydantic")
@@ -190,8 +190,8 @@ def check_disk(folder: Path) -> Check:
 def check_index(folder: Path) -> Iterator[Check]:
     """Check that an index opens, is up to date, and can be written."""
     try:
-        from graphwright.index.store_tables import SCHEMA
-        from graphwright.index_folder import Index
+        from graphwright.index_folder.index import Index
+        from graphwright.store.tables import SCHEMA
 
         index = Index.open(folder)
         detail = f"{counted(index.documents, 'document')}, schema {SCHEMA}, vectors of {index.encoder}"

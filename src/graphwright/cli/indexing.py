@@ -37,11 +37,11 @@ from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 if TYPE_CHECKING:
     from graphwright.data.document import Document, Skipped
     from graphwright.data.reading import ReadOptions
-    from graphwright.index.changes import Changes, Progress, Transform
-    from graphwright.index.extraction import Excerpt, Extractor
-    from graphwright.index_folder import Index
+    from graphwright.extract.extraction import Excerpt, Extractor
+    from graphwright.index_folder.index import Index
     from graphwright.models.protocols import LLM, Usage
     from graphwright.models.settings import LLMSettings
+    from graphwright.store.changes import Changes, Progress, Transform
 
 
 @expanded
@@ -82,7 +82,7 @@ def index(
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
     from graphwright.data.records import read_openie
-    from graphwright.index.precomputed import Precomputed
+    from graphwright.extract.precomputed import Precomputed
 
     options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
     options |= {"resolve": names_in(resolve), "description_tokens": description_tokens}
@@ -173,7 +173,7 @@ def reextract(
     Use --llm, or --offline for extraction without a language model. The original files are not needed: the index stores
     their text.
     """
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
 
     llm = model.settings(index)
     if llm is None and not model.offline and model.extractor is None:
@@ -201,7 +201,7 @@ def remove(
     dry_run: Annotated[bool, "List the documents that would be removed, and change nothing."] = False,
 ) -> None:
     """Remove documents from an index, by id, folder or pattern."""
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
 
     wanted = [*(ids or ()), *(f"{name.rstrip('/')}/" for name in folder or ())]
     if not wanted:
@@ -252,7 +252,7 @@ def import_(
     """
     from graphwright.data.knowledge_graphs import dump_of
     from graphwright.data.property_graphs import is_property_graph
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
 
     spaces = names_in(embed)
     options: dict[str, Any] = {
@@ -299,7 +299,7 @@ def _references(
     references: str | None, llm: LLMSettings | None, client: LLM | None
 ) -> Callable[..., list[Document]] | None:
     """Return the function that finds references between documents; None if there is none to be called."""
-    from graphwright.index.references import with_references
+    from graphwright.extract.references import with_references
 
     if references not in (None, "rules", "llm"):
         raise OptionError(f"--references is {references!r}; choose from rules, llm.")
@@ -312,7 +312,7 @@ def _references(
 
 def _extractor(llm: LLMSettings | None, client: LLM | None, model: ExtractionOptions) -> Extractor | str | None:
     """Return the extractor or its name."""
-    from graphwright.index.generative import GenerativeExtractor
+    from graphwright.extract.llm import GenerativeExtractor
 
     if llm is None or client is None:
         options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")
@@ -337,11 +337,11 @@ def _opened(
     into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
 ) -> Iterator[Index]:
     """Yield an index; a missing one is created, and deleted again if nothing could be added."""
-    from graphwright.index.layout import check_unwritten
+    from graphwright.store.layout import check_unwritten
 
     check_unwritten(into)  # at once: what is imported below may take long beside another process that computes
-    from graphwright.index.changes import Settings
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
+    from graphwright.store.changes import Settings
 
     created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()
     if created:
@@ -359,7 +359,7 @@ def _opened(
 
 def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
     """Raise OptionError for a setting that only a new index can be given."""
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
     from graphwright.models.registry import encoder_of
 
     with Index.open(into) as index:
@@ -380,8 +380,8 @@ def _shown(value: Any) -> str:
 
 def _delete_unused(into: Path, keep_folder: bool) -> None:
     """Delete an index to which nothing was added, unless another process writes it, or a model's replies are in it."""
-    from graphwright.index.layout import IndexLayout, writer_lock
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
+    from graphwright.store.layout import IndexLayout, writer_lock
 
     with writer_lock(into):
         with Index.open(into) as index:
@@ -455,8 +455,8 @@ def _new_chunks(
     transform: Transform | None,
 ) -> list[Excerpt]:
     """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
-    from graphwright.index.changes import Settings
-    from graphwright.index_folder import Index
+    from graphwright.index_folder.index import Index
+    from graphwright.store.changes import Settings
 
     with tempfile.TemporaryDirectory() as scratch:
         exists = (into / "index.sqlite").exists()

@@ -13,9 +13,9 @@ from graphwright.errors import counted
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
     from graphwright.data.document import Document, Skipped
-    from graphwright.index.changes import Changes
-    from graphwright.index.extraction import Excerpt
+    from graphwright.extract.extraction import Excerpt
     from graphwright.models.settings import LLMSettings
+    from graphwright.store.changes import Changes
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
@@ -169,9 +169,9 @@ def show_estimate(
 
     `citing`: the documents whose references the model lists.
     """
-    from graphwright.index.estimate import estimate, estimate_table
-    from graphwright.index.generative import KINDS
-    from graphwright.index.references import estimate_references
+    from graphwright.extract.estimate import estimate, estimate_table
+    from graphwright.extract.llm import KINDS
+    from graphwright.extract.references import estimate_references
 
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
     prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)

@@ -13,13 +13,13 @@ from rich.text import Text
 from graphwright.cli.asking import open_index
 from graphwright.cli.terminal import console, plain_size, plain_table, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, Method, method_named, pipeline
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from graphwright.index.snapshot import Snapshot
+    from graphwright.search.snapshot import Snapshot
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Search": ("vector", "bm25", "hybrid"),

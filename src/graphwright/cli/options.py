@@ -20,9 +20,9 @@ from graphwright.errors import OptionError
 if TYPE_CHECKING:
     from graphwright.data.reading import ReadOptions
     from graphwright.engines import Engine
-    from graphwright.index.filter import Filter, Range
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
+    from graphwright.search.filter import Filter, Range
 
 DEFAULT_FOLDER = ".graphwright"
 """Name of the index that is made, and looked for, where none is named."""
@@ -173,9 +173,9 @@ class ModelOptions:
 
     def client(self, settings: LLMSettings, folder: Path) -> LLM:
         """Return a client of the language model that stays in the budget and caches replies in the index folder."""
-        from graphwright.index.layout import IndexLayout
         from graphwright.models.budget import BudgetedLLM
         from graphwright.models.cache import CachedLLM
+        from graphwright.store.layout import IndexLayout
 
         if self.max_cost is not None and settings.prices is None:
             raise OptionError(f"--max-cost {self.max_cost:g} needs the prices of the model; add --prices 0.15,0.60.")
@@ -364,7 +364,7 @@ class QueryOptions:
 
     def _filter(self) -> Filter | None:
         """Return the filter that --document, --folder and --where describe; None if none is given."""
-        from graphwright.index.filter import Filter
+        from graphwright.search.filter import Filter
 
         if self.document is None and self.folder is None and not self.where:
             return None
@@ -384,7 +384,7 @@ def _conditions(texts: Sequence[str]) -> dict[str, str | Range]:
     >>> _conditions(["kind=memo", "year=2020..2024", "date>=2024-03", "date<2024-06"])["date"]
     Range(at_least='2024-03', more_than=None, at_most=None, less_than='2024-06')
     """
-    from graphwright.index.filter import Range, is_bound
+    from graphwright.search.filter import Range, is_bound
 
     values, bounds = dict[str, str | Range](), dict[str, dict[str, str]]()
     for text in texts:

@@ -14,10 +14,10 @@ from graphwright.cli.terminal import note, print_json, say
 from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
-    from graphwright.index.snapshot import Snapshot
     from graphwright.learn.candidates import Examples
     from graphwright.learn.labels import Labels
     from graphwright.learn.refine import Refiner
+    from graphwright.search.snapshot import Snapshot
 
 train = typer.Typer(
     help="Train a retriever for --method reg, or encoders on paths.",

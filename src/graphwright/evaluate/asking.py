@@ -22,11 +22,11 @@ from graphwright.files import growing, whole_lines
 from graphwright.generate.citations import without_markers
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.snapshot import Snapshot
 from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import ModelMemory, Run, SharedSteps
 from graphwright.operators.state import Answer, Question, State, Step, start
+from graphwright.search.snapshot import Snapshot
 
 Row = dict[str, Any]
 """A result: a method, a question, metrics, costs, ranking, evidence, answer, steps."""

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import GraphwrightError, OptionError
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.expression import Expression, read_expression, read_options
 from graphwright.methods.house import with_answer
 from graphwright.methods.registry import METHODS, Builder, method_named, operator_of, pipeline
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
+from graphwright.search.snapshot import Snapshot
 
 _ON, OFFLINE = "llm", "offline"
 _MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{OFFLINE})", re.DOTALL)

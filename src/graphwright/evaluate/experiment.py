@@ -21,16 +21,16 @@ from graphwright.data.records import read_openie
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import Entry, checked_grid, entries, entry_of, plain, value_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
+from graphwright.extract.detector import MentionExtractor
+from graphwright.extract.extraction import Extractor
+from graphwright.extract.extractors import EXTRACTORS, extractor_of
+from graphwright.extract.precomputed import Precomputed
 from graphwright.files import write_text
-from graphwright.index.changes import SPACES
-from graphwright.index.extraction import Extractor
-from graphwright.index.extractors import EXTRACTORS, extractor_of
-from graphwright.index.layout import IndexLayout
-from graphwright.index.mentions import MentionExtractor
-from graphwright.index.precomputed import Precomputed
-from graphwright.index.store import Store
 from graphwright.methods.expression import Expression
 from graphwright.methods.registry import Builder
+from graphwright.store.changes import SPACES
+from graphwright.store.layout import IndexLayout
+from graphwright.store.store import Store
 
 _NONE = "None"  # TOML has no null
 

@@ -18,13 +18,13 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.changes import Changes, Progress, Settings, content_hash, read_sources
-from graphwright.index.layout import IndexLayout
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.store import Store
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats, NamedEncoder
+from graphwright.search.snapshot import Snapshot
+from graphwright.store.changes import Changes, Progress, Settings, content_hash, read_sources
+from graphwright.store.layout import IndexLayout
+from graphwright.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from graphwright.errors import DataError, LLMResponseError, ModelError, OptionEr
 from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict
 from graphwright.evaluate.statistics import available, paired_test, with_interval
 from graphwright.files import growing, whole_lines
-from graphwright.index.changes import Progress
 from graphwright.models.protocols import LLM, Cancellation
 from graphwright.operators.run import Run
 from graphwright.prompts.templates import checksum
+from graphwright.store.changes import Progress
 
 ACCURACY, PAIRWISE = "accuracy", "pairwise"
 _USAGE = ("prompt_tokens", "completion_tokens", "cost")

@@ -27,15 +27,15 @@ from graphwright.evaluate.judges import Judge
 from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
 from graphwright.files import remove_drafts, whole_lines, write_text
-from graphwright.index.changes import Progress
-from graphwright.index.layout import writer_lock
-from graphwright.index.snapshot import Snapshot
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.protocols import LLM, NamedEncoder
 from graphwright.operators.operator import Operator
+from graphwright.search.snapshot import Snapshot
+from graphwright.store.changes import Progress
+from graphwright.store.layout import writer_lock
 
 _MAX_FAILURES = 3  # of a method that never worked, before the run ends
 _VOLATILE = ("machine", "started", "continued", "baseline", "index", "commit")  # may differ when a run is resumed

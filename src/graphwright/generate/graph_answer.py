@@ -13,7 +13,6 @@ from graphwright.generate.citations import PathWriter
 from graphwright.generate.readers import MayAnswer, answered
 from graphwright.graph.evidence import Evidence, Piece
 from graphwright.graph.graph import ABOUT, Graph
-from graphwright.index.relation_index import LABELS, relation_index_of
 from graphwright.models.protocols import Encoder
 from graphwright.operators.control import View
 from graphwright.operators.operator import Operator
@@ -21,6 +20,7 @@ from graphwright.operators.paths.asked_truth import compared, judged
 from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
+from graphwright.search.relation_index import LABELS, relation_index_of
 from graphwright.text.values import value_of
 
 _LISTED = 50  # names in the text

@@ -17,12 +17,12 @@ from graphwright.errors import cut
 from graphwright.generate.citations import best_passages, numbered, passage_text
 from graphwright.generate.readers import MayAnswer, answered, best_sentence, quoted
 from graphwright.graph.evidence import Ints
-from graphwright.index.clustering import clusters
-from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import AnsweringReader, Floats
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.search.clustering import clusters
+from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.sentences import is_statement, sentence_spans
 
 _READER = Has("a reader that scores sentences", "sentence_scores")

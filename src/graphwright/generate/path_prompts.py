@@ -25,13 +25,13 @@ from graphwright.generate.prompts import (
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import write_walk
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
+from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
 _PATHS = 0.5  # share of paths, chains and edges in a prompt before its passages are added

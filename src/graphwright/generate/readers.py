@@ -23,11 +23,11 @@ from graphwright.generate.quotations import Sentence, around, sentences_of, wide
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Bundle, bundle_of
-from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import AnsweringReader, Encoder, PassageText, Reader, Span
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
+from graphwright.search.vector_index import normalised
 from graphwright.text.values import first_day, value_of
 from graphwright.text.words import words
 

@@ -15,12 +15,12 @@ from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways, relation_paths
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr, group
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.narrow import Induce
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.search.vector_index import VectorIndex
 from graphwright.text.names import normal_form
 
 _SHOWN = 3  # unusable questions, in an error

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways
-from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.network import (
     Batch,
     DirectedEdges,
@@ -40,6 +39,7 @@ from graphwright.operators.rerank.scorer import ScoreFunction, means, owners
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.narrow import Triples
+from graphwright.search.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress

@@ -19,10 +19,10 @@ from graphwright.errors import NeedsError
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import Ways
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.messages import Messages, aggregate, gradients
 from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct
+from graphwright.search.vector_index import VectorIndex
 
 KEY = 64
 """Numbers by which the gates compare question and relation."""

@@ -25,7 +25,6 @@ from graphwright.graph.walks import (
     relation_text,
     ways_of,
 )
-from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.network import relu
 from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Samples, Schedule, Trained, Training
@@ -36,6 +35,7 @@ from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.rerank.scorer import ScoreFunction
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress

@@ -7,14 +7,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from graphwright.errors import DataError, OptionError
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import VectorIndex
 from graphwright.learn.graph_retrievers import EntityRetriever, TripleRetriever, train_entity, train_triple
 from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path import PathRetriever, train_path
 from graphwright.learn.retriever import Checkpoint, Retriever, read_checkpoint
 from graphwright.learn.training import Schedule, Trained, samples_of
 from graphwright.models.protocols import Encoder
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
 
 LEVELS: dict[str, tuple[type[Retriever], Callable[..., Trained]]] = {
     "triple": (TripleRetriever, train_triple),

@@ -28,7 +28,6 @@ from graphwright.graph.walks import (
     walk_text,
     walks_along,
 )
-from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.learn.network import Batch, view_graph
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.operator import Operator, Ranker
@@ -37,6 +36,7 @@ from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex, normalised
 
 StepScores = Callable[[Ints, Ints], Scores]
 """Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to scores [walks, steps]."""

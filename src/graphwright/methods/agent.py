@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering, reread
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.link_entities import AnchorSearch
@@ -15,6 +14,7 @@ from graphwright.operators.rerank.scorer import BM25, Composed
 from graphwright.operators.search.agent import Agent, Tool
 from graphwright.operators.search.search import OneHop, VectorSearch, WordSearch
 from graphwright.operators.subgraph.views import StatementGraph
+from graphwright.search.snapshot import Snapshot
 
 
 def agent(

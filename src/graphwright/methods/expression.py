@@ -12,14 +12,14 @@ from typing import Any
 
 from graphwright.errors import GraphwrightError, OptionError, cut, meant
 from graphwright.graph.graph import Kind
-from graphwright.index.inverted_index import SparseIndex
-from graphwright.index.passage_vectors import dense_index
-from graphwright.index.snapshot import INDEXES, Snapshot
-from graphwright.index.vector_index import ChecksummedIndex, joined
 from graphwright.learn.registry import load_retriever
 from graphwright.methods.registry import METHODS
 from graphwright.operators.operator import Operator
 from graphwright.operators.subgraph.views import entity_vectors
+from graphwright.search.inverted_index import SparseIndex
+from graphwright.search.passage_vectors import dense_index
+from graphwright.search.snapshot import INDEXES, Snapshot
+from graphwright.search.vector_index import ChecksummedIndex, joined
 
 _INDEX = (*INDEXES, "graph", "encoder")
 _ATTRIBUTES = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}
@@ -71,7 +71,7 @@ def read_expression(text: str, snapshot: Snapshot, **names: Any) -> Operator:
     part that cannot be read.
 
     >>> from graphwright import Graph, VectorIndex
-    >>> from graphwright.index import WordIndex
+    >>> from graphwright.search import WordIndex
     >>> from graphwright.models import HashEncoder
     >>> graph, vectors = Graph.from_triples([("a", "r", "b")]), VectorIndex.from_array([[1.0], [2.0]])
     >>> ix = Snapshot(graph, vectors, WordIndex.of(["a", "b"], [0, 1]), None, None, HashEncoder(), {})

@@ -6,7 +6,6 @@ from graphwright.generate.answer import Generate
 from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames
 from graphwright.generate.path_prompts import PathPrompt
 from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering, multihop, multihop_search
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -17,6 +16,7 @@ from graphwright.operators.paths.asked_paths import AskedPaths
 from graphwright.operators.paths.asked_sets import AskedClass, Without
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import ImportedGraph, StatementGraph
+from graphwright.search.snapshot import Snapshot
 
 _SHOWN = 100  # nodes of the graph that a language model is shown beside the paths: each is only a name
 

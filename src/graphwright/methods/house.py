@@ -8,8 +8,6 @@ from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans, TargetAnswer
 from graphwright.graph.graph import Kind
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import VectorIndex
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
@@ -26,6 +24,8 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.views import entity_vectors
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
 
 DEPTH = 200  # passages of each part of a first search
 POOL = 100  # passages of PageRank that are scored

@@ -12,7 +12,6 @@ from typing import Any
 
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.generate.context import with_context
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.agent import agent
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
@@ -36,6 +35,7 @@ from graphwright.methods.papers.raptor import raptor
 from graphwright.methods.papers.reg import reg
 from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Keep, Operator, Then
+from graphwright.search.snapshot import Snapshot
 
 _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
 """Types of numeric arguments by annotation, and their names in messages."""

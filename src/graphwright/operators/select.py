@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Ranking, Scores
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 ItemsOf = Callable[[State, Run], Evidence]
 """Items to score passages by, instead of the state's evidence."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.index.locks import hold
+from graphwright.store.locks import hold
 
 SCHEMES = {
     "s3": "s3://BUCKET/PATH",

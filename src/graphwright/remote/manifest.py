@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from graphwright.errors import StoreError
-from graphwright.index.chunk_record import RECORD_VERSION
-from graphwright.index.snapshot import FORMAT
-from graphwright.index.store_tables import SCHEMA
 from graphwright.remote.bucket import Bucket
+from graphwright.search.snapshot import FORMAT
+from graphwright.store.chunk_record import RECORD_VERSION
+from graphwright.store.tables import SCHEMA
 
 CURRENT = "CURRENT"
 PIECE = 4 * 2**20

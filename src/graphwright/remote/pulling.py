@@ -13,13 +13,13 @@ from pathlib import Path
 
 from graphwright.errors import StoreError, explained
 from graphwright.files import flush, flush_folder, link
-from graphwright.index.changes import Progress
-from graphwright.index.layout import IndexLayout, writer_lock
-from graphwright.index.locks import hold
-from graphwright.index.store import Store
 from graphwright.remote.bucket import Bucket
 from graphwright.remote.manifest import PIECE, Entry, Manifest, digest, names_of, piece_at, read_current, sums_of
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
+from graphwright.store.changes import Progress
+from graphwright.store.layout import IndexLayout, writer_lock
+from graphwright.store.locks import hold
+from graphwright.store.store import Store
 
 THREADS = 8
 _TRIALS = 3  # of a pull whose state is pruned meanwhile

@@ -11,10 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from graphwright.errors import StoreError
-from graphwright.index.changes import Progress
-from graphwright.index.layout import IndexLayout, Lease, writer_lock
-from graphwright.index.snapshot import damaged_files
-from graphwright.index.store import Store
 from graphwright.remote.bucket import Bucket, ConflictError, checked
 from graphwright.remote.frozen import frozen
 from graphwright.remote.manifest import (
@@ -29,6 +25,10 @@ from graphwright.remote.manifest import (
     sums_of,
 )
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
+from graphwright.search.snapshot import damaged_files
+from graphwright.store.changes import Progress
+from graphwright.store.layout import IndexLayout, Lease, writer_lock
+from graphwright.store.store import Store
 
 THREADS = 8
 _RESUMED = timedelta(hours=12)  # within which a killed push is continued

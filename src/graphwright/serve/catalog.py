@@ -10,14 +10,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from graphwright.errors import GraphwrightError, OptionError, StoreError
-from graphwright.index.extraction import Extractor
-from graphwright.index.layout import IndexLayout
-from graphwright.index.store import Store
-from graphwright.index_folder import Index
+from graphwright.extract.extraction import Extractor
+from graphwright.index_folder.index import Index
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.serve.replicas import Replica, following, local_folders
 from graphwright.serve.warm_up import warm_up
+from graphwright.store.layout import IndexLayout
+from graphwright.store.store import Store
 
 _log = logging.getLogger("graphwright.serve")
 _INTERVAL = 1.0  # seconds between two looks for new snapshots

@@ -6,8 +6,8 @@ from typing import Any
 
 from graphwright.graph.columns import Listed
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.snapshot import SnapshotCache
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
+from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.problems import NotFoundError
 
 _listed: SnapshotCache[list[Listed]] = SnapshotCache()

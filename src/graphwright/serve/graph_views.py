@@ -9,12 +9,12 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Kind
-from graphwright.index.name_index import name_index_of
-from graphwright.index.snapshot import Snapshot, SnapshotCache
 from graphwright.kernels.csr import Csr, undirected
 from graphwright.kernels.paths import paths_between
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import nodes_near
+from graphwright.search.name_index import name_index_of
+from graphwright.search.snapshot import Snapshot, SnapshotCache
 from graphwright.serve.problems import NotFoundError
 
 MAX_EDGES = 6

@@ -14,11 +14,11 @@ from typing import Any
 from graphwright.data.document import Document, Skipped, split
 from graphwright.data.reading import ReadOptions
 from graphwright.errors import DataError, GraphwrightError, StoreError
-from graphwright.index.changes import Changes
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.serve.job_table import Job, Progress
 from graphwright.serve.uploads import Upload
+from graphwright.store.changes import Changes
 
 _UNITS = {"read documents": "documents", "extract": "chunks", "refine": "values"}
 _MAX_FAILED = 100  # parts that failed and are listed

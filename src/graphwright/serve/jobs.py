@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from graphwright.errors import GraphwrightError, OptionError, StoreError
-from graphwright.index.extraction import Extractor
-from graphwright.index.generative import GenerativeExtractor
-from graphwright.index.layout import IndexLayout, is_written, writer_lock
-from graphwright.index_folder import Index
+from graphwright.extract.extraction import Extractor
+from graphwright.extract.llm import GenerativeExtractor
+from graphwright.index_folder.index import Index
 from graphwright.models.budget import BudgetedLLM
 from graphwright.models.cache import CachedLLM
 from graphwright.serve.answer_models import AnswerModels
@@ -36,6 +35,7 @@ from graphwright.serve.job_table import ENDED, STATES, Job, JobTable, new_id
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.uploads import UploadFolder
+from graphwright.store.layout import IndexLayout, is_written, writer_lock
 
 _log = logging.getLogger("graphwright.serve")
 _KEPT = timedelta(days=7)  # after which an ended job is forgotten, with the documents of one that failed

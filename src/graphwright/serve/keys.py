@@ -21,8 +21,8 @@ from threading import RLock
 
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.files import make_private
-from graphwright.index.layout import IndexLayout
 from graphwright.serve.grants import SCOPES, Grant
+from graphwright.store.layout import IndexLayout
 
 KEY_FILE = "keys.sqlite"
 """Name of the file in the data folder."""

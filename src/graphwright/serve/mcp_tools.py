@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.protocols import Cancellation
 from graphwright.serve import document_views, graph_views
 from graphwright.serve.answer_models import AnswerModels

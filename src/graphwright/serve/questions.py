@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphwright.errors import OptionError
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import method_named
 from graphwright.models.protocols import LLM, Cancellation
 from graphwright.operators.run import Run

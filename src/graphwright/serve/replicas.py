@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphwright.errors import GraphwrightError, OptionError
-from graphwright.index.layout import IndexLayout
 from graphwright.remote.bucket import is_url
 from graphwright.remote.pulling import pull
+from graphwright.store.layout import IndexLayout
 
 _log = logging.getLogger("graphwright.serve")
 

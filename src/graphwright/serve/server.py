@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.serve.access import granted
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphwright.errors import ModelError, StoreError
-from graphwright.index.layout import IndexLayout
 from graphwright.serve.grants import Grant
 from graphwright.serve.logs import REQUEST_ID, AuditLog
 from graphwright.serve.metrics import Gauges, Metrics
 from graphwright.serve.tracing import Tracing, trace_settings
 from graphwright.serve.watched import reason_of
+from graphwright.store.layout import IndexLayout
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span

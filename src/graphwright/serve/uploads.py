@@ -20,8 +20,8 @@ from graphwright.data.document import Skipped
 from graphwright.data.documents import read_file
 from graphwright.errors import DataError, GraphwrightError
 from graphwright.files import flush
-from graphwright.index.changes import Source
 from graphwright.serve.archives import Limits, is_archive, unpacked
+from graphwright.store.changes import Source
 
 _LIST = "upload.json"
 _ROWS = "documents.jsonl"

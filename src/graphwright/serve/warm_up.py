@@ -9,9 +9,9 @@ import numpy as np
 
 from graphwright.errors import GraphwrightError
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.registry import pipeline
 from graphwright.operators.state import start
+from graphwright.search.snapshot import Snapshot
 
 
 def warm_up(snapshot: Snapshot, method: str) -> None:

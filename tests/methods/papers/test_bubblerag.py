@@ -14,13 +14,13 @@ from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 from graphwright import Bubble, Coverage, Evidence, Index, State, VectorIndex, start
 from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
-from graphwright.index import Settings
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
 from graphwright.operators import GroupAnchors, Grow, Keywords, OnGraph, Operator, StatementGraph
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.snapshot import Snapshot
+from graphwright.store import Settings
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

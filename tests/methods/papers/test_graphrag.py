@@ -12,9 +12,9 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
-from graphwright.index import Settings
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.store import Settings
 
 pytest.importorskip("igraph")
 
@@ -136,6 +136,6 @@ def test_a_question_that_names_nothing_known_is_answered_by_nothing(name: str, q
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_the_extra_the_remedy_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphwright.index.clustering.find_spec", lambda name: None)
+    monkeypatch.setattr("graphwright.search.clustering.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'needs igraph.* Install it: pip install "graphwright\[communities\]"'):
         pipeline(name, SNAPSHOT)

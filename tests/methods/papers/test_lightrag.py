@@ -12,9 +12,9 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import passages_in
-from graphwright.index import Settings
 from graphwright.methods.registry import pipeline
 from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.store import Settings
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -11,11 +11,11 @@ from tests.toys import CORPUS, corpus_index
 from graphwright import Evidence, Index, ToPassages, start
 from graphwright.generate import FlatPrompt, GlobalEdges, PathPrompt
 from graphwright.generate.prompts import passages_in
-from graphwright.index import Settings
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
 from graphwright.operators.paths.paths import WithEdges
+from graphwright.store import Settings
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -10,10 +10,10 @@ from tests.toys import FAMILY, corpus_index, knowledge
 
 from graphwright import Graph, start
 from graphwright.errors import OptionError
-from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -11,10 +11,10 @@ from tests.toys import GRAPHS, corpus_index
 from graphwright import Anchor, Evidence, Graph, Keep, State, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.graph import Kind
-from graphwright.index.vector_index import normalised
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import CommunitySearch, EntitySearch, LocalContext, RateCommunities, Summaries
 from graphwright.operators.communities.communities import communities_of
+from graphwright.search.vector_index import normalised
 
 pytest.importorskip("igraph")
 

@@ -16,11 +16,11 @@ from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Graph, Index, VectorIndex
 from graphwright.errors import OptionError
-from graphwright.index.vector_index import normalised
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Summaries
 from graphwright.operators.communities.summaries import Gist, central, most_central
 from graphwright.operators.run import Run
+from graphwright.search.vector_index import normalised
 
 pytest.importorskip("igraph")
 

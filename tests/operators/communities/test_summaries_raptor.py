@@ -13,11 +13,11 @@ from tests.toys import corpus_index
 
 from graphwright import Graph, VectorIndex, start
 from graphwright.errors import OptionError
-from graphwright.index.vector_index import normalised
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import SummaryTree, TreeSearch
 from graphwright.operators.communities.summaries import Tree, central, lead
 from graphwright.operators.run import Run
+from graphwright.search.vector_index import normalised
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

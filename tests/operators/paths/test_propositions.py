@@ -7,11 +7,11 @@ import pytest
 from tests.toys import corpus_index
 
 from graphwright import Graph, Induce, KHop, VectorSearch, start
-from graphwright.index.vector_index import VectorIndex
 from graphwright.models import HashEncoder
 from graphwright.operators import PropositionPaths
 from graphwright.operators.paths.propositions import propositions
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 KIN = Graph.from_triples(
     [

@@ -15,12 +15,12 @@ from tests.operators.plain_world import Statement, World, lucene, lucene_idf, wo
 from tests.toys import GRAPHS, corpus_index, knowledge, merged_graph, vectors_of
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
-from graphwright.index.extraction import Extraction
-from graphwright.index.inverted_index import WordIndex
+from graphwright.extract.extraction import Extraction
 from graphwright.models import CachedEncoder, HashEncoder, MiniLM
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
 from graphwright.operators.run import ModelMemory, Run
+from graphwright.search.inverted_index import WordIndex
 
 MEMORY = ModelMemory()
 Vector = np.ndarray

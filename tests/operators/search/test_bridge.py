@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from graphwright import Graph, start
-from graphwright.index.vector_index import VectorIndex
 from graphwright.operators import Bridge
 from graphwright.operators.state import Anchor, State
+from graphwright.search.vector_index import VectorIndex
 
 GRAPH = Graph.from_triples(
     [("Ida", "r", "Udo"), ("Ida", "r", "Lyon"), ("Udo", "r", "Graz"), ("Graz", "r", "Mur"), ("Udo", "r", "Ida")]

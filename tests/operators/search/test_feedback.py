@@ -14,10 +14,10 @@ from tests.toys import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Evidence, Graph, VectorIndex, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.index.vector_index import joined
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
 from graphwright.operators import Feedback, HypotheticalPassage
 from graphwright.operators.state import State
+from graphwright.search.vector_index import joined
 
 CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
 SNAPSHOT = corpus_index().snapshot

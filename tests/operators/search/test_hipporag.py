@@ -10,9 +10,9 @@ from tests.toys import corpus_index
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError
-from graphwright.index import WordIndex
 from graphwright.operators import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.state import State
+from graphwright.search import WordIndex
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

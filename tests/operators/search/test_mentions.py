@@ -12,8 +12,8 @@ from tests.operators.plain_world import NAMES, TITLES, World, worlds
 from tests.toys import GRAPHS, chunk_columns_of, merged_graph
 
 from graphwright import Graph
-from graphwright.index.extraction import Extraction, Mention
-from graphwright.index.merge import MergedChunks
+from graphwright.build.merge import MergedChunks
+from graphwright.extract.extraction import Extraction, Mention
 from graphwright.kernels.csr import Csr
 from graphwright.operators.search.mentions import frequency, positions_in, rarity, reach
 

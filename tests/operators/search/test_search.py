@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS, corpus_index, loose
 
 from graphwright import ToPassages, VectorSearch, start
-from graphwright.index import SparseIndex
 from graphwright.models import HashSparseEncoder
 from graphwright.operators import ScoreSum, SparseSearch
+from graphwright.search import SparseIndex
 
 texts = st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=5), min_size=1, max_size=12)
 

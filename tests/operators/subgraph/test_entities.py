@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS, chunk_columns_of, corpus_index
 
 from graphwright import Evidence, GRanker, Graph, Keep, KHop, STeX, ToPassages, VectorIndex, VectorSearch, start
+from graphwright.build.merge import MergedChunks
 from graphwright.errors import OptionError
+from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
-from graphwright.index.extraction import Extraction, Mention, Relation
-from graphwright.index.merge import MergedChunks
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators.control import OnGraph
 from graphwright.operators.subgraph import views

@@ -7,8 +7,8 @@ from tests.toys import GRAPHS, vectors_of
 
 from graphwright import Evidence, Graph, Induce, VectorSearch, start
 from graphwright.errors import OptionError
-from graphwright.index import communities
 from graphwright.operators import CommunityOf
+from graphwright.search import communities
 
 # Three triangles in a row, and a node that nothing joins with another.
 PAIRS = ["ab", "bc", "ca", "cx", "xy", "yz", "zx", "zp", "pq", "qr", "rp"]

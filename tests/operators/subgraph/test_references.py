@@ -13,14 +13,14 @@ import pytest
 from tests.toys import CORPUS, GRAPHS, chunk_columns_of, corpus_index
 
 from graphwright import Document, Evidence, Graph, Index, Induce, Keep, KHop, ToPassages, start
+from graphwright.build.merge import MergedChunks
 from graphwright.errors import NeedsError, OptionError
+from graphwright.extract.extraction import Extraction, Mention
 from graphwright.graph import Kind
-from graphwright.index import Settings
-from graphwright.index.extraction import Extraction, Mention
-from graphwright.index.merge import MergedChunks
 from graphwright.models import HashEncoder
 from graphwright.operators.control import OnGraph
 from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
+from graphwright.store import Settings
 
 GRAPH = corpus_index().snapshot.graph
 

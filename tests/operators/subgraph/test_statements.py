@@ -10,8 +10,8 @@ import pytest
 from tests.toys import CORPUS, GRAPHS, corpus_index, merged_graph
 
 from graphwright import AnchorSearch, FlowPaths, Triples, start
+from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
-from graphwright.index.extraction import Extraction, Mention, Relation
 from graphwright.operators import Keywords, StatementGraph
 from graphwright.operators.control import OnGraph
 

@@ -14,9 +14,9 @@ from tests.toys import GRAPHS, as_networkx, vectors_of
 
 from graphwright import Evidence, GRanker, Graph, Keep, STeX, VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError
-from graphwright.index.vector_index import joined
 from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import Reached, Repeat, Run
+from graphwright.search.vector_index import joined
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from tests.toys import GRAPHS, TRIPLES, as_networkx, corpus_index, vectors_of
 
 from graphwright import Anchor, Bubble, Coverage, Evidence, Graph, VectorIndex, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.index.vector_index import joined
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
+from graphwright.search.vector_index import joined
 
 KIN = GRAPHS["family"]
 

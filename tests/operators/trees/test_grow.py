@@ -16,10 +16,10 @@ import pytest
 from tests.toys import GRAPHS, chunk_columns_of, corpus_index, same
 
 from graphwright import Evidence, Graph, VectorIndex, start
+from graphwright.build.merge import MergedChunks
 from graphwright.errors import OptionError
+from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.graph import Kind
-from graphwright.index.extraction import Extraction, Mention, Relation
-from graphwright.index.merge import MergedChunks
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Grow
 from graphwright.operators.run import Run

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.prompts import CONTEXT_PASSAGES, HybridPrompt
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house import answering, entity_means
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
@@ -18,6 +16,8 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
 
 
 def anchor_groups(ix: Snapshot, llm: LLM | None = None) -> Operator:

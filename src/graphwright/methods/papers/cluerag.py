@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
@@ -16,6 +15,7 @@ from graphwright.operators.paths.unit_paths import UnitPaths
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.subgraph.narrow import StatingPassages
+from graphwright.search.snapshot import Snapshot
 
 
 def clue_rag(

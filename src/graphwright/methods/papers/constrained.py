@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import PathRetriever
 from graphwright.methods.papers.lego import answered, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
@@ -18,6 +17,7 @@ from graphwright.operators.rerank.mask import Patterns
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer
 from graphwright.operators.subgraph.views import StatementGraph
+from graphwright.search.snapshot import Snapshot
 
 
 def gcr(

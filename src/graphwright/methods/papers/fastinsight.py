@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house import answering, blended, entity_means
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
@@ -16,6 +14,8 @@ from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import RELATIONS, EntityGraph, PassageGraph
 from graphwright.operators.subgraph.walk import STeX
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
 
 
 def fastinsight(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import DEPTH, answering, blended, both
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
@@ -13,6 +12,7 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
 from graphwright.operators.subgraph.walk import Frontier, Unseen
+from graphwright.search.snapshot import Snapshot
 
 
 def gar(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES, CommunityReports, ReportPrompt
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, LocalContext, RateCommunities
 from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.operator import Operator
 from graphwright.operators.select import ToPassages
+from graphwright.search.snapshot import Snapshot
 
 
 def graphrag_local(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from graphwright.generate.path_prompts import PathPrompt
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
-from graphwright.index.vector_index import VectorIndex
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.select import ToPassages
 from graphwright.operators.trees.prize_tree import PrizedItems, Prizes, PrizeTree
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
 
 
 def g_retriever(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import Keywords
@@ -18,6 +17,7 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.search.snapshot import Snapshot
 
 
 def hipporag(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import Feedback, HypotheticalPassage
 from graphwright.operators.search.search import VectorSearch
+from graphwright.search.snapshot import Snapshot
 
 
 def hyde(

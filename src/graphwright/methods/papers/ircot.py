@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import DEPTH, answering, both
 from graphwright.models.protocols import LLM, Reader
 from graphwright.operators.control import Repeat
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import FollowUp, HasThoughts, Think
+from graphwright.search.snapshot import Snapshot
 
 
 def ircot(

@@ -10,7 +10,6 @@ from graphwright.generate.answer import Generate
 from graphwright.generate.path_prompts import PathPrompt
 from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.generate.readers import TargetAnswer
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.methods.papers.lego_models import WHOLE_PATHS, Beams, Best, Model
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
@@ -24,6 +23,7 @@ from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
+from graphwright.search.snapshot import Snapshot
 
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 

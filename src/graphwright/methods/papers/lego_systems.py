@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES, CommunityReports, ReportPrompt
-from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.learn.planner import Planner
 from graphwright.methods.house import answering
@@ -24,6 +23,7 @@ from graphwright.operators.rerank.scorer import Scorer
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import InduceEdges
 from graphwright.operators.subgraph.views import StatementGraph
+from graphwright.search.snapshot import Snapshot
 
 Model = Encoder | CrossEncoder | Scorer | LLM
 

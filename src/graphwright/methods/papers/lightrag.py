@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphwright.generate.path_prompts import PathPrompt
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import Keywords
@@ -13,6 +12,7 @@ from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import OneHop, TripleSearch
 from graphwright.operators.select import ToPassages
+from graphwright.search.snapshot import Snapshot
 
 
 def lightrag_local(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -16,6 +15,7 @@ from graphwright.operators.search.seeds import BridgeSeeds
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.views import MentionGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.search.snapshot import Snapshot
 
 
 def linearrag(

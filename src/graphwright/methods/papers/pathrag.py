@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphwright.generate.path_prompts import GlobalEdges, PathPrompt
 from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import Keywords
@@ -14,6 +13,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import THRESHOLD, FlowPaths, WithEdges
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
+from graphwright.search.snapshot import Snapshot
 
 
 def pathrag(

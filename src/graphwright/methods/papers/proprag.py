@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering, both
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import HasEvidence, If
@@ -14,6 +13,7 @@ from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.seeds import PathSeeds
 from graphwright.operators.subgraph.narrow import Induce, Only
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank
+from graphwright.search.snapshot import Snapshot
 
 
 def proprag(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from graphwright.generate.prompts import CONTEXT_PASSAGES, ReportPrompt, TreeReports
-from graphwright.index.snapshot import Snapshot
 from graphwright.methods.house import answering
 from graphwright.models.protocols import LLM
 from graphwright.operators.communities.summaries import SummaryTree, TreeSearch
 from graphwright.operators.operator import Operator
+from graphwright.search.snapshot import Snapshot
 
 
 def raptor(

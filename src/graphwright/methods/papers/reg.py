@@ -8,7 +8,6 @@ from graphwright.generate.answer import Generate
 from graphwright.generate.path_prompts import ChainPrompt
 from graphwright.generate.prompts import CONTEXT_PASSAGES
 from graphwright.generate.readers import ChainAnswer, TargetAnswer
-from graphwright.index.snapshot import Snapshot
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
@@ -26,6 +25,7 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Induce, Triples
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.search.snapshot import Snapshot
 
 _NAMES = 10  # nodes of a knowledge graph shown for each passage: each is only a name
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.graph.graph import Graph
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.keywords import extended
 from graphwright.operators.anchors.link_entities import is_name
@@ -21,6 +19,8 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near, nodes_near
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
 _SHARED = 0.5  # share of the smaller one's candidates from which two anchors are one group

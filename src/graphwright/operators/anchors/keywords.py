@@ -12,13 +12,13 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.name_index import name_index_of
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities, is_name
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
+from graphwright.search.name_index import name_index_of
 from graphwright.text.names import normal_form
 from graphwright.text.words import COMPOUND, NOT_NAMES, words
 

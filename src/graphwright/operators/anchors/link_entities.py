@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints
-from graphwright.index.name_index import NameIndex, name_index_of
-from graphwright.index.relation_index import relation_index_of
-from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.ordinary_mentions import Mention, ordinary_mentions
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
+from graphwright.search.name_index import NameIndex, name_index_of
+from graphwright.search.relation_index import relation_index_of
+from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.names import ARTICLES, normal_form
 from graphwright.text.question_form import question_form, tokens, translated
 from graphwright.text.words import word_spans, words

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.index.name_index import NameIndex
-from graphwright.index.relation_index import relation_index_of
 from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
+from graphwright.search.name_index import NameIndex
+from graphwright.search.relation_index import relation_index_of
 from graphwright.text.question_form import Token, inflections_match, question_form, tokens, translated
 from graphwright.text.words import NOT_NAMES, words
 

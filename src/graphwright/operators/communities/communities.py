@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Columns, Kind
-from graphwright.index.snapshot import SnapshotCache
-from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import Summaries, first_items, for_each
@@ -23,6 +21,8 @@ from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.vector_index import VectorIndex, normalised
 
 _BLOCK = 20_000  # vectors gathered at a time
 Key = tuple[tuple[int, ...], tuple[int, ...]]

@@ -14,15 +14,15 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked, Has
 from graphwright.graph.evidence import Evidence, Ints, Piece, Scores
 from graphwright.graph.graph import Columns, Graph
-from graphwright.index.clustering import Communities, clusters, communities, needs_igraph
-from graphwright.index.snapshot import SnapshotCache
-from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats, Usage
 from graphwright.operators.operator import Ranker, source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
+from graphwright.search.clustering import Communities, clusters, communities, needs_igraph
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.sentences import sentence_spans
 
 _MAX_CALLS = 8  # of a language model at a time
@@ -327,7 +327,7 @@ class TreeSearch(Ranker):
     to the question. A passage is assigned only to its best item.
 
     >>> import tempfile
-    >>> from graphwright.index_folder import Index
+    >>> from graphwright.index_folder.index import Index
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
     >>> index = Index.create(tempfile.mkdtemp() + "/index", encoder=HashEncoder())

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import RelationPath
-from graphwright.index.relation_index import SUBCLASSES, relation_index_of
 from graphwright.operators.paths.relation_match import Reading
+from graphwright.search.relation_index import SUBCLASSES, relation_index_of
 from graphwright.text.values import value_of
 from graphwright.text.words import words
 

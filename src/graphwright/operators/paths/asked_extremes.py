@@ -12,13 +12,13 @@ from graphwright.constraints import Has
 from graphwright.graph.evidence import Evidence, Piece
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import walk_text
-from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.asked_paths import offers_choice
 from graphwright.operators.paths.relation_match import BY_WORD, Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import normalised
 from graphwright.text.question_form import DIMENSIONS, Measure, inflections_match
 from graphwright.text.values import Value, value_of
 

@@ -11,8 +11,6 @@ import numpy as np
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import ALIAS, SYNONYM, Graph
-from graphwright.index.snapshot import SnapshotCache
-from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.half import products
 from graphwright.kernels.ranking import top
@@ -20,6 +18,8 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import overlap
 from graphwright.operators.state import State
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.vector_index import VectorIndex, cosines
 
 Path = tuple[int, ...]
 """Numbers of propositions, in the order in which they were added."""

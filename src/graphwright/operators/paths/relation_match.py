@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints
-from graphwright.index.relation_index import RelationIndex, relation_index_of
-from graphwright.index.snapshot import SnapshotCache
-from graphwright.index.vector_index import normalised
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.search.relation_index import RelationIndex, relation_index_of
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.vector_index import normalised
 from graphwright.text.languages import are_cognates
 from graphwright.text.names import normal_form
 from graphwright.text.question_form import (

@@ -10,7 +10,6 @@ import numpy as np
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
@@ -20,6 +19,7 @@ from graphwright.operators.rerank.scorer import Scorer, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import overlap
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex, cosines
 
 Path = tuple[int, ...]
 """Numbers of units, ordered by their texts."""

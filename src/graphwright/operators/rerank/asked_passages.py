@@ -10,12 +10,12 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, Graph
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import frequency, positions_in, reach
 from graphwright.operators.state import State
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
 FEW = 5

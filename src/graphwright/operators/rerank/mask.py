@@ -13,12 +13,12 @@ from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
-from graphwright.index.vector_index import cosines
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Composite, Operator, top_of
 from graphwright.operators.rerank.scorer import ModelOf, ScoreFunction, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import cosines
 from graphwright.text.words import words
 
 

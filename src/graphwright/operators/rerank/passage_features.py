@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
 from graphwright.operators.rerank.asked_passages import AskedPassages, Question
@@ -16,6 +14,8 @@ from graphwright.operators.rerank.passage_pairs import connected_pairs
 from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import positions_in, rarity
 from graphwright.operators.state import State
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.vector_index import VectorIndex
 
 ALONE = (
     "cosine",

@@ -9,14 +9,14 @@ import numpy as np
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.vector_index import VectorIndex
 from graphwright.models.protocols import NamedEncoder
 from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.passage_features import PassageFeatures
 from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.vector_index import VectorIndex
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,13 +15,13 @@ from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.vector_index import VectorIndex, cosines
 
 _NAMES = {"LLM": "an LLM", "Encoder": "an encoder", "CrossEncoder": "a cross-encoder", "Operator": "an operator"}
 ScoreFunction = Callable[[Evidence], Scores]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Scores
-from graphwright.index.vector_index import cosines
 from graphwright.operators.rerank.scorer import ScoreFunction, Scorer, scores_by_text
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import cosines
 from graphwright.text.words import words
 
 Floats = NDArray[np.float64]

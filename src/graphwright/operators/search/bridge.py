@@ -9,13 +9,13 @@ import numpy as np
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.propositions import Propositions, propositions
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import likeness
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 Walk = tuple[tuple[int, ...], tuple[int, ...]]
 """Nodes and edges of a path: entities, and between two of them an edge of the sentence that names both."""

@@ -11,7 +11,6 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import VectorIndex, cosines
 from graphwright.models.protocols import LLM, Encoder, Floats, PassageText, Reader
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.rerank.scorer import ModelOf
@@ -19,6 +18,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
+from graphwright.search.vector_index import VectorIndex, cosines
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
@@ -204,7 +204,7 @@ class FollowUp(Composite):
     that the first results of all searches come first, then the second ones. Items of the evidence keep their scores
     (1/rank if they have none).
 
-    >>> from graphwright.index.vector_index import VectorIndex
+    >>> from graphwright.search.vector_index import VectorIndex
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.search.search import VectorSearch
     >>> from graphwright.operators.state import start

@@ -11,14 +11,14 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.seeds import scaled_passages, united_seeds
 from graphwright.operators.state import State
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
 

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import Columns, Graph, Kind
-from graphwright.index.inverted_index import WordIndex
-from graphwright.index.name_index import name_index_of
-from graphwright.index.snapshot import SnapshotCache
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.name_index import name_index_of
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.vector_index import VectorIndex
 from graphwright.text.names import normal_form
 from graphwright.text.words import words
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
-from graphwright.index.inverted_index import SparseIndex, WordIndex
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.anchors.keywords import themes
@@ -19,6 +17,8 @@ from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near
 from graphwright.operators.state import State
+from graphwright.search.inverted_index import SparseIndex, WordIndex
+from graphwright.search.vector_index import VectorIndex
 
 
 @dataclass(frozen=True, repr=False)

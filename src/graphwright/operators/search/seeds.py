@@ -11,11 +11,11 @@ import numpy as np
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.index.vector_index import VectorIndex
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 
 def scaled_passages(passages: VectorIndex, state: State, run: Run) -> tuple[Ints, Scores]:

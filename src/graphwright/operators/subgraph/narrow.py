@@ -10,12 +10,12 @@ import numpy as np
 from graphwright.constraints import AtLeast, MoreThan, OneOf
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
-from graphwright.index.clustering import communities, needs_igraph
 from graphwright.kernels.hops import components
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import seeds
+from graphwright.search.clustering import communities, needs_igraph
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,10 +16,10 @@ from graphwright.errors import OptionError
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, Columns, Graph, Ids32, Kind
-from graphwright.index.snapshot import SnapshotCache
-from graphwright.index.vector_index import VectorIndex, normalised
 from graphwright.kernels.csr import Csr
 from graphwright.operators.operator import source_of
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.vector_index import VectorIndex, normalised
 
 NAMES = "names the topic of"  # a passage that mentions the topic of another
 SHARES = "shares a name with"  # two passages that name the same rare entity

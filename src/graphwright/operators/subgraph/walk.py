@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.half import products
 from graphwright.kernels.hops import Around, khop, random_walk
 from graphwright.kernels.ppr import push_ppr
@@ -18,6 +17,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 
 def seed_groups(state: State) -> list[tuple[Ints, float]]:

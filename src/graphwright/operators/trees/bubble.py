@@ -13,13 +13,13 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Piece
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.expansion import Costs
 from graphwright.kernels.trees import Meeting, bubble, node_costs
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.paths import edges_between
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.search.vector_index import VectorIndex
 
 _EPSILON = 1e-6
 _ONE_GROUP = 1.1  # divides the score of an item that covers one anchor only

@@ -12,7 +12,6 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Usage
 from graphwright.operators.operator import Operator
@@ -20,6 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, distinct_edges, edges_at, likeness
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
+from graphwright.search.vector_index import VectorIndex
 
 _PROMPT_EDGES = 64  # candidates, and edges of the item, in a prompt
 _DUPLICATES = 8  # 8 times the candidates are ranked to find enough with different texts

@@ -10,13 +10,13 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.index.vector_index import VectorIndex
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.ranking import top
 from graphwright.kernels.trees import prize_tree
 from graphwright.operators.operator import Operator, source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 _RESTART = 0.5  # a short walk, so that the search stays near the prizes and small
 _NO_PRIZE = 0.01  # score of a node or edge of the tree without a prize

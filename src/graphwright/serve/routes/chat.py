@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from graphwright.errors import OptionError
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import method_named
 from graphwright.models.protocols import Cancellation
 from graphwright.serve.access import GrantOf, require

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 
 from graphwright.data.document import Skipped
 from graphwright.errors import OptionError, meant
-from graphwright.index.estimate import Estimate, estimate
+from graphwright.extract.estimate import Estimate, estimate
 from graphwright.models.protocols import Cancellation
 from graphwright.serve import document_views as views
 from graphwright.serve.access import require

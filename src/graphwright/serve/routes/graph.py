@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.models.protocols import Cancellation
 from graphwright.serve import graph_views as views
 from graphwright.serve.access import require

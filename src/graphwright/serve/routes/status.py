@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 
-from graphwright.index_folder import Index
+from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
 from graphwright.serve.access import GrantOf, require
 from graphwright.serve.metrics import CONTENT_TYPE

@@ -1,0 +1,231 @@
+"""Create index folders, and build their search structures: merge or read the graph, embed texts, index words."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.graph import WRITTEN, Graph
+from graphwright.build.block_encoder import BlockEncoder
+from graphwright.store.changes import Progress, Settings
+from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.build.combination import combined
+from graphwright.extract.derived import Derived
+from graphwright.search.inverted_index import WordIndex
+from graphwright.build.known_vectors import known_pairs, known_vectors
+from graphwright.build.merge import MergedChunks
+from graphwright.search.name_index import MAX_NORMALISED, name_forms
+from graphwright.build.near_pairs import NearPairs, synonyms
+from graphwright.build.resolution import resolve
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
+from graphwright.search.vector_rows import VectorRows
+from graphwright.models.protocols import Encoder, Floats, Usage
+from graphwright.text.words import words
+
+MAX_NAMES_EMBEDDED = 50_000
+"""Nodes of an imported graph up to which names are embedded by default: about a minute on two cores."""
+MAX_TRIPLES_EMBEDDED = 50_000
+"""Edges of an imported graph up to which triples are embedded by default: about a minute on two cores."""
+MAX_TRIPLES_INDEXED = 2_000_000
+"""Edges of an imported graph up to which the words of its triples are indexed: about a minute on two cores."""
+
+
+def build_from_chunks(
+    chunks: ChunkColumns,
+    settings: Settings,
+    encoder: Encoder,
+    *,
+    known: Snapshot | None = None,
+    revision: int = 0,
+    derived: Derived | None = None,
+    usage: Usage | None = None,
+    progress: Progress | None = None,
+    imported: Snapshot | None = None,
+    copied: bool = True,
+    scratch: Path | None = None,
+) -> Snapshot:
+    """Build the graph of chunks and the indexes over it, as of `revision` of the store.
+
+    `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
+    language model derived from the merged graph; those that are used and missing are noted in it. `usage`: the
+    encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
+    `combined`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
+    needed to ask questions; otherwise the result can only be written, and shares files with `known`. `scratch`: a
+    folder on whose disk many new vectors are held, instead of in memory.
+    """
+    if imported is not None and not len(chunks):
+        return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
+    clock, derived = _Clock(), derived or Derived()
+    encode = BlockEncoder(encoder, usage or Usage(), progress, scratch)
+    before = {} if known is None else known_vectors(known)
+    merged = _merged(chunks, settings, encode, before, derived)
+    with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
+        merged.number()
+        mentions = beside.submit(lambda: merged.mentions)
+        words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
+        texts = {"passages": chunks.texts_with_titles}
+        if "names" in settings.embed:
+            texts["names"] = merged.names
+        if "triples" in settings.embed:
+            texts["triples"] = merged.sentences
+        clock.lap("merge")
+        vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
+        clock.lap("encode")
+        near = NearPairs(np.empty((0, 2), np.int64), np.empty((0, 0), np.int32))
+        if "names" in vectors:
+            earlier = None if known is None else known_pairs(known, vectors["names"])
+            near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
+        clock.lap("synonyms")
+        mentions.result()
+        if not copied:
+            merged.names, merged.sentences  # noqa: B018
+            chunks.release("name_words", "topic_phrases", "surfaces", "counts", "texts")
+        graph = merged.graph(near.pairs)
+        clock.lap("graph")
+        word_index = words_indexed.result()
+    clock.lap("words")
+    rows = _rows(graph, len(chunks))
+    if copied or imported is not None:
+        spaces = {name: VectorIndex(matrix.halves(), rows[name], encoder) for name, matrix in vectors.items()}
+    else:
+        spaces = {name: _shared(name, matrix, rows[name], encoder, known) for name, matrix in vectors.items()}
+    about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
+    snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
+    if imported is None:
+        return snapshot
+
+    def encoded(name: str, texts: TextColumn) -> Floats:
+        return np.asarray(encode.new(name, texts, before.get(name)))
+
+    tokens, node_words = chunks.strings("tokens").values, triple_words(imported.graph)
+    return combined(imported, snapshot, tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
+
+
+def _merged(
+    chunks: ChunkColumns,
+    settings: Settings,
+    encode: BlockEncoder,
+    known: dict[str, tuple[TextColumn, VectorRows]],
+    derived: Derived,
+) -> MergedChunks:
+    """Return the merged chunks, with entities resolved; vectors that this needs are added to the `known` ones."""
+    merged = MergedChunks(chunks, {}, derived, settings.description_tokens)
+    if not settings.resolve:
+        return merged
+    vectors = None
+    if "vectors" in settings.resolve:
+        rows = encode.new("names", merged.names, known.get("names"))
+        known["names"] = merged.names, rows
+        vectors = np.asarray(rows)
+    same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived)
+    return dataclasses.replace(merged, same=same)
+
+
+def build_from_graph(
+    graph: Graph,
+    encoder: Encoder,
+    *,
+    embed: Sequence[str] | None = None,
+    ids: Mapping[int, str] | None = None,
+    labels: Mapping[int, Sequence[str]] | None = None,
+    progress: Progress | None = None,
+) -> Snapshot:
+    """Build the indexes over a graph without passages; its nodes take their place.
+
+    `embed`: which of names, triples (one for each edge; equal texts share a vector) and passages (a node's triples as
+    text) are embedded; by default names, if the graph has at most MAX_NAMES_EMBEDDED nodes, and triples, if it has at
+    most MAX_TRIPLES_EMBEDDED edges. `ids`, `labels`: the ids that nodes had in a file, and their further labels, which
+    questions may use as names too. Beyond MAX_NORMALISED nodes a name is found only in its exact spelling, and beyond
+    MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer than all other work.
+    """
+    clock = _Clock()
+    if embed is None:
+        sizes = {"names": len(graph) <= MAX_NAMES_EMBEDDED, "triples": len(graph.edges) <= MAX_TRIPLES_EMBEDDED}
+        embed = tuple(name for name, affordable in sizes.items() if affordable)
+    if len(graph) <= MAX_NORMALISED and not len(graph.columns.aliases):
+        forms, nodes = name_forms(graph.columns, ids, labels)
+        graph = Graph(dataclasses.replace(graph.columns, aliases=forms, alias_node=nodes))
+    clock.lap("forms of names")
+    texts: dict[str, Callable[[], Sequence[str]]] = {
+        "passages": lambda: [graph.passage(node) for node in range(len(graph))],
+        "names": lambda: graph.names,
+        "triples": lambda: TextColumn.of(map(graph.edge_text, range(len(graph.columns.heads)))),
+    }
+    encode, spaces = BlockEncoder(encoder, Usage(), progress), {}
+    for name in embed:
+        row, distinct_texts = _distinct(texts[name]())
+        spaces[name] = VectorIndex(encode.all(name, distinct_texts), row, encoder)
+    clock.lap("vectors")
+    column = triple_words(graph) if len(graph.columns.heads) <= MAX_TRIPLES_INDEXED else TextColumn.of([])
+    word_index = WordIndex.of_words(column, np.arange(len(column)))
+    clock.lap("words")
+    about = {"revision": 0, "texts": {name: len(space.vectors) for name, space in spaces.items()}}
+    return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
+
+
+def _distinct(texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the row of each text, and the text of each row: equal texts share one."""
+    rows: dict[str, int] = {}
+    numbers = (rows.setdefault(text, len(rows)) for text in texts)
+    return np.fromiter(numbers, np.int32, len(texts)), list(rows)
+
+
+def triple_words(graph: Graph) -> TextColumn:
+    """Return the words of each node's passage, joined from the words of names and relations.
+
+    >>> list(triple_words(Graph.from_triples([("Graz", "lies_on", "the Mur"), ("Ida", "born_in", "Graz")])))
+    ['graz lie mur ida born graz ', 'graz lie mur ', 'ida born graz ']
+    """
+    c = graph.columns
+    if c.texts is not None or c.edge_text is not None:
+        return TextColumn.of("".join(f"{word} " for word in words(graph.passage(node))) for node in range(len(graph)))
+    names = TextColumn.of("".join(f"{word} " for word in words(name)) for name in c.names)
+    labels = TextColumn.of("".join(f"{word} " for word in words(label.replace("_", " "))) for label in c.relations)
+    apart = c.heads != c.tails
+    owner = np.concatenate((c.heads, c.tails[apart])).astype(np.int64)
+    edge = np.concatenate((np.arange(len(c.heads)), np.flatnonzero(apart)))
+    order = np.lexsort((edge, owner))
+    owner, edge = owner[order], edge[order]
+    shown = np.arange(len(owner)) - np.searchsorted(owner, owner) < WRITTEN
+    owner, edge = owner[shown], edge[shown]
+    parts = np.stack((c.heads[edge], c.relation[edge].astype(np.int64) + len(names), c.tails[edge]), axis=1)
+    column = TextColumn.joined((names, labels)).gather(parts.ravel())
+    return TextColumn(column.data, column.offsets[3 * np.searchsorted(owner, np.arange(len(names) + 1))])
+
+
+class _Clock:
+    """The seconds of each part of the work."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.seconds[name], self._last = now - self._last, now
+
+
+def _shared(
+    name: str, vectors: VectorRows, row_of: NDArray[np.int32], encoder: Encoder, known: Snapshot | None
+) -> VectorIndex:
+    """Return the index of vectors, of which those of a known snapshot are not copied."""
+    before: VectorIndex | None = None if known is None else getattr(known, name)
+    return VectorIndex(vectors, row_of, encoder, pages=None if before is None else before.pages)
+
+
+def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:
+    """Return the row of each node's (each edge's) vector by space, -1 for none; the first `p` nodes are chunks."""
+    node, sentence = np.arange(len(graph), dtype=np.int32), graph.columns.edge_text
+    return {
+        "passages": np.where(node < p, node, -1).astype(np.int32),
+        "names": np.where(node < p, -1, node - p).astype(np.int32),
+        "triples": np.empty(0, np.int32) if sentence is None else sentence,
+    }

@@ -1,0 +1,324 @@
+"""Combine an imported graph with the documents that were added to it into one snapshot, linked by entity names.
+
+Chunks come first, then the nodes of the graph, then the entities that only documents name. Each node of the graph that
+has an edge or a text gets a passage, which is its text and triples, so that documents and facts are searched together.
+An entity of the documents is a node of the graph where the normal forms of their names are equal and no other node has
+that form. Where its name may mean several nodes, or is a shorter form of a node's name, edges "alias" lead to them.
+Edges of the graph come first, then those of the documents, so that the graph can be seen alone (see ImportedGraph).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import Passages, TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.name_index import name_index_of
+from graphwright.build.node_passages import NodePassages
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
+from graphwright.kernels.csr import Csr, group
+from graphwright.kernels.strings import distinct
+from graphwright.models.protocols import Floats
+
+_OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, REFERS})
+_MAX_MEANINGS = 5  # nodes that a name may mean
+Encode = Callable[[str, TextColumn], Floats]
+"""A function that returns the vectors of texts; the name of their space is for progress."""
+
+
+def combined(
+    imported: Snapshot,
+    documents: Snapshot,
+    tokens: TextColumn,
+    node_words: TextColumn,
+    encode: Encode,
+    max_passages: int,
+) -> Snapshot:
+    """Return the snapshot of an imported graph and of documents.
+
+    `tokens`: the words of the documents' chunks; `node_words`: those of the passages of all nodes of the graph.
+    Passages of nodes are embedded if there are at most `max_passages`.
+    """
+    return _Combination(imported, documents).snapshot(tokens, node_words, encode, max_passages)
+
+
+@dataclass(frozen=True, eq=False)
+class _Combination:
+    """Numbers: p chunks of documents, q passages of nodes, n nodes of the graph, then entities of documents alone."""
+
+    imported: Snapshot
+    documents: Snapshot
+
+    @cached_property
+    def nodes(self) -> NodePassages:
+        return NodePassages(self.imported.graph)
+
+    @property
+    def base(self) -> Columns:
+        return self.imported.graph.columns
+
+    @cached_property
+    def own(self) -> Columns:
+        return self.documents.graph.columns
+
+    @property
+    def p(self) -> int:
+        return len(self.documents.graph.passages or ())
+
+    @property
+    def first(self) -> int:
+        """The number of the graph's first node."""
+        return self.p + len(self.nodes.described)
+
+    @cached_property
+    def links(self) -> tuple[Ints, list[tuple[int, int]]]:
+        """The node of the graph that each entity of the documents is, -1 for none; pairs (entity, node it may mean)."""
+        index, maybe = name_index_of(self.base), list[tuple[int, int]]()
+        node_of = np.full(len(self.own.names) - self.p, -1)
+        for entity in range(len(node_of)):
+            form = index.form(self.own.names[self.p + entity])
+            named = index.find(form).tolist() if form else []
+            same = [node for node in named if index.form(self.base.names[node]) == form]
+            if len(same) == 1:
+                node_of[entity] = same[0]
+            else:
+                meant = same or named
+                maybe += [(entity, node) for node in meant if len(meant) <= _MAX_MEANINGS]
+        return node_of, maybe
+
+    @cached_property
+    def number(self) -> Ints:
+        """The number here of each node of the documents' graph."""
+        node_of = self.links[0]
+        new = node_of < 0
+        entities = np.where(new, self.first + len(self.base.names) + np.cumsum(new) - 1, self.first + node_of)
+        return np.concatenate((np.arange(self.p), entities))
+
+    @property
+    def new(self) -> Ints:
+        """The entities that only documents name."""
+        return self.p + np.flatnonzero(self.links[0] < 0)
+
+    @property
+    def mentions(self) -> tuple[Ints, Ints]:
+        """Pairs (passage of a node, another node that it mentions)."""
+        passage, node = self.nodes.mentions
+        return self.p + passage, self.first + node
+
+    def graph(self) -> Graph:
+        """Return the graph."""
+        names = TextColumn.joined(
+            (
+                self.own.names.gather(np.arange(self.p)),
+                self.nodes.ids,
+                self.base.names,
+                self.own.names.gather(self.new),
+            )
+        )
+        kinds = np.full(len(names), Kind.ENTITY, np.uint8)
+        kinds[: self.first] = Kind.CHUNK
+        forms, alias_node = self._aliases()
+        chunks = np.concatenate(
+            (self._owners(), np.stack(self.mentions), np.stack((self._about, self._topics))), axis=1
+        )
+        edges: dict[str, Any] = self._edges()
+        return Graph(
+            Columns(
+                names=names,
+                texts=self._texts(),
+                kinds=kinds,
+                **edges,
+                node_chunks=group(len(names), chunks[1].astype(np.int32), chunks[0].astype(np.int32)),
+                passages=self._passages(),
+                aliases=forms,
+                alias_node=alias_node,
+            )
+        )
+
+    @property
+    def _about(self) -> Ints:
+        return self.p + np.arange(len(self.nodes.described))
+
+    @property
+    def _topics(self) -> Ints:
+        return self.first + self.nodes.described
+
+    def _owners(self) -> NDArray[np.int64]:
+        """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
+        chunks = self.own.node_chunks
+        if chunks is None:
+            return np.empty((2, 0), np.int64)
+        node = np.repeat(self.number, np.diff(chunks.indptr))
+        return np.stack((chunks.values.astype(np.int64), node))
+
+    def _texts(self) -> TextColumn:
+        own = self.own.texts or self.own.names
+        nodes, names = self.base.texts or self.base.names, self.base.names
+        longer = dict[int, str]()  # what documents say of a node without a text
+        for entity in np.flatnonzero(self.links[0] >= 0).tolist():
+            node, name = int(self.links[0][entity]), self.own.names[self.p + entity]
+            if nodes[node] == names[node] and (text := own[self.p + entity]) != name:
+                longer[node] = longer.get(node, nodes[node]) + text.removeprefix(name)
+        at = np.arange(len(nodes))
+        at[list(longer)] = len(nodes) + np.arange(len(longer))
+        nodes = TextColumn.joined((nodes, TextColumn.of(longer.values()))).gather(at)
+        return TextColumn.joined((own.gather(np.arange(self.p)), self.nodes.texts, nodes, own.gather(self.new)))
+
+    def _edges(self) -> dict[str, object]:
+        """Return the columns of edges: of documents, of the graph, from passages of nodes, and of aliases."""
+        relations, sentences = list(self.own.relations), self.own.sentences or TextColumn.of([])
+        number = {name: at for at, name in enumerate(relations)}  # of equal names the last, which is the index's own
+        for name in (ABOUT, MENTIONS, ALIAS):
+            if name not in number:
+                number[name] = len(relations)
+                relations.append(name)
+        stated = [f"{name} (stated)" if name in _OWN else name for name in self.base.relations]
+        for name in stated:
+            if name not in number:
+                number[name] = len(relations)
+                relations.append(name)
+        of_base = np.array([number[name] for name in stated], np.int64)
+        entity, node = np.array(self.links[1], np.int64).reshape(-1, 2).T
+        passage, mentioned = self.mentions
+        m, tails = len(self.nodes.heads), self.first + self.nodes.tails
+        text = None if self.base.edge_text is None else np.asarray(self.base.edge_text)
+        none = np.full(len(passage) + len(self._about) + len(entity), -1)
+        aliases, named, own = np.full(len(entity), number[ALIAS]), self.number[self.p + entity], self.own
+        joined: dict[str, tuple[NDArray[Any], ...]] = {
+            "heads": (self.first + self.nodes.heads, self.number[own.heads], self._about, passage, named),
+            "relation": (
+                of_base[np.asarray(self.base.relation)],
+                own.relation,
+                np.full(len(self._about), number[ABOUT]),
+                np.full(len(passage), number[MENTIONS]),
+                aliases,
+            ),
+            "tails": (tails, self.number[own.tails], self._topics, mentioned, self.first + node),
+        }
+        base_text = np.full(m, -1) if text is None else np.where(text < 0, -1, text + len(sentences))
+        own_text = np.full(len(self.own.heads), -1) if self.own.edge_text is None else self.own.edge_text
+        base_sentences = () if self.base.sentences is None else (self.base.sentences,)
+        return {
+            **{name: np.concatenate(parts).astype(np.int32) for name, parts in joined.items()},
+            "relations": TextColumn.of(relations),
+            "edge_text": np.concatenate((base_text, own_text, none)).astype(np.int32),
+            "sentences": TextColumn.joined((sentences, *base_sentences)),
+            "edge_chunks": self._edge_chunks(sum(map(len, joined["heads"]))),
+        }
+
+    def _edge_chunks(self, count: int) -> Csr:
+        own, m, k = self.own.edge_chunks, len(self.nodes.heads), len(self.own.heads)
+        shown, edge = self.nodes.shown
+        owners, chunks = [edge], [self.p + shown]
+        if own is not None:
+            owners.append(m + np.repeat(np.arange(k), np.diff(own.indptr)))
+            chunks.append(own.values.astype(np.int64))
+        at, passage = m + k, np.concatenate((self._about, self.mentions[0]))
+        owners.append(at + np.arange(len(passage)))
+        chunks.append(passage)
+        return group(count, np.concatenate(owners).astype(np.int32), np.concatenate(chunks).astype(np.int32))
+
+    def _passages(self) -> Passages:
+        own, q = self.documents.graph.passages, len(self.nodes.described)
+        assert own is not None  # the graph of documents has them
+        d = len(own.documents)
+        sections = own.titles.gather(np.arange(d, len(own.titles)))
+        return Passages(
+            nodes=np.arange(self.first),
+            document=np.concatenate((own.document, d + np.arange(q))).astype(np.int32),
+            title=np.concatenate((np.where(own.title < d, own.title, own.title + q), d + np.arange(q))).astype(
+                np.int32
+            ),
+            start=np.concatenate((own.start, np.zeros(q, np.int64))),
+            end=np.concatenate((own.end, self.nodes.texts.lengths())),
+            names=TextColumn.joined((own.names, self.nodes.ids)),
+            documents=TextColumn.joined((own.documents, self.nodes.ids)),
+            titles=TextColumn.joined((own.titles.gather(np.arange(d)), self.nodes.names, sections)),
+            places=TextColumn.joined((own.places, TextColumn.of_bytes([b""] * q))),
+        )
+
+    def _aliases(self) -> tuple[TextColumn, Ints]:
+        """Return the forms of names in order, and the node of each."""
+        index = name_index_of(self.base)
+        forms = TextColumn.joined((index.forms, self.own.aliases))
+        node = np.concatenate((self.first + np.asarray(index.nodes), self.number[self.own.alias_node]))
+        pairs = distinct(forms.data, forms.offsets)[0].astype(np.int64) * (node.max(initial=0) + 1) + node
+        first = np.zeros(len(pairs), bool)
+        first[np.unique(pairs, return_index=True)[1]] = True
+        order = forms.order()
+        kept = order[first[order]]
+        return forms.gather(kept), node[kept]
+
+    def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
+        """Return the snapshot."""
+        graph = self.graph()
+        word_index = WordIndex.of_words(
+            TextColumn.joined((tokens, node_words.gather(self.nodes.described))), np.arange(self.first)
+        )
+        spaces = {"passages": self._passage_vectors(encode, max_passages, len(graph))}
+        if self.documents.names is not None or self.imported.names is not None:
+            spaces["names"] = self._name_vectors(len(graph))
+        if self.documents.triples is not None or self.imported.triples is not None:
+            spaces["triples"] = self._triple_vectors(len(graph.edges))
+        about = {
+            **self.documents.about,
+            "texts": {name: len(space.vectors) for name, space in spaces.items()},
+            "graph passages": len(self.nodes.described),
+            "imported": {"nodes": [self.first, self.first + len(self.base.names)], "edges": len(self.nodes.heads)},
+        }
+        encoder, seconds = self.documents.encoder, self.documents.seconds
+        return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=seconds)
+
+    def _passage_vectors(self, encode: Encode, max_passages: int, n: int) -> VectorIndex:
+        own, rows = self.documents.passages.compact(), np.full(n, -1, np.int32)
+        vectors = own.vectors
+        assert own.row_of is not None
+        rows[: self.p] = own.row_of[: self.p]
+        count = len(self.nodes.described)
+        if count <= max_passages:
+            rows[self.p : self.first] = len(vectors) + np.arange(count)
+            vectors = _joined(vectors, encode("passages", self.nodes.titled))
+        return VectorIndex(vectors, rows, own.encoder)
+
+    def _name_vectors(self, n: int) -> VectorIndex:
+        own, base = _compact(self.documents.names), _compact(self.imported.names)
+        rows = np.full(n, -1, np.int32)
+        vectors = np.empty((0, 0), np.float32)
+        if own is not None and own.row_of is not None:
+            vectors = np.asarray(own.vectors)
+            rows[self.number] = own.row_of  # a chunk has none
+        if base is not None and base.row_of is not None:
+            nodes, known = self.first + np.arange(len(self.base.names)), np.asarray(base.row_of)
+            rows[nodes] = np.where(known >= 0, known + len(vectors), rows[nodes])
+            vectors = _joined(vectors, np.asarray(base.vectors))
+        return VectorIndex(vectors, rows, self.documents.encoder)
+
+    def _triple_vectors(self, m: int) -> VectorIndex:
+        own, base = _compact(self.documents.triples), _compact(self.imported.triples)
+        rows = np.full(m, -1, np.int32)
+        vectors, m = np.empty((0, 0), np.float32), len(self.nodes.heads)
+        if own is not None and own.row_of is not None:
+            vectors, rows[m : m + len(own.row_of)] = np.asarray(own.vectors), own.row_of
+        if base is not None and base.row_of is not None:
+            known = np.asarray(base.row_of)
+            rows[: len(known)] = np.where(known >= 0, known + len(vectors), -1)
+            vectors = _joined(vectors, np.asarray(base.vectors))
+        return VectorIndex(vectors, rows, self.documents.encoder)
+
+
+def _compact(space: VectorIndex | None) -> VectorIndex | None:
+    return None if space is None else space.compact()
+
+
+def _joined(first: Floats, second: Floats) -> Floats:
+    """Return the rows of both; one without rows may have another width."""
+    return np.concatenate([part for part in (first, second) if len(part)] or [first]).astype(np.float32, copy=False)

@@ -1,0 +1,127 @@
+"""The parts of an earlier snapshot that a new one is built from: vectors of equal texts, and pairs of near names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import Passages, TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import SYNONYM
+from graphwright.store.chunk_columns import texts_with_titles
+from graphwright.build.near_pairs import KnownPairs, NearPairs
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
+from graphwright.search.vector_rows import VectorRows
+from graphwright.kernels.strings import distinct, fingerprints
+
+
+def positions(known: TextColumn, texts: TextColumn) -> Ints:
+    """Return the position of an equal text in another column, -1 for none: int64[len(texts)].
+
+    Equal beginnings and ends of both columns are only compared, text by text, and what lies between is looked up: a
+    change leaves most of a column as it is.
+
+    >>> positions(TextColumn.of(["a", "b", "c", "d"]), TextColumn.of(["a", "x", "a", "d"])).tolist()
+    [0, -1, 0, 3]
+    """
+    first, last = _equal_ends(known, texts)
+    found = np.arange(len(texts))
+    found[len(texts) - last :] += len(known) - len(texts)
+    middle = found[first : len(texts) - last]
+    middle[:] = _looked_up(known, np.arange(first, len(known) - last), texts.gather(middle))
+    lost = np.flatnonzero(found < 0)
+    if len(lost) and first + last:  # they may equal texts outside the middle
+        wanted = texts.gather(lost)
+        sums = fingerprints(known.data, known.offsets)
+        candidates = np.flatnonzero(np.isin(sums, fingerprints(wanted.data, wanted.offsets)))
+        found[lost] = _looked_up(known, candidates, wanted)
+    return found
+
+
+def _looked_up(known: TextColumn, some: Ints, texts: TextColumn) -> Ints:
+    """Return the position of an equal text among some of the known ones, -1 for none."""
+    both = TextColumn.joined((known.gather(some), texts))
+    number, first = distinct(both.data, both.offsets)
+    at = np.asarray(first, np.int64)[number[len(some) :]]
+    return np.append(some, -1)[np.minimum(at, len(some))]
+
+
+def _equal_ends(first: TextColumn, second: TextColumn) -> tuple[int, int]:
+    """Return how many strings at the beginning of both columns are equal, one by one, and of the others at the end."""
+    begin = _equal_first(np.asarray(first.offsets), np.asarray(second.offsets), first.data, second.data)
+    borders = [np.asarray(column.offsets)[begin:] for column in (first, second)]
+    # From the end, a column is one of strings that are read backwards.
+    backwards = [border[-1] - border[::-1] for border in borders]
+    data = [column.data[border[0] : border[-1]][::-1] for column, border in zip((first, second), borders, strict=True)]
+    return begin, _equal_first(*backwards, *data)
+
+
+def _equal_first(first: Ints, second: Ints, data: NDArray[np.uint8], other: NDArray[np.uint8]) -> int:
+    """Return how many first strings are equal, given the borders of both columns and their bytes."""
+    count = min(len(first), len(second)) - 1
+    differ = np.diff(first[: count + 1]) != np.diff(second[: count + 1])
+    count = int(differ.argmax()) if differ.any() else count
+    unequal = data[first[0] : first[count]] != other[second[0] : second[count]]
+    if not unequal.any():
+        return count
+    return int(np.searchsorted(first, first[0] + unequal.argmax(), side="right")) - 1
+
+
+def known_vectors(snapshot: Snapshot) -> dict[str, tuple[TextColumn, VectorRows]]:
+    """Return the texts of a snapshot and their vectors, by space."""
+    columns, passages = snapshot.graph.columns, snapshot.graph.passages
+    if passages is not None and "graph passages" in snapshot.about:
+        return _known_rows(snapshot, passages)
+    known = {}
+    if passages is not None and columns.texts is not None:
+        p = np.arange(len(passages))
+        texts = texts_with_titles(passages.titles, passages.title, columns.texts.gather(p))
+        known["passages"] = texts, snapshot.passages.by_text()[0]
+        if snapshot.names is not None:
+            names = columns.names.gather(np.arange(len(p), len(columns.names)))
+            known["names"] = names, snapshot.names.by_text()[0]
+    if snapshot.triples is not None and columns.sentences is not None:
+        known["triples"] = columns.sentences, snapshot.triples.by_text()[0]
+    return known
+
+
+def _known_rows(snapshot: Snapshot, passages: Passages) -> dict[str, tuple[TextColumn, VectorRows]]:
+    """Return the texts that have a vector in a snapshot with an imported graph, and their vectors, by space."""
+    columns, p, known = snapshot.graph.columns, len(passages), {}
+    if columns.texts is not None:
+        read = texts_with_titles(passages.titles, passages.title, columns.texts.gather(np.arange(p)))
+        known["passages"] = _with_rows(snapshot.passages, np.arange(p), read, np.arange(p))
+    if snapshot.names is not None:
+        nodes = np.arange(p, len(columns.names))
+        known["names"] = _with_rows(snapshot.names, nodes, columns.names, nodes)
+    if snapshot.triples is not None and columns.sentences is not None and columns.edge_text is not None:
+        edges = np.flatnonzero(columns.edge_text >= 0)
+        known["triples"] = _with_rows(snapshot.triples, edges, columns.sentences, columns.edge_text[edges])
+    return known
+
+
+def _with_rows(
+    space: VectorIndex, ids: NDArray[np.int64], texts: TextColumn, number: NDArray[np.integer[Any]]
+) -> tuple[TextColumn, VectorRows]:
+    """Return the texts of the ids that have a row in a space, and their rows; `number` is each id's among the texts."""
+    has = np.flatnonzero(space.has(ids))
+    known, rows = texts.gather(number[has].astype(np.int64)), space.rows_of(ids[has])[1]
+    return known, VectorRows(space.vectors, np.empty((0, space.dimension), np.float32), rows)
+
+
+def known_pairs(snapshot: Snapshot, vectors: VectorRows) -> KnownPairs | None:
+    """Return the synonyms of a snapshot, and the row of each of its names among `vectors`, which it is the base of."""
+    columns, passages = snapshot.graph.columns, snapshot.graph.passages
+    count = len(columns.relations)
+    # Text may state a relation of the same name; the index's own is the last or the one before it.
+    relation = [at for at in range(max(count - 2, 0), count) if columns.relations[at] == SYNONYM]
+    nearest = snapshot.nearest
+    if snapshot.names is None or passages is None or nearest is None or not relation:
+        return None
+    edges = np.flatnonzero(columns.relation == relation[-1])
+    pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - len(passages)
+    known = snapshot.names.by_text()[0]
+    return KnownPairs(NearPairs(pairs, nearest), known.fingerprints(), vectors.positions()[known.row])

@@ -1,0 +1,184 @@
+"""Pairs of near vectors among many, updated where only few of them are new."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Ints
+from graphwright.search.vector_index import normalised
+from graphwright.search.vector_rows import VectorRows
+from graphwright.kernels.csr import Ids
+from graphwright.kernels.ranking import sorted_distinct
+from graphwright.models.protocols import Floats
+
+_DIGITS = re.compile(r"\d+")
+_ALL = 256  # rows up to which all are compared with all
+_SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
+_BLOCK = 2048  # rows compared at once, which bounds the memory
+
+
+class NearPairs(NamedTuple):
+    """Pairs (i < j) of near rows: int64[pairs, 2], sorted; and the pivots nearest to each row: int32[n, at most 2]."""
+
+    pairs: Ints
+    nearest: Ids
+
+
+class KnownPairs(NamedTuple):
+    """Near pairs among earlier rows, and the row that each is now, -1 for none; `sums`: their fingerprints."""
+
+    found: NearPairs
+    sums: NDArray[np.uint64]
+    row: Ints
+
+
+def synonyms(
+    names: Sequence[str], vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None
+) -> NearPairs:
+    """Return near pairs of names with the same numbers in them: 1963 and 1964 are close, but not synonyms."""
+    pairs, nearest = near_pairs(vectors, threshold, known)
+    equal = np.zeros(len(pairs), bool) if known is None else np.isin(_codes(pairs), _codes(_kept(known)))
+    rows = pairs[~equal]
+    digits = {row: _DIGITS.findall(names[row]) for row in sorted_distinct(rows).tolist()}
+    equal[~equal] = np.fromiter((digits[i] == digits[j] for i, j in rows.tolist()), bool, len(rows))
+    return NearPairs(pairs[equal], nearest)
+
+
+def near_pairs(vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None) -> NearPairs:
+    """Return the pairs of rows whose cosine is at least `threshold`, and the pivots of each row.
+
+    About √n rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the same
+    pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a threshold of 0.9 these are a
+    few in a hundred. The pivots are a function of the set of rows that rarely changes, so that with `known` pairs only
+    new rows are compared, and those whose nearest pivots changed: the result is the same.
+
+    >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).pairs.tolist()
+    [[0, 2]]
+    """
+    rows = VectorRows.of(vectors)
+    pivots, units = _pivots(rows.fingerprints()), _UnitRows(rows)
+    nearest = None if known is None else _updated_nearest(units, pivots, known)
+    if known is None or nearest is None:
+        nearest = pivots[_nearest(units, units[pivots])]
+        parts = [_pairs_in_groups(units, nearest, np.ones(len(rows), bool), threshold)]
+    else:
+        moved = (np.sort(nearest, axis=1) != np.sort(_earlier_nearest(len(rows), known), axis=1)).any(axis=1)
+        kept = _kept(known)
+        kept = kept[_share(nearest[kept[:, 0]], nearest[kept[:, 1]])]
+        parts = [kept, _pairs_in_groups(units, nearest, moved, threshold)]
+    return NearPairs(_distinct(np.concatenate(parts)), nearest.astype(np.int32))
+
+
+@dataclass(frozen=True)
+class _UnitRows:
+    """The rows of a matrix at length 1, computed when they are read."""
+
+    vectors: VectorRows
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, at: Any) -> Floats:
+        return normalised(np.asarray(self.vectors[at], np.float32))
+
+
+def _pivots(sums: NDArray[np.uint64]) -> Ints:
+    """Return the rows with the smallest fingerprints, a power of two of them near √n."""
+    n = len(sums)
+    if n <= _ALL:
+        return np.arange(min(n, 1))
+    count = 2 ** round(np.log2(n) / 2)
+    first: Ints = np.flatnonzero(sums <= np.partition(sums, count - 1)[count - 1])
+    return first[np.argsort(sums[first], kind="stable")][:count]
+
+
+def _kept(known: KnownPairs) -> Ints:
+    """Return the known pairs of rows that are still there."""
+    pairs = np.sort(known.row[known.found.pairs], axis=1)
+    return pairs[pairs[:, 0] >= 0]
+
+
+def _codes(pairs: Ints) -> Ints:
+    """Return one number for each pair."""
+    codes: Ints = pairs[:, 0] << 32 | pairs[:, 1]
+    return codes
+
+
+def _distinct(pairs: Ints) -> Ints:
+    """Return the distinct pairs in order."""
+    codes = sorted_distinct(_codes(pairs))
+    return np.stack((codes >> 32, codes & 0xFFFFFFFF), axis=1)
+
+
+def _earlier_nearest(n: int, known: KnownPairs) -> Ints:
+    """Return the pivots that were nearest to each of `n` rows, -1 for a pivot that is gone and for new rows."""
+    there = known.row >= 0
+    nearest = np.full((n, known.found.nearest.shape[1]), -1)
+    nearest[known.row[there]] = known.row[known.found.nearest[there]]
+    return nearest
+
+
+def _updated_nearest(rows: _UnitRows, pivots: Ints, known: KnownPairs) -> Ints | None:
+    """Return the pivots nearest to each row, computed only where they may have changed; None where many have."""
+    before, unit = known.row[_pivots(known.sums)], rows[pivots]
+    nearest, added = _earlier_nearest(len(rows), known), np.setdiff1d(pivots, before)
+    if len(before) != len(pivots) or len(added) > len(pivots) // 2:
+        return None
+    changed = np.asarray((nearest < 0).any(axis=1) | np.isin(nearest, np.setdiff1d(before, pivots)).any(axis=1))
+    position = np.full(len(rows), -1)
+    position[pivots] = np.arange(len(pivots))
+    for start in range(0, len(rows) if len(added) else 0, _BLOCK):
+        block = rows[start : start + _BLOCK]
+        farther = np.einsum("ikj,ij->ik", unit[position[nearest[start : start + _BLOCK]]], block).min(axis=1)
+        changed[start : start + _BLOCK] |= (block @ rows[added].T).max(axis=1) >= farther - _SLACK
+    again = np.flatnonzero(changed)
+    nearest[again] = pivots[_nearest(_UnitRows(rows.vectors.take(again)), unit)]
+    return nearest
+
+
+def _share(first: Ints, second: Ints) -> NDArray[np.bool_]:
+    """Return which rows of pivots have a pivot in common."""
+    common: NDArray[np.bool_] = (first[:, :, None] == second[:, None, :]).any(axis=(1, 2))
+    return common
+
+
+def _pairs_in_groups(rows: _UnitRows, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Ints:
+    """Return the near pairs of some rows and all with the same pivot, pivot by pivot."""
+    touched, pairs = np.zeros(len(rows), bool), [np.empty((0, 2), np.int64)]
+    touched[nearest[some]] = True
+    member, column = np.nonzero(touched[nearest])
+    pivot = nearest[member, column]
+    order = np.lexsort((member, pivot))
+    for members in np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1):
+        chosen = np.flatnonzero(some[members])
+        pairs.append(members[_pairs_between(rows[members], chosen, threshold)])
+    return np.concatenate(pairs)
+
+
+def _nearest(rows: _UnitRows, pivots: Floats) -> Ints:
+    """Return the two pivots nearest to each row, in any order."""
+    probes = min(2, len(pivots))
+    nearest: list[NDArray[np.int64]] = [np.empty((0, probes), np.int64)]
+    for block in range(0, len(rows), _BLOCK):
+        cosines = rows[block : block + _BLOCK] @ pivots.T
+        nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes].copy())  # a view would keep it all
+    return np.concatenate(nearest)
+
+
+def _pairs_between(unit: Floats, some: Ints, threshold: float) -> Ints:
+    """Return the near pairs of some rows and any other, the smaller first; their cosine depends on the two alone."""
+    pairs = [np.empty((0, 2), np.int64)]
+    for block in range(0, len(some), _BLOCK):
+        part = some[block : block + _BLOCK]
+        at, other = np.nonzero(unit[part] @ unit.T >= threshold - _SLACK)
+        both = np.sort(np.stack((part[at], other), axis=1), axis=1)
+        both = _distinct(both[both[:, 0] < both[:, 1]])
+        first, second = (unit[both[:, side]].astype(np.float64) for side in (0, 1))
+        pairs.append(both[np.einsum("ij,ij->i", first, second) >= threshold])
+    return np.concatenate(pairs)

@@ -1,0 +1,205 @@
+"""Create an index from one that another system made: its documents and extractions, without asking a language model."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from graphwright.data.document import Chunk, Document
+from graphwright.data.dumps.dump import NO_RELATION
+from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
+from graphwright.store.changes import Progress, Settings
+from graphwright.build.creation import create_index
+from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation, located
+from graphwright.extract.extractors import extractor_of
+from graphwright.store.layout import IndexLayout
+from graphwright.store.store import ExtractedChunk, Store
+from graphwright.build.writer import Writer
+from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.text.names import name_words
+
+_Part = TypeVar("_Part", Entity, Relationship)
+_FILE = re.compile(r"\.[A-Za-z0-9]{1,5}$")
+_BETWEEN = "\n\n"  # text units of a document whose text is not there
+
+
+@dataclass(frozen=True)
+class ImportedDocument:
+    """A document with the entities and relationships of its parts: (start, end, entities, relationships) each."""
+
+    document: Document
+    parts: Sequence[tuple[int, int, Sequence[Entity], Sequence[Relationship]]]
+
+    def extractions(self, chunks: Sequence[Chunk]) -> list[Extraction]:
+        """Return the extraction of each chunk.
+
+        An entity of a part is a mention of the chunks that name it, or if none does of the part's first chunk. A
+        relationship is put where most of its ends are mentioned.
+        """
+        entities: list[dict[str, Entity]] = [{} for _ in chunks]
+        relations: list[dict[Relation, None]] = [{} for _ in chunks]
+        starts, ends = [chunk.start for chunk in chunks], [chunk.end for chunk in chunks]
+        words = [f" {' '.join(name_words(chunk.text))} " for chunk in chunks]
+        for start, end, of_part, relationships in self.parts:
+            inside = range(bisect_right(ends, start), bisect_left(starts, end))  # the chunks that overlap the part
+            if not inside:
+                continue
+            for entity in of_part:
+                phrase = f" {' '.join(name_words(entity.name))} "
+                for at in [at for at in inside if phrase in words[at]] or inside[:1]:
+                    entities[at][entity.name] = entity
+            for r in relationships:
+                best = max(inside, key=lambda at: ((r.source in entities[at]) + (r.target in entities[at]), -at))
+                text = r.description or f"{r.source} {r.label or NO_RELATION} {r.target}"
+                relations[best][Relation(r.source, r.label or NO_RELATION, r.target, text, r.keywords)] = None
+        return [
+            Extraction(_mentions(self.document, chunk, own.values()), tuple(related))
+            for chunk, own, related in zip(chunks, entities, relations, strict=True)
+        ]
+
+
+def _mentions(document: Document, chunk: Chunk, entities: Iterable[Entity]) -> tuple[Mention, ...]:
+    """Return the mentions of a chunk in reading order. A name in capitals is spelled as the text spells it."""
+    excerpt = Excerpt(document.id, document.title, chunk.text, chunk.heading)
+    given = [Mention(e.name, type=_lowered(e.type), description=" ".join(e.description.split())) for e in entities]
+    if document.title:
+        given.insert(0, Mention(document.title))
+    mentions = []
+    for mention in located(given, excerpt, document.title):
+        spelled = chunk.text[mention.start : mention.end]
+        own = mention.name.isupper() and spelled.upper() == mention.name
+        mentions.append(mention._replace(name=spelled) if own else mention)
+    return tuple(mentions)
+
+
+def _lowered(kind: str) -> str:
+    return kind.lower() if kind.isupper() else kind
+
+
+def documents_of(other: OtherIndex, *, reports: bool = False) -> list[ImportedDocument]:
+    """Return the documents of another index, each with the parts that its text units are.
+
+    The text of a document is its own where that holds its text units, else the text units one below the other. A text
+    unit without a document is one. `reports`: community reports are documents too. What was changed is added to the
+    remarks.
+    """
+    entities, relationships = _by_unit(other.entities), _by_unit(other.relationships)
+    documents, joined = list[ImportedDocument](), 0
+    for document, units in _with_units(other):
+        spans = _spans(document.text, units)
+        if spans is None:
+            joined += bool(document.text)
+            document, spans = _joined(document, units)
+        parts = [
+            (start, end, entities[unit.id], relationships[unit.id])
+            for unit, (start, end) in zip(units, spans, strict=True)
+        ]
+        if document.text.strip():
+            documents.append(ImportedDocument(document, parts))
+    if joined:
+        other.remarks.append(f"{joined:,} documents do not hold their text units; their text is that of the units")
+    if reports:
+        named = {entity.name: entity for entity in other.entities}
+        documents += [_report(community, named) for community in other.communities if community.report.strip()]
+    elif other.communities:
+        other.remarks.append(f"{len(other.communities):,} community reports were left out; reports=True adds them")
+    return documents
+
+
+def _by_unit(parts: Iterable[_Part]) -> defaultdict[str, list[_Part]]:
+    by_unit = defaultdict[str, list[_Part]](list)
+    for part in parts:
+        for unit in dict.fromkeys(part.units):
+            by_unit[unit].append(part)
+    return by_unit
+
+
+def _with_units(other: OtherIndex) -> Iterator[tuple[Document, list[TextUnit]]]:
+    """Yield the documents with their text units. A document is named by its title where no other has it."""
+    units = defaultdict[str, list[TextUnit]](list)
+    for unit in other.units:
+        units[unit.document].append(unit)
+    titles = Counter(document.title for document in other.documents)
+    ids = {document.id for document in other.documents}
+    for document in other.documents:
+        own = titles[document.title] == 1 and document.title and document.title not in ids
+        title = "" if _FILE.search(document.title) else document.title
+        yield Document(document.title if own else document.id, document.text, title), units[document.id]
+    for unit in units[""]:
+        yield Document(f"text-unit/{unit.id}", unit.text), [unit]
+
+
+def _spans(text: str, units: Sequence[TextUnit]) -> list[tuple[int, int]] | None:
+    """Return the spans of text units, which may overlap, in a text; None if one of them is not in it."""
+    spans: list[tuple[int, int]] = []
+    begin = 0
+    for unit in units:
+        content = unit.text.strip().strip("\ufffd")  # a character that was cut between two tokens
+        start = text.find(content, begin)
+        if start < 0 or not text:
+            return None
+        spans.append((start, start + len(content)))
+        begin = start
+    return spans
+
+
+def _joined(document: Document, units: Sequence[TextUnit]) -> tuple[Document, list[tuple[int, int]]]:
+    spans, at = [], 0
+    for unit in units:
+        spans.append((at, at + len(unit.text)))
+        at += len(unit.text) + len(_BETWEEN)
+    text = _BETWEEN.join(unit.text for unit in units)
+    return Document(document.id, text, document.title), spans
+
+
+def _report(community: Community, named: dict[str, Entity]) -> ImportedDocument:
+    entities = [named[name]._replace(description="") for name in community.entities if name in named]
+    metadata = {"kind": "community report", "level": community.level}
+    document = Document(f"community-report/{community.id}", community.report, community.title, metadata)
+    words = f" {' '.join(name_words(community.report))} "
+    mentioned = [entity for entity in entities if f" {' '.join(name_words(entity.name))} " in words]
+    return ImportedDocument(document, [(0, len(community.report), mentioned, [])])
+
+
+def create_other_index(
+    folder: Path,
+    other: OtherIndex,
+    source: Path,
+    encoder: object,
+    *,
+    settings: Settings,
+    reports: bool,
+    progress: Progress | None,
+) -> IndexLayout:
+    """Create an index of the content of another system's index in a new or empty folder, atomically."""
+    documents = documents_of(other, reports=reports)
+
+    def fill(layout: IndexLayout, store: Store) -> None:
+        model = encoder_of(EMBEDDED if encoder is None else encoder)
+        writer = Writer(layout, store, model, extractor_of(None, model), progress)
+        writer.add_extracted((d.document, _extracted(d, other.system)) for d in documents)
+
+    about = {
+        "system": other.system,
+        "folder": str(source.resolve()),
+        "documents": len(documents),
+        "text_units": len(other.units),
+        "entities": len(other.entities),
+        "relationships": len(other.relationships),
+        "remarks": other.remarks,
+    }
+    return create_index(folder, encoder, settings, fill, source=json.dumps(about))
+
+
+def _extracted(imported: ImportedDocument, system: str) -> Callable[[Sequence[Chunk]], list[ExtractedChunk]]:
+    def extracted(chunks: Sequence[Chunk]) -> list[ExtractedChunk]:
+        extractions = imported.extractions(chunks)
+        return [ExtractedChunk(c, extraction, system) for c, extraction in zip(chunks, extractions, strict=True)]
+
+    return extracted

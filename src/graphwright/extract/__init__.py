@@ -1,0 +1,8 @@
+"""Extraction: from a chunk to mentions, relations and facts, by rules, a detector or a language model.
+
+The names are listed in `__init__.pyi`, and each is loaded when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,15 @@
+from .detector import MentionExtractor as MentionExtractor
+from .estimate import Estimate as Estimate
+from .estimate import estimate as estimate
+from .extraction import Excerpt as Excerpt
+from .extraction import Extraction as Extraction
+from .extraction import ExtractionFailure as ExtractionFailure
+from .extraction import Extractor as Extractor
+from .extraction import Mention as Mention
+from .extraction import Relation as Relation
+from .llm import GenerativeExtractor as GenerativeExtractor
+from .precomputed import Precomputed as Precomputed
+from .references import estimate_references as estimate_references
+from .references import with_references as with_references
+from .rules import LexicalExtractor as LexicalExtractor
+from .spacy_extractor import SpacyExtractor as SpacyExtractor

@@ -1,0 +1,157 @@
+"""Extraction and encoding on an engine, with the results of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from graphwright.engines import Engine
+from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
+from graphwright.models.protocols import Encoder, Floats, NamedEncoder, Usage, call_metered
+
+_TASK = 64  # texts of one task, unless one length has more
+Extractions = list[Extraction | ExtractionFailure]
+
+
+def tasks_of(lengths: Sequence[int]) -> list[list[int]]:
+    """Return the positions of texts by task: those of one length together and in order, the longest first.
+
+    An encoder that batches texts of equal length makes the same batches of each task as of all texts, so that what is
+    encoded together does not depend on tasks or workers.
+
+    >>> tasks_of([3, 5, 3, 9])
+    [[3, 1, 0, 2]]
+    """
+    groups: dict[int, list[int]] = {}
+    for position, length in enumerate(lengths):
+        groups.setdefault(length, []).append(position)
+    tasks: list[list[int]] = []
+    for length in sorted(groups, reverse=True):
+        if not tasks or len(tasks[-1]) >= _TASK:
+            tasks.append([])
+        tasks[-1] += groups[length]
+    return tasks
+
+
+def _lengths(encoder: Any, texts: Sequence[str]) -> Sequence[int]:
+    """Return the tokens of each text, or its characters if the encoder does not count tokens."""
+    count = getattr(encoder, "count_tokens", None)
+    return [len(text) for text in texts] if count is None else list(count(texts))
+
+
+@dataclass(frozen=True)
+class _Encode:
+    """The work of one task of encoding."""
+
+    encoder: Encoder
+
+    def __call__(self, texts: list[str]) -> tuple[Floats, Usage]:
+        usage = Usage()
+        return np.asarray(call_metered(usage, self.encoder, "encode", texts)), usage
+
+
+@dataclass(frozen=True)
+class _Extract:
+    """The work of one task of extraction."""
+
+    extractor: Any
+
+    def __call__(self, excerpts: list[Excerpt]) -> tuple[Extractions, Floats | None, Usage]:
+        usage = Usage()
+        if hasattr(self.extractor, "extract_encoded"):
+            extractions, vectors = self.extractor.extract_encoded(excerpts, usage)
+            return list(extractions), vectors, usage
+        return list(self.extractor.extract(excerpts)), None, usage
+
+
+class EngineEncoder:
+    """An encoder whose texts are encoded on an engine; its vectors are those of the encoder."""
+
+    def __init__(self, encoder: NamedEncoder, engine: Engine) -> None:
+        """Take the encoder, which workers get as a pickle."""
+        self._encoder, self._engine = encoder, engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+    @property
+    def id(self) -> str:
+        """Name of the vector space: the encoder's own."""
+        return self._encoder.id
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return the vectors of the encoder: float32, shape (len(texts), dimension)."""
+        return self.encode_metered(texts, Usage())
+
+    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
+        """Encode as `encode` does, and add the work to `usage`."""
+        tasks = tasks_of(_lengths(self._encoder, texts))
+        if len(tasks) < 2:
+            return np.asarray(call_metered(usage, self._encoder, "encode", list(texts)))
+        results = self._engine.map(_Encode(self._encoder), [[texts[at] for at in task] for task in tasks])
+        vectors = np.empty((len(texts), results[0][0].shape[1]), results[0][0].dtype)
+        for task, (part, spent) in zip(tasks, results, strict=True):
+            vectors[task] = part
+            usage.add(spent)
+        return vectors
+
+
+class EngineExtractor:
+    """An extractor whose chunks are read on an engine; its extractions are those of the extractor."""
+
+    def __init__(self, extractor: Extractor, engine: Engine) -> None:
+        """Take the extractor, which workers get as a pickle."""
+        self._extractor, self._engine = extractor, engine
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "extract_encoded" and hasattr(self._extractor, name):
+            return self._extract_encoded
+        if name in ("extract_encoded", "extract_metered"):
+            raise AttributeError(name)
+        return getattr(self._extractor, name)
+
+    @property
+    def id(self) -> str:
+        """Name and version: the extractor's own."""
+        return self._extractor.id
+
+    def extract(self, excerpts: Sequence[Excerpt]) -> Extractions:
+        """Return one extraction or failure per excerpt, in order."""
+        return self._read(excerpts, Usage())[0]
+
+    def _extract_encoded(self, excerpts: Sequence[Excerpt], usage: Usage) -> tuple[Extractions, Floats]:
+        extractions, vectors = self._read(excerpts, usage)
+        assert vectors is not None
+        return extractions, vectors
+
+    def _read(self, excerpts: Sequence[Excerpt], usage: Usage) -> tuple[Extractions, Floats | None]:
+        encoder = getattr(self._extractor, "encoder", None)
+        tasks = tasks_of(_lengths(encoder, [excerpt.reading for excerpt in excerpts]))
+        results = self._engine.map(_Extract(self._extractor), [[excerpts[at] for at in task] for task in tasks])
+        extractions: Extractions = [Extraction()] * len(excerpts)
+        vectors: Floats | None = None
+        for task, (part, encoded, spent) in zip(tasks, results, strict=True):
+            usage.add(spent)
+            for at, extraction in zip(task, part, strict=True):
+                extractions[at] = extraction
+            if encoded is not None:
+                if vectors is None:
+                    vectors = np.empty((len(excerpts), encoded.shape[1]), encoded.dtype)
+                vectors[task] = encoded
+        return extractions, vectors
+
+
+def on_engine(extractor: Extractor, engine: Engine) -> Extractor:
+    """Return an extractor that reads chunks on an engine.
+
+    Calls of a language model stay in this process: they wait for a server, not for a processor, and so its limits of
+    calls at a time, its budget and its cache of replies hold for the whole run. Its provisional extractor goes there.
+    """
+    if not isinstance(extractor, DeferredExtractor):
+        return EngineExtractor(extractor, engine)
+    if not hasattr(extractor, "__dataclass_fields__"):
+        return extractor
+    return replace(extractor, provisional=EngineExtractor(extractor.provisional, engine))  # type: ignore[type-var]

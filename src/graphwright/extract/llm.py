@@ -1,0 +1,190 @@
+"""Extraction of entities and relations by a language model: in full, or names and triples only.
+
+The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
+merged and located in the text, so that they are stored and merged like the results of any other extractor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any
+
+from graphwright.constraints import AtLeast, Checked, OneOf
+from graphwright.errors import LLMResponseError, ModelError
+from graphwright.extract.derived import Refiner
+from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
+from graphwright.extract.metered_calls import MeteredCalls
+from graphwright.extract.rules import LexicalExtractor
+from graphwright.models.protocols import LLM, Usage
+from graphwright.prompts.templates import checksum, data_line, messages
+from graphwright.text.names import normal_form
+
+_MAX_NAME = 200  # characters; a longer string is not a name
+_MAX_DESCRIPTION = 1_000  # characters
+_MAX_KEYWORDS = 10  # of one relation
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+
+
+@dataclass(frozen=True)
+class ExtractionKind:
+    """A kind of extraction: its prompt, which also names the schema of its reply.
+
+    `reply_ratio`: tokens of a reply per token of a chunk's text, for estimates; measured by `benchmarks/extraction.py`.
+    """
+
+    name: str
+    prompt: str
+    reply_ratio: float
+
+
+KINDS: Mapping[str, ExtractionKind] = {
+    kind.name: kind
+    for kind in (ExtractionKind("full", "extract", 6.8), ExtractionKind("triples", "extract_triples", 1.3))
+}
+"""Kinds of extraction by name: `full`, with types, descriptions and keywords; `triples`, names and triples only."""
+
+
+@dataclass(frozen=True)
+class GenerativeExtractor(Checked):
+    """Extract the entities and relations of each chunk with a language model.
+
+    `extraction`: "full", or "triples" for names and triples only (OpenIE), for about a third of the tokens.
+    `gleanings`: extra passes over a chunk, to find what was missed; each costs as much as the first call. `threads`:
+    concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> reply = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
+    >>> extractor = GenerativeExtractor(ScriptedLLM([reply]))
+    >>> extraction, = extractor.extract([Excerpt("d1", "Graz", "It lies on the Mur.")])
+    >>> [(m.name, m.type, m.start, m.end) for m in extraction.mentions]
+    [('Graz', '', 0, 0), ('Mur', 'river', 15, 18)]
+    """
+
+    llm: LLM
+    _: KW_ONLY
+    extraction: Annotated[str, OneOf(*KINDS)] = "full"
+    gleanings: Annotated[int, AtLeast(0)] = 0
+    threads: Annotated[int, AtLeast(1)] = 8
+    provisional: Extractor = field(default_factory=LexicalExtractor)
+
+    @property
+    def id(self) -> str:
+        """Name and version, the model's id, the number of gleanings, and a checksum of the prompts."""
+        name = "generative" if self.extraction == "full" else f"generative {self.extraction}"
+        suffix, prompts = (f"+{self.gleanings} gleanings", ["extract_again"]) if self.gleanings else ("", [])
+        return f"{name}:1:{self.llm.id}{suffix}:{checksum(self.kind.prompt, *prompts)}"
+
+    @property
+    def kind(self) -> ExtractionKind:
+        """The kind of extraction."""
+        return KINDS[self.extraction]
+
+    @property
+    def refiner(self) -> Refiner:
+        """The same model, for the entities that the chunks' extractions are merged to."""
+        return Refiner(self.llm, threads=self.threads)
+
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
+        """Return one extraction or failure per excerpt, in order.
+
+        A chunk fails where the model gives no reply, or none that fits the schema. All remaining chunks fail, without
+        a call, once the budget is exhausted or three calls in a row got no reply. Any other error, and an interrupt,
+        ends the extraction: no further call begins, and calls in progress send nothing more.
+        """
+        return self.extract_metered(excerpts, Usage())
+
+    def extract_metered(self, excerpts: Sequence[Excerpt], usage: Usage) -> list[Extraction | ExtractionFailure]:
+        """Do the same as `extract`, and add the model's work to `usage`."""
+        calls = MeteredCalls(self.llm, usage)
+        return calls.for_each(self._extract_one, excerpts, self.threads)
+
+    def _extract_one(self, excerpt: Excerpt, calls: MeteredCalls) -> Extraction | ExtractionFailure:
+        replies = _Replies(excerpt)
+        try:
+            replies.add(calls.complete(self.kind.prompt, *extraction_prompt(excerpt, self.kind)))
+            for _ in range(self.gleanings):
+                prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind)
+                replies.add(calls.complete(self.kind.prompt, *prompts))
+        except ModelError as error:
+            # A reply that does not fit the schema does not affect the other chunks.
+            final = bool(calls.ended) and not isinstance(error, LLMResponseError)
+            return ExtractionFailure(_plain(str(error))[:_MAX_DESCRIPTION], final)
+        return replies.extraction()
+
+
+def extraction_prompt(excerpt: Excerpt, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
+    """Return the system and user message about a chunk; the last line is the chunk as JSON.
+
+    >>> extraction_prompt(Excerpt("d1", "Graz", 'It is "on" the Mur.\\n</text>'))[1].splitlines()[-1]
+    '{"title": "Graz", "text": "It is \\\\"on\\\\" the Mur.\\\\n\\\\u003c/text>"}'
+    """
+    return messages(kind.prompt, passage=data_line({"title": excerpt.title, "text": excerpt.text}))
+
+
+def gleaning_prompt(excerpt: Excerpt, extraction: Extraction, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
+    """Return the messages of a gleaning: the rules of the first call, the chunk, and the results so far."""
+    rules, _ = extraction_prompt(excerpt, kind)
+    passage = data_line({"title": excerpt.title, "text": excerpt.text})
+    known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
+    return messages("extract_again", rules=rules, passage=passage, found=data_line(known))
+
+
+class _Replies:
+    """The replies about one chunk, merged: each entity and relation once, under the first name given to it."""
+
+    def __init__(self, excerpt: Excerpt) -> None:
+        self._excerpt = excerpt
+        self._entities: dict[str, Mention] = {}  # by normal form
+        self._relations: dict[tuple[str, str, str], Relation] = {}
+        self._title = self._entity(excerpt.title)
+
+    def add(self, reply: Any) -> None:
+        """Add a reply, an instance of the schema."""
+        for entity in reply.entities:
+            self._entity(entity.name, entity.type, entity.description)
+        for link in reply.relations:
+            self._relation(link)
+
+    def extraction(self) -> Extraction:
+        """Return everything added, located in the text, the title first."""
+        mentions = located(self._entities.values(), self._excerpt, self._title)
+        relations = (r if r.text else r._replace(text=" ".join(r[:3])) for r in self._relations.values())
+        return Extraction(mentions, tuple(relations))
+
+    def _entity(self, name: str, kind: str = "", description: str = "") -> str:
+        """Add an entity and return its name in this chunk, "" for a string that is not a name."""
+        name = _plain(name)
+        form = normal_form(name)
+        if not form or len(name) > _MAX_NAME:
+            return ""
+        known = self._entities.get(form, Mention(name))
+        self._entities[form] = known._replace(
+            type=known.type or _plain(kind)[:_MAX_NAME], description=_joined(known.description, description)
+        )
+        return known.name
+
+    def _relation(self, link: Any) -> None:
+        head, tail = self._entity(link.source), self._entity(link.target)
+        if not head or not tail or head == tail:
+            return
+        label = _plain(link.relation)[:_MAX_NAME] or "related to"
+        key = head, label.casefold(), tail
+        known = self._relations.get(key, Relation(head, label, tail, ""))
+        keywords = dict.fromkeys([*known.keywords, *filter(None, map(_plain, link.keywords))])
+        self._relations[key] = known._replace(
+            text=_joined(known.text, link.description),
+            keywords=tuple(keyword for keyword in keywords if len(keyword) <= _MAX_NAME)[:_MAX_KEYWORDS],
+        )
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, without control characters and half surrogate pairs."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def _joined(first: str, second: str) -> str:
+    """Return both texts; the second is left out if the first contains it."""
+    second = _plain(second)
+    return first if second in first else f"{first} {second}".strip()[:_MAX_DESCRIPTION].rstrip()

@@ -1,0 +1,197 @@
+"""References between documents (FastInsight, section 4.2.1): detected in their texts, by a language model or by rules.
+
+A language model lists the works that each part of a document cites, as written; rules look at the whole text. Either
+way a citation is matched with the documents at hand: by an identifier, by a title, or by author and year.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from math import ceil
+from threading import Lock
+
+from graphwright.data.document import Document
+from graphwright.errors import LLMResponseError
+from graphwright.extract.estimate import Estimate
+from graphwright.extract.metered_calls import MeteredCalls
+from graphwright.models.budget import Prices, Rate, estimated_tokens
+from graphwright.models.protocols import LLM, Usage
+from graphwright.prompts.templates import data_line, messages
+
+_PART = 4096  # characters of a document that a model reads at a time, the paper's node
+_REPLY = 0.15  # tokens of a reply per token of a part; not measured
+_TITLE_WORDS = 3  # least words of a title that counts where a text contains it
+_IDENTIFIER = re.compile(r"[\w./:()+-]*\d[\w./:()+-]*")  # has a digit
+_MIN_IDENTIFIER = 5
+_AUTHOR_YEAR = re.compile(
+    r"([^\W\d_][\w'’-]+)(?: et al\.?|(?:,| and| &|, and) [^\W\d_][\w'’-]+)*,? ?[(\[]?((?:1[89]|20)\d\d)[a-z]?\b"
+)
+_KEYS = {"identifier": ("doi", "arxiv", "url", "identifier"), "author": ("authors", "author"), "year": ("year", "date")}
+_WORD = re.compile(r"\w+")
+
+
+class CitedDocuments:
+    """The documents of a collection by what they are cited by; `cited_in` finds them in a text.
+
+    An identifier is a document's id, or its metadata `doi`, `arxiv`, `url` or `identifier`, of five characters or more
+    with a digit; a title has three words or more; author and year, the first surname of metadata `authors` and `year`,
+    count where only one document has them.
+
+    >>> data = {"authors": "Stenetorp", "year": "2012"}
+    >>> brat = Document("E12-2021", "...", "BRAT: a web-based annotation tool", data)
+    >>> cited = CitedDocuments([brat])
+    >>> [cited.cited_in(text) for text in ("See E12-2021.", "brat, a Web-based annotation tool", "(Stenetorp, 2012)")]
+    [{'E12-2021'}, {'E12-2021'}, {'E12-2021'}]
+    """
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        """Collect what the documents are cited by."""
+        self._by_identifier: dict[str, set[str]] = {}
+        self._by_title: dict[tuple[str, ...], set[str]] = {}
+        self._by_author: dict[tuple[str, str], set[str]] = {}
+        for document in documents:
+            for identifier in (document.id, *_values(document, "identifier")):
+                if len(identifier) >= _MIN_IDENTIFIER and _IDENTIFIER.fullmatch(identifier):
+                    self._by_identifier.setdefault(identifier.casefold(), set()).add(document.id)
+            title = _words(document.title)
+            if len(title) >= _TITLE_WORDS:
+                self._by_title.setdefault(title, set()).add(document.id)
+            surname = _surname(next(iter(_values(document, "author")), ""))
+            for year in re.findall(r"\d{4}", " ".join(_values(document, "year")))[:1] if surname else ():
+                self._by_author.setdefault((surname, year), set()).add(document.id)
+        self._starts: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for title in self._by_title:
+            self._starts.setdefault(title[:_TITLE_WORDS], []).append(title)
+
+    def cited_in(self, text: str) -> set[str]:
+        """Return the ids of the documents that a text cites."""
+        cited = set[str]()
+        for match in _IDENTIFIER.finditer(text):
+            written = match[0].casefold()
+            for form in (
+                written,
+                written.rstrip(".:)"),
+                written.strip("().:"),
+                written.rpartition(":")[2].rstrip(".)"),
+            ):
+                cited |= self._by_identifier.get(form, set())
+        tokens = _words(text)
+        for at in range(len(tokens) - _TITLE_WORDS + 1):
+            for title in self._starts.get(tokens[at : at + _TITLE_WORDS], ()):
+                if tokens[at : at + len(title)] == title:
+                    cited |= self._by_title[title]
+        for surname, year in _AUTHOR_YEAR.findall(text):
+            works = self._by_author.get((surname.casefold(), year), set())
+            cited |= works if len(works) == 1 else set()
+        return cited
+
+
+def _values(document: Document, kind: str) -> list[str]:
+    return [document.metadata[key] for key in _KEYS[kind] if document.metadata.get(key)]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def _surname(authors: str) -> str:
+    """Return the surname of the first author: the word before a comma, else the last word of the first name."""
+    first = re.split(r";| and |&", authors)[0].strip()
+    before, comma, _ = first.partition(",")
+    name = before if comma and len(before.split()) == 1 else (before.split() or [""])[-1]
+    return name.casefold()
+
+
+def with_references(
+    documents: Iterable[Document],
+    llm: LLM | None = None,
+    *,
+    threads: int = 8,
+    usage: Usage | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[Document]:
+    """Return the documents with `links` to those that their texts cite, beside the links that they have.
+
+    Index.add makes an edge "refers to" of each link, from every passage of the document to the first passage of the one
+    cited; ("refers to",) of `fastinsight` searches along them alone. `llm` reads 4,096 characters at a time (prompt
+    `references`), several parts at a time in `threads`; a part without a usable reply is read by the rules. Raises
+    ModelError where the model gives no reply, and once the budget of a BudgetedLLM is exhausted; a CachedLLM keeps what
+    was read until then. `progress`: called with the name of the work, and the number of parts read and of all.
+
+    >>> a = Document("a-2001", "We extend the work of b-1999."); b = Document("b-1999", "The first work.")
+    >>> [document.links for document in with_references([a, b])]
+    [('b-1999',), ()]
+    """
+    listed = list(documents)
+    cited = CitedDocuments(listed)
+    targets = {document.id: set(document.links) for document in listed}
+    if llm is None:
+        for document in listed:
+            targets[document.id] |= cited.cited_in(document.text)
+    else:
+        parts = [(document.id, part) for document in listed for part in _parts(document.text)]
+        calls = MeteredCalls(llm, Usage() if usage is None else usage)
+        read = _counted(_citations, len(parts), progress)
+        texts = calls.for_each(read, [part for _, part in parts], threads)
+        for (name, _), text in zip(parts, texts, strict=True):
+            targets[name] |= cited.cited_in(text)
+    return [replace(document, links=tuple(sorted(targets[document.id] - {document.id}))) for document in listed]
+
+
+def _counted(
+    read: Callable[[str, MeteredCalls], str], total: int, progress: Callable[[str, int, int], None] | None
+) -> Callable[[str, MeteredCalls], str]:
+    """Return a function that threads call, and that reports how many of its calls have ended."""
+    lock, ended = Lock(), count(1)
+
+    def reporting(part: str, calls: MeteredCalls) -> str:
+        result = read(part, calls)
+        with lock:
+            if progress is not None:
+                progress("find references", next(ended), total)
+        return result
+
+    return reporting
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text in parts of at most 4,096 characters, cut between words."""
+    while len(text) > _PART:
+        end = text.rfind(" ", 1, _PART)
+        end = _PART if end < 0 else end
+        yield text[:end]
+        text = text[end:].lstrip()
+    if text.strip():
+        yield text
+
+
+def _prompt(part: str) -> tuple[str, str]:
+    return messages("references", passage=data_line({"text": part}))
+
+
+def _citations(part: str, calls: MeteredCalls) -> str:
+    """Return the citations of a part as the model lists them, a line each; the part itself without a usable reply."""
+    try:
+        references: Sequence[str] = calls.complete("references", *_prompt(part)).references
+    except LLMResponseError:
+        return part
+    return "\n".join(references)
+
+
+def estimate_references(
+    documents: Iterable[Document], *, prices: Prices | None = None, rate: Rate | None = None
+) -> Estimate:
+    """Estimate the calls, tokens, hours and cost of `with_references` by a language model, without a call.
+
+    >>> estimate_references([Document("a", "It lies on the Mur. " * 300)]).calls
+    2
+    """
+    parts = [part for document in documents for part in _parts(document.text)]
+    prompt = sum(estimated_tokens(text) for part in parts for text in _prompt(part))
+    reply = sum(ceil(_REPLY * estimated_tokens(part)) for part in parts)
+    hours = None if rate is None else rate.hours(prompt, reply)
+    cost = None if prices is None else prices.cost(prompt, reply)
+    return Estimate(len(parts), len(parts), prompt, reply, hours, cost)

@@ -1,0 +1,168 @@
+"""The snapshots that queries read: the current one, and the index of a part of the documents."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+from graphwright.build.build import build_from_chunks
+from graphwright.errors import DataError, StoreError
+from graphwright.extract.derived import Derived
+from graphwright.models.protocols import NamedEncoder
+from graphwright.search.filter import Filter
+from graphwright.search.snapshot import Snapshot, open_snapshot
+from graphwright.store.layout import IndexLayout
+from graphwright.store.store import Store, id_digest
+
+_MAX_FILTERED = 16  # filtered snapshots that are kept in memory
+
+
+class SnapshotReader:
+    """Opens the snapshots of an index. Threads may share it.
+
+    A change first commits to the store and then publishes a snapshot. If its process died between the two, the current
+    snapshot still shows documents that were removed or replaced: they are hidden. While the process lives, the change
+    is not done, and queries see the index as it was before.
+    """
+
+    def __init__(self, layout: IndexLayout, store: Store, encoder: NamedEncoder, *, follow: bool = True) -> None:
+        """`encoder`: the one of questions. `follow`: whether `snapshot` opens a newer one, or waits for `refresh`."""
+        self._layout, self._store, self._encoder, self._follow = layout, store, encoder, follow
+        self._opened: tuple[str, Snapshot] | None = None
+        self._last: Snapshot | None = None  # that `snapshot` returned
+        self._rest: tuple[tuple[str, list[str]], Snapshot] | None = None  # of a snapshot without hidden documents
+        self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
+        self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
+
+    def snapshot(self) -> Snapshot:
+        """Return the current snapshot without hidden documents. Raises StoreError if it cannot be read."""
+        with self._lock:
+            if self._follow or self._last is None or not self._is_outdated():
+                self._last = self._current()
+            return self._last
+
+    def refresh(self, prepare: Callable[[Snapshot], object]) -> bool:
+        """Open a newer snapshot, which `prepare` gets before queries do; return whether there was one.
+
+        Queries use the older one meanwhile, and do not wait. Raises StoreError if the snapshot cannot be read.
+        """
+        with self._refreshing:
+            if not self._is_outdated():
+                return False
+            while True:
+                name = self._layout.current()
+                try:
+                    opened = open_snapshot(self._layout.path / name, self._encoder)
+                    break
+                except StoreError:
+                    if self._layout.current() == name:
+                        raise
+            prepare(opened)
+            hidden = self._hidden(opened)
+            with self._lock:  # queries use it from here on, also if a newer one is published before the next of them
+                self._opened = name, opened
+                self._last = self._without(name, opened, hidden) if hidden else opened
+            return True
+
+    def _is_outdated(self) -> bool:
+        return self._opened is None or self._opened[0] != self._layout.current()
+
+    def _current(self) -> Snapshot:
+        """Return the current snapshot, which is opened if it is not; the lock is held."""
+        while True:
+            name = self._layout.current()
+            try:
+                if self._opened is None or self._opened[0] != name:
+                    self._opened = name, open_snapshot(self._layout.path / name, self._encoder)
+                hidden = self._hidden(self._opened[1])
+            except StoreError:
+                # A writer may have replaced it between the two steps; then there is a newer one.
+                if self._layout.current() == name:
+                    raise
+                continue
+            if not hidden:
+                return self._opened[1]
+            if self._layout.current() == name:
+                return self._without(name, self._opened[1], hidden)
+
+    def interrupted(self) -> bool:
+        """Return whether a change that removed or replaced documents ended before its snapshot was published."""
+        with suppress(StoreError):
+            return bool(self._withdrawn(self._layout.published))
+        return False
+
+    def filtered(self, filter: Filter) -> Snapshot:
+        """Return the snapshot of an index with only the documents that pass a filter, built in memory."""
+        whole = self.snapshot()
+        # Documents, metadata and revision of one moment: committed ones, and none that are being written.
+        with self._store.consistent() as store:
+            key = filter, store.revision
+            with self._lock:
+                if key in self._filtered:
+                    self._filtered[key] = self._filtered.pop(key)
+                    return self._filtered[key]
+            ids = [document for document, metadata in store.metadata().items() if filter.passes(document, metadata)]
+            if not ids:
+                raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(store.metadata())}")
+            part = self._part(store, ids, whole)
+        if whole.imported is not None:
+            part = replace(part, about={**part.about, "without graph": True})
+        with self._lock:
+            self._filtered[key] = part
+            if len(self._filtered) > _MAX_FILTERED:
+                del self._filtered[next(iter(self._filtered))]
+        return part
+
+    def release(self) -> None:
+        """Release the snapshot, so that its files can be deleted."""
+        with self._lock:
+            self._opened = self._rest = self._last = None
+
+    def clear(self) -> None:
+        """Release all snapshots."""
+        self.release()
+        self._filtered.clear()
+
+    def _withdrawn(self, published: int) -> set[str]:
+        """Return the digests of documents that changes after a revision withdrew whose processes are dead."""
+        if self._store.revision == published:
+            return set()
+        later = {digest: by for digest, by in self._store.withdrawn().items() if by > published}
+        dead = {revision for revision in set(later.values()) if not self._layout.is_changing(revision)}
+        return {digest for digest, by in later.items() if by in dead}
+
+    def _hidden(self, snapshot: Snapshot) -> list[str]:
+        """Return the documents of a snapshot that are to be hidden."""
+        passages, withdrawn = snapshot.graph.passages, self._withdrawn(snapshot.about.get("revision", -1))
+        if passages is None or not withdrawn:
+            return []
+        return [document for document in passages.documents if id_digest(document) in withdrawn]
+
+    def _without(self, name: str, snapshot: Snapshot, hidden: list[str]) -> Snapshot:
+        """Return the snapshot of an index without the hidden documents, built in memory."""
+        if self._rest is None or self._rest[0] != (name, hidden):
+            assert snapshot.graph.passages is not None
+            ids = set(snapshot.graph.passages.documents).difference(hidden)
+            with self._store.consistent() as store:
+                kept = self._layout.imported
+                imported = open_snapshot(kept, self._encoder) if kept.is_dir() else None
+                self._rest = (name, hidden), self._part(store, ids, snapshot, snapshot.about["revision"], imported)
+        return self._rest[1]
+
+    def _part(
+        self, store: Store, ids: Iterable[str], known: Snapshot, revision: int = 0, imported: Snapshot | None = None
+    ) -> Snapshot:
+        """Build the index of some documents; texts that have a vector in a snapshot are not encoded."""
+        columns, derived = store.columns(ids), Derived(store.derived())
+        return build_from_chunks(
+            columns,
+            store.build_settings,
+            self._encoder,
+            known=known,
+            revision=revision,
+            derived=derived,
+            imported=imported,
+        )

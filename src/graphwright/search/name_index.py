@@ -1,0 +1,145 @@
+"""Lookup of a graph's nodes by the names that a question may use for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Columns, Graph, Kind
+from graphwright.search.relation_index import is_naming, relation_phrase
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.text.names import aliases_of, normal_form
+
+MAX_NORMALISED = 1_000_000
+"""Names of a graph up to which they are compared by their normal forms; beyond, by their exact spelling."""
+_MAX_FUZZY = 20_000  # forms with the same first letters that are compared by edit distance
+
+
+@dataclass(frozen=True, eq=False)
+class NameIndex:
+    """Forms of names in order, and the node of each; one form may belong to several nodes.
+
+    The i-th form is `forms[order[i]]`, without an order `forms[i]`, and its node is `nodes[i]`. Forms are normal forms,
+    or if not `normalised` names in their exact spelling.
+    """
+
+    forms: TextColumn
+    nodes: Ints
+    order: Ints | None = None
+    normalised: bool = True
+
+    def form(self, text: str) -> str:
+        """Return the form under which a text is looked up."""
+        return normal_form(text) if self.normalised else text
+
+    def _form(self, at: int) -> str:
+        return self.forms[at if self.order is None else int(self.order[at])]
+
+    def find(self, form: str) -> Ints:
+        """Return the nodes of a form, ascending."""
+        first, last = self.forms.ends(form, self.order)
+        return np.unique(self.nodes[first:last])
+
+    def longest(self, forms: Iterable[str], graph: Graph) -> tuple[int, Ints]:
+        """Return the position of the last of `forms` that names nodes of the graph, and these nodes; -1 if none does.
+
+        Each form must continue the one before it, so that the search can end where no known form begins with one.
+        """
+        position, nodes, low = -1, np.empty(0, np.int64), 0
+        for at, form in enumerate(forms):
+            low = self.forms.first(form, self.order, low)
+            known = "" if low == len(self.forms) else self._form(low)
+            if not known.startswith(form) or not form:
+                break
+            if known == form:
+                matches = self.find(form)
+                matches = matches[graph.holds(matches)]
+                position, nodes = (at, matches) if len(matches) else (position, nodes)
+        return position, nodes
+
+    def near(self, form: str, threshold: float) -> tuple[Ints, float]:
+        """Return the nodes of the most similar form with the same two first letters, and its similarity.
+
+        Similarity is 1 minus the normalised edit distance (insertions and deletions), at least `threshold`.
+        """
+        from rapidfuzz import fuzz, process
+
+        first, last = self.forms.ends(form[:2], self.order, prefix=True)
+        part = slice(first, min(last, first + _MAX_FUZZY))
+        block = self.forms[part] if self.order is None else self.forms.take(self.order[part])
+        best = process.extractOne(form, block, scorer=fuzz.ratio, score_cutoff=100 * threshold)
+        return (self.find(best[0]), best[1] / 100) if best else (np.empty(0, np.int64), 0.0)
+
+
+_cache: SnapshotCache[NameIndex] = SnapshotCache()
+
+
+def name_index_of(columns: Columns) -> NameIndex:
+    """Return the name index of a snapshot: the one that it was written with, else one built from its names, once."""
+    return _cache.get(columns, "names", lambda: _built(columns))
+
+
+def _built(columns: Columns) -> NameIndex:
+    if len(columns.aliases):
+        return NameIndex(columns.aliases, columns.alias_node)
+    if len(columns.names) > MAX_NORMALISED:
+        return NameIndex(columns.names, columns.name_order, columns.name_order, normalised=False)
+    return NameIndex(*name_forms(columns))
+
+
+def name_forms(
+    columns: Columns, ids: Mapping[int, str] | None = None, labels: Mapping[int, Sequence[str]] | None = None
+) -> tuple[TextColumn, Ints]:
+    """Return the normal forms of nodes' names in order, and the node of each.
+
+    `ids`, `labels`: further names of nodes; a label that is the name of another node means that one. So are the tails
+    of naming relations ("alt label", "also known as", "label"); a node that is nothing but such a name is not a thing
+    that can be named.
+    """
+    own = [normal_form(name) for name in columns.names]
+    known, further, names_only = set(own), _names_stated(columns), _only_names(columns)
+    for node, name in (ids or {}).items():
+        further.setdefault(node, []).append(name)
+    for node, others in (labels or {}).items():
+        further.setdefault(node, []).extend(name for name in others if normal_form(name) not in known)
+    forms: list[str] = []
+    nodes: list[int] = []
+    for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~names_only).tolist():
+        aliases = [alias for alias in aliases_of(columns.names[node]) if alias not in known]
+        node_forms = dict.fromkeys((own[node], *aliases, *map(normal_form, further.get(node, ()))))
+        node_forms.pop("", None)
+        forms += node_forms
+        nodes += [node] * len(node_forms)
+    column = TextColumn.of(forms)
+    order = column.order()  # equal forms stay ordered by node
+    return column.gather(order), np.array(nodes, np.int64)[order]
+
+
+def _naming_edges(columns: Columns) -> Ints:
+    """Return the edges from a node to one of its names."""
+    naming = [i for i, relation in enumerate(columns.relations) if is_naming(relation_phrase(relation))]
+    return np.flatnonzero(np.isin(columns.relation, naming)) if naming else np.empty(0, np.int64)
+
+
+def _names_stated(columns: Columns) -> dict[int, list[str]]:
+    """Return the names of each node that edges state."""
+    names: dict[int, list[str]] = {}
+    for edge in _naming_edges(columns).tolist():
+        names.setdefault(int(columns.heads[edge]), []).append(columns.names[int(columns.tails[edge])])
+    return names
+
+
+def _only_names(columns: Columns) -> NDArray[np.bool_]:
+    """Return which nodes are the tails of naming edges and have no other edge."""
+    edges, count = _naming_edges(columns), len(columns.names)
+    if not len(edges):
+        return np.zeros(count, bool)
+    naming = np.bincount(columns.tails[edges], minlength=count)
+    degree = np.bincount(columns.heads, minlength=count) + np.bincount(columns.tails, minlength=count)
+    only: NDArray[np.bool_] = (naming > 0) & (naming == degree)
+    return only

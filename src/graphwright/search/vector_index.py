@@ -1,0 +1,348 @@
+"""Vectors of the nodes or edges of a snapshot, the union of two such indexes, and the base of checksummed indexes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphwright.errors import OptionError, StoreError
+from graphwright.kernels.blocks import MappedArray
+from graphwright.kernels.half import HalfArray, products
+from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
+from graphwright.search.vector_pages import Pages
+from graphwright.search.vector_rows import VectorRows, row_sums
+
+
+class EncodingRun(Protocol):
+    """What indexes use of a pipeline's run: encoding with its usage counted, vectors cached, and values kept."""
+
+    scratch: dict[Any, Any]
+
+    def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
+        """Return one vector per text."""
+        ...
+
+    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
+        """Return one sparse row per question."""
+        ...
+
+
+class ChecksummedIndex:
+    """Base of indexes that are equal if their arrays are: checksum, equality, hash and repr."""
+
+    _expression = ""
+
+    def named(self, expression: str) -> Self:
+        """Return this index with another repr, as what belongs to a snapshot has: `ix.names`; nothing is copied."""
+        if self._expression == expression:
+            return self
+        result = copy(self)
+        object.__setattr__(result, "_expression", expression)
+        return result
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of rows and columns."""
+        raise NotImplementedError
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the arrays that the index consists of; by default those of its fields."""
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        return [np.asarray(value) for value in values if isinstance(value, np.ndarray | MappedArray)]
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over all arrays."""
+        digest = hashlib.blake2b(digest_size=8)
+        for array in self.arrays():
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self.shape == other.shape and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return self._expression or self.fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        """Its kind, its shape, and the first half of its checksum."""
+        return f"{type(self).__name__}({' × '.join(map(str, self.shape))}, {self.checksum[:8]})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VectorIndex(ChecksummedIndex):
+    """Vectors, not normalised: `vectors: float32[rows, dimension]`, of an index's snapshot in half precision.
+
+    `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
+    that one sentence states. Without it row i belongs to id i. Two indexes are equal if each id has an equal vector in
+    both, in whatever rows. `place: int32[texts]`: the row of each text that was embedded, where rows have an order of
+    their own, as in the `pages` of a snapshot, which may have rows without a text.
+
+    >>> index = VectorIndex.from_array([[1, 0], [0, 1]]); index.scores(np.float32([0.5, 2])).tolist()
+    [0.5, 2.0]
+    """
+
+    vectors: Any  # Floats or HalfArray; VectorRows in a snapshot that can only be written
+    row_of: NDArray[np.int32] | None = None
+    encoder: Encoder | None = None
+    place: NDArray[np.int32] | None = field(default=None, kw_only=True)
+    pages: Pages | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def from_array(cls, vectors: ArrayLike, encoder: Encoder | None = None) -> VectorIndex:
+        """Index one row per node; the encoder, needed to search by text, maps questions into the same space."""
+        array = np.ascontiguousarray(vectors, np.float32)
+        if array.ndim != 2:
+            raise OptionError(f"the vectors must have one row per node; their shape is {array.shape}.")
+        if not np.isfinite(array).all():
+            raise OptionError(f"row {int(np.argwhere(~np.isfinite(array))[0, 0])} of the vectors is not finite.")
+        array = array.copy() if array is vectors else array
+        array.flags.writeable = False
+        return cls(array, None, encoder)
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return int(self.vectors.shape[1])
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of vectors that belong to an id, and of their components."""
+        return len(self.vectors) if self.row_of is None else int(self._has_id.sum()), self.dimension
+
+    @property
+    def _has_id(self) -> NDArray[np.bool_]:
+        """Whether each row belongs to an id."""
+        has = np.zeros(len(self.vectors) + 1, bool)
+        has[np.asarray(self.row_of)] = True
+        has[-1] = False  # which -1 stands for
+        return has
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over the vectors of all ids."""
+        sums = row_sums(self.vectors) if self.pages is None else self.pages.sums
+        return vectors_checksum(sums, self.row_of, self.dimension)
+
+    def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
+        """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
+        row: Floats = self.encode_all([text], run)[0]
+        return row
+
+    def encode_all(self, texts: Sequence[str], run: EncodingRun | None = None) -> Floats:
+        """Return the vectors of texts: float32[len(texts), dimension]; faster than one by one."""
+        if self.encoder is None:
+            raise OptionError(f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text.")
+        if not len(self.vectors) or not texts:
+            return np.zeros((len(texts), self.dimension), np.float32)  # nothing to compare them with
+        encoded = self.encoder.encode(list(texts)) if run is None else run.encode(self.encoder, list(texts))
+        vectors: Floats = np.asarray(encoded, np.float32)
+        if vectors.shape != (len(texts), self.dimension):
+            raise StoreError(
+                f"{self.encoder!r} gives vectors of shape {vectors.shape}, but {self!r} holds {self.dimension} "
+                f"numbers a row. Use the encoder that the index was written with."
+            )
+        return vectors
+
+    def scores(self, query: Floats, run: EncodingRun | None = None) -> Floats:
+        """Return the dot product of every row with `query`: float32[rows]; computed once in a run."""
+        if run is None:
+            if isinstance(self.vectors, HalfArray):
+                return self.vectors @ query  # verified as a whole if it is mapped, which costs less than by rows
+            return products(self.vectors, np.arange(len(self.vectors)), query)
+        key = "scores", id(self), query.tobytes()
+        if key not in run.scratch:
+            run.scratch[key] = self.scores(query)
+            run.scratch[key].flags.writeable = False
+        kept: Floats = run.scratch[key]
+        return kept
+
+    def scores_of(
+        self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Return those of `ids` that have a vector, and its dot product with `query`."""
+        if ids is self.ids:
+            return ids, self.scores(query, run)[self._rows]
+        known, rows = self.rows_of(ids)
+        if len(rows) * 2 < self.shape[0]:
+            return known, products(self.vectors, rows, query)
+        return known, self.scores(query, run)[rows]
+
+    def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
+        """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
+        result = np.zeros(len(ids))
+        rows, at = np.unique(self.rows_of(ids)[1], return_inverse=True)  # ids may share a row
+        result[self.has(ids)] = cosines(self.vectors[rows].astype(np.float64), query.astype(np.float64))[at]
+        return result
+
+    def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for each id whether it has a vector."""
+        if self.row_of is None:
+            return ids < len(self.vectors)
+        known = ids < len(self.row_of)
+        known[known] = self.row_of[ids[known]] >= 0
+        return known
+
+    @property
+    def parts(self) -> tuple[VectorIndex, ...]:
+        """The indexes that this one is a union of; itself alone if it is none."""
+        return (self,)
+
+    def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return those of `ids` that have a vector, and their rows."""
+        size = len(self.vectors) if self.row_of is None else len(self.row_of)
+        known = ids[ids < size]
+        rows = known if self.row_of is None else self.row_of[known].astype(np.int64)
+        return known[rows >= 0], rows[rows >= 0]
+
+    def of(self, ids: NDArray[np.int64]) -> Floats:
+        """Return the vector of each id, zeros for one without: float32[len(ids), dimension].
+
+        >>> VectorIndex(np.float32([[1, 2]]), np.int32([-1, 0])).of(np.array([1, 0, 5])).tolist()
+        [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
+        """
+        vectors = np.zeros((len(ids), self.dimension), np.float32)
+        vectors[self.has(ids)] = self.vectors[self.rows_of(ids)[1]]
+        return vectors
+
+    def by_text(self) -> tuple[VectorRows, NDArray[np.int32] | None]:
+        """Return the vector of each text that was embedded, in their order, and the text of each id."""
+        if self.place is None:
+            return VectorRows.of(self.vectors), self.row_of
+        text = np.full(len(self.vectors) + 1, -1, np.int32)
+        text[self.place] = np.arange(len(self.place))
+        none, sums = np.empty((0, self.dimension), np.float32), None if self.pages is None else self.pages.sums
+        rows = VectorRows(self.vectors, none, self.place, sums)
+        return rows, None if self.row_of is None else text[np.asarray(self.row_of)]
+
+    def compact(self) -> VectorIndex:
+        """Return the index with a copy of its vectors, one row for each text that was embedded."""
+        rows, row_of = self.by_text()
+        return VectorIndex(rows.halves(), row_of, self.encoder)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.floating]:
+        """The length of each vector."""
+        lengths: NDArray[np.floating] = (
+            self.vectors.lengths() if isinstance(self.vectors, HalfArray) else np.linalg.norm(self.vectors, axis=1)
+        )
+        return lengths
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """The ids that have a vector, ascending."""
+        return np.arange(len(self.vectors)) if self.row_of is None else np.flatnonzero(self.row_of >= 0)
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int32] | slice:
+        """The row of each of `ids`."""
+        return slice(None) if self.row_of is None else self.row_of[self.ids]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joined(VectorIndex):
+    """The union of two indexes, without copies of vectors; made by `joined`.
+
+    Attributes by row (`vectors`, `row_of`, `rows_of`, `scores`) are those of the first.
+    """
+
+    first: VectorIndex = field(kw_only=True)
+    second: VectorIndex = field(kw_only=True)
+
+    @property
+    def parts(self) -> tuple[VectorIndex, ...]:
+        """The two indexes."""
+        return self.first, self.second
+
+    def scores_of(
+        self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Return those of `ids` that have a vector in either, and its dot product with `query`."""
+        known, own = ids[self.has(ids)], self.first.has(ids[self.has(ids)])
+        scores = np.empty(len(known), np.float32)
+        scores[own] = self.first.scores_of(known[own], query, run)[1]
+        scores[~own] = self.second.scores_of(known[~own], query, run)[1]
+        return known, scores
+
+    def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
+        """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
+        own = self.first.has(ids)
+        return np.where(own, self.first.cosines(ids, query), self.second.cosines(ids, query))
+
+    def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for each id whether it has a vector in either."""
+        return self.first.has(ids) | self.second.has(ids)
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """The ids that have a vector, ascending."""
+        return np.union1d(self.first.ids, self.second.ids)
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over both."""
+        both = self.first.checksum + self.second.checksum
+        return hashlib.blake2b(both.encode(), digest_size=8).hexdigest()
+
+    def __repr__(self) -> str:
+        return self._expression or f"joined({self.first!r}, {self.second!r})"
+
+
+def joined(first: VectorIndex, second: VectorIndex) -> Joined:
+    """Return the union of two indexes over the ids of either, without copies of vectors; the first has precedence.
+
+    Questions are encoded by the first one's encoder, else by the second's. Raises OptionError for indexes of different
+    dimension or encoder, and for unions.
+
+    >>> passages = VectorIndex(np.float32([[1, 0]]), np.int32([-1, 0])); names = VectorIndex.from_array([[0, 2]])
+    >>> both = joined(passages, names); both.ids.tolist(), both.cosines(both.ids, np.float32([3, 4])).tolist()
+    ([0, 1], [0.8, 0.6])
+    """
+    if first.dimension != second.dimension:
+        raise OptionError(f"{first!r} and {second!r} have different dimensions; join indexes of one encoder.")
+    if first.encoder is not None and second.encoder is not None and first.encoder != second.encoder:
+        raise OptionError(
+            f"{first!r} and {second!r} have different encoders, {first.encoder!r} and {second.encoder!r}."
+        )
+    if len(first.parts) + len(second.parts) > 2:
+        raise OptionError(f"joined({first!r}, {second!r}): a union cannot be joined again.")
+    # Without explicit rows a search would take row i for id i, and ignore the second index.
+    row_of = np.arange(len(first.vectors), dtype=np.int32) if first.row_of is None else first.row_of
+    encoder = second.encoder if first.encoder is None else first.encoder
+    return Joined(first.vectors, row_of, encoder, first=first, second=second)
+
+
+def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None, dimension: int) -> str:
+    """Return sixteen hexadecimal digits over the vectors of all ids, given the fingerprint of each row."""
+    row = np.arange(len(sums)) if row_of is None else np.asarray(row_of)
+    of_ids = np.where(row >= 0, np.append(np.asarray(sums), np.uint64(0))[row], np.uint64(0))
+    return hashlib.blake2b(of_ids.tobytes(), digest_size=8, salt=dimension.to_bytes(8, "little")).hexdigest()
+
+
+def cosines(vectors: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cosine of each row with a vector, 0 with a zero vector; no digit depends on the place of a row."""
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
+    # A product of BLAS depends on the place of a row in its last digits; einsum does not.
+    products = np.einsum("ij,j->i", vectors, query)
+    values: NDArray[np.float64] = np.divide(products, lengths, out=np.zeros(len(vectors)), where=lengths != 0)
+    return values
+
+
+def normalised(vectors: Floats) -> Floats:
+    """Return the rows at length 1; a zero row stays zero."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit

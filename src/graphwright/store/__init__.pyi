@@ -1,0 +1,2 @@
+from .changes import Problem as Problem
+from .changes import Settings as Settings

@@ -1,0 +1,203 @@
+"""Columns of chunks: the records of many chunks end to end, which are merged without an object for each chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.data.document import passage_title
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.kernels.csr import row_pointers
+from graphwright.kernels.ranking import sorted_distinct
+from graphwright.kernels.strings import distinct
+from graphwright.store.chunk_record import ChunkRecord
+
+NUMBERS = ("surface_form", "counts", "mentions", "relations")
+"""The fields of numbers of a `ChunkRecord` that are merged."""
+STRINGS = (
+    *("forms", "surfaces", "types", "descriptions", "labels", "texts"),
+    *("aliases", "topic_phrases", "name_words", "tokens"),
+)
+"""The fields of strings of a `ChunkRecord` that are merged."""
+_ROWS = 1000  # read at once
+Values = TypeVar("Values")
+
+
+class PerChunk(NamedTuple, Generic[Values]):
+    """Strings or rows of numbers of chunks: those of chunk c are `values[indptr[c]:indptr[c + 1]]`."""
+
+    values: Values
+    indptr: Ints
+
+    @property
+    def owner(self) -> Ints:
+        """The chunk of each value: int64."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkColumns:
+    """The chunks of some documents, ordered by document id, then by position in the document.
+
+    By document: `ids`, `document_titles`, `chunk_counts: int64[d]`, `links` (the ids that it refers to, each ended by a
+    NUL) and `places` (those of its file, see Places). By chunk: `ordinal`, `start`, `end: int64[p]`, `has_topic:
+    bool[p]` (whether its first form is its topic), `text`, `headings` (those above it). `fields`: the strings (see
+    `STRINGS`) and numbers (`NUMBERS`) of their records.
+    """
+
+    ids: TextColumn
+    document_titles: TextColumn
+    chunk_counts: Ints
+    links: TextColumn
+    places: TextColumn
+    ordinal: Ints
+    start: Ints
+    end: Ints
+    has_topic: NDArray[np.bool_]
+    text: TextColumn
+    headings: TextColumn
+    fields: dict[str, PerChunk[Any]]
+
+    def __len__(self) -> int:
+        return len(self.ordinal)
+
+    def strings(self, field: str) -> PerChunk[TextColumn]:
+        """Return a field of strings of all chunks."""
+        return self.fields[field]
+
+    def numbers(self, field: str, width: int = 1) -> PerChunk[NDArray[np.int32]]:
+        """Return a field of numbers of all chunks, `width` per row."""
+        values, indptr = self.fields[field]
+        return PerChunk(values.reshape(-1, width), indptr // width)
+
+    def release(self, *fields: str) -> None:
+        """Forget the values of fields that are not needed any more: gigabytes of a large index."""
+        for name in fields:
+            values, indptr = self.fields[name]
+            empty = TextColumn.of(()) if isinstance(values, TextColumn) else values[:0].copy()
+            self.fields[name] = PerChunk(empty, indptr)
+
+    @cached_property
+    def document(self) -> NDArray[np.int32]:
+        """The document of each chunk, by position: int32[p]."""
+        return np.repeat(np.arange(len(self.ids), dtype=np.int32), self.chunk_counts)
+
+    @cached_property
+    def references(self) -> tuple[Ints, Ints]:
+        """Pairs of documents by position, the first referring to the second: distinct, ascending."""
+        links = _parsed(self.links)
+        both = TextColumn.joined((self.ids, links.values))
+        target = distinct(both.data, both.offsets)[0][len(self.ids) :]  # ids are distinct: each has its own number
+        source = links.owner
+        valid = (target < len(self.ids)) & (target != source)
+        pairs = sorted_distinct(source[valid] * len(self.ids) + target[valid])
+        return pairs // max(len(self.ids), 1), pairs % max(len(self.ids), 1)
+
+    @cached_property
+    def names(self) -> TextColumn:
+        """The name of each chunk's node."""
+        suffixes = TextColumn.of(f"#{at}" for at in range(int(self.ordinal.max(initial=-1)) + 1))
+        return TextColumn.paired(self.ids.gather(self.document.astype(np.int64)), suffixes.gather(self.ordinal))
+
+    @cached_property
+    def texts_with_titles(self) -> TextColumn:
+        """Each chunk as models read it (`Graph.reading`): after its title."""
+        titles, number = self.titles
+        return texts_with_titles(titles, number, self.text)
+
+    @cached_property
+    def titles(self) -> tuple[TextColumn, NDArray[np.int32]]:
+        """Titles, those of the documents first, then those with headings; and int32[p], the title of each chunk."""
+        number, below, d = self.document.copy(), dict[str, int](), len(self.ids)
+        for chunk in np.flatnonzero(np.diff(self.headings.offsets)).tolist():
+            title = passage_title(self.document_titles[int(self.document[chunk])], self.headings[chunk])
+            number[chunk] = below.setdefault(title, d + len(below))
+        return TextColumn.joined((self.document_titles, TextColumn.of(below))), number
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> ChunkColumns:
+        """Read rows: a document (id, title, links, places) and a chunk (ordinal, span, text, heading, record).
+
+        Only the first row of a document has its links and places. A document without chunks has one row, with None for
+        a chunk. Rows are read some at a time, so that few are held as objects.
+        """
+        rest, parts = iter(rows), list[ChunkColumns]()
+        while some := list(islice(rest, _ROWS)):
+            last = some[-1][0]
+            for row in rest:
+                if row[0] != last:
+                    rest = chain((row,), rest)
+                    break
+                some.append(row)
+            parts.append(_of_rows(some))
+        return cls.joined(parts or [_of_rows([])])
+
+    @classmethod
+    def joined(cls, parts: Sequence[ChunkColumns]) -> ChunkColumns:
+        """Put columns end to end; there must be one at least, and no document in two of them."""
+        plain = {
+            name: _joined([getattr(part, name) for part in parts])
+            for name in cls.__dataclass_fields__
+            if name != "fields"
+        }
+        fields = {
+            name: PerChunk(
+                _joined([part.fields[name].values for part in parts]),
+                row_pointers(np.concatenate([np.diff(part.fields[name].indptr) for part in parts])),
+            )
+            for name in parts[0].fields
+        }
+        return cls(**plain, fields=fields)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Return arrays or columns of strings end to end."""
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else TextColumn.joined(parts)
+
+
+def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
+    firsts = [at for at, row in enumerate(rows) if not at or row[0] != rows[at - 1][0]]
+    documents, chunks = [rows[at] for at in firsts], [row for row in rows if row[4] is not None]
+    columns = list(zip(*chunks, strict=True)) if chunks else [()] * (9 + len(ChunkRecord._fields))
+    record = dict(zip(ChunkRecord._fields, columns[9:], strict=True))
+    ordinal, start, end = (np.array(column, np.int64) for column in columns[4:7])
+    counts = np.diff([*firsts, len(rows)]) - [row[4] is None for row in documents]
+    fields: dict[str, PerChunk[Any]] = {name: _parsed(TextColumn.of_bytes(record[name])) for name in STRINGS}
+    for name in NUMBERS:
+        blobs = TextColumn.of_bytes(record[name])
+        fields[name] = PerChunk(np.frombuffer(blobs.data.tobytes(), "<i4"), blobs.offsets // 4)
+    return ChunkColumns(
+        TextColumn.of(row[0] for row in documents),
+        TextColumn.of(row[1] for row in documents),
+        counts.astype(np.int64),
+        TextColumn.of_bytes([row[2] for row in documents]),
+        TextColumn.of_bytes([row[3] for row in documents]),
+        ordinal,
+        start,
+        end,
+        np.array(record["has_topic"], bool),
+        TextColumn.of_bytes(columns[7]),
+        TextColumn.of(columns[8]),
+        fields,
+    )
+
+
+def _parsed(blobs: TextColumn) -> PerChunk[TextColumn]:
+    """Return the strings of which each blob consists, each ended by a NUL."""
+    column = TextColumn.terminated(blobs.data.tobytes())
+    # The NUL of string j is at the end of its bytes, after the j NULs before it.
+    ends = column.offsets[1:] + np.arange(len(column))
+    return PerChunk(column, np.searchsorted(ends, blobs.offsets))
+
+
+def texts_with_titles(titles: TextColumn, number: NDArray[np.int32], texts: TextColumn) -> TextColumn:
+    """Return chunks after their titles; `number` is the position of each one's in `titles`."""
+    lines = TextColumn.paired(titles, TextColumn.of(("", "\n")).gather(np.diff(titles.offsets) > 0))
+    return TextColumn.paired(lines.gather(number.astype(np.int64)), texts)

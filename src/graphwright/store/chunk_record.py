@@ -1,0 +1,215 @@
+"""Stored form of a chunk: everything that depends on it alone, computed once when it is added.
+
+These are normal forms, equal names, the topic, and the words that searches compare.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.data.document import passage_title
+from graphwright.extract.extraction import Extraction, Mention, Relation
+from graphwright.graph.columns import terminate
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM
+from graphwright.text.names import aliases_of, name_words, normal_form
+from graphwright.text.words import words
+
+RECORD_VERSION = 2  # changes whenever `ChunkRecord.of` would return something else for the same chunk
+_MAX_NAME = 200  # characters; a longer string is not a name
+_OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})
+
+
+class ChunkRecord(NamedTuple):
+    """One chunk in the form that is stored and merged. Strings end in a NUL byte each; numbers are little-endian int32.
+
+    `forms`: the normal forms of the chunk's entities, in the order of mention; the topic comes first.
+    `surfaces`: how they are written; `surface_form` numbers into `forms`, `counts` is how often each occurs.
+    `mentions`: (surface, start, end) each; `types` and `descriptions` one each, or empty if no mention has any.
+    `relations`: (head form, label, tail form, text) each; `relation_ends`: (head, tail) surfaces; `keywords` one
+    each, separated by commas, or empty if no relation has any; they are appended to the text too.
+    `has_topic`: whether the first form is the topic; `aliases`: its shorter forms; `topic_phrases`: those of the
+    topic's form and its aliases that other chunks are searched for.
+    `name_words`: the words of the text as names are compared; `tokens`: title, title and text as BM25 reads them, the
+    title with the headings above the chunk.
+    """
+
+    forms: bytes
+    surfaces: bytes
+    surface_form: bytes
+    counts: bytes
+    mentions: bytes
+    types: bytes
+    descriptions: bytes
+    relations: bytes
+    relation_ends: bytes
+    labels: bytes
+    texts: bytes
+    keywords: bytes
+    has_topic: int
+    aliases: bytes
+    topic_phrases: bytes
+    name_words: bytes
+    tokens: bytes
+
+    @classmethod
+    def of(cls, title: str, text: str, extraction: Extraction, heading: str = "") -> ChunkRecord:
+        """Make the record of a chunk; mentions without a name and relations of an entity with itself are dropped.
+
+        >>> extraction = Extraction((Mention("Graz"), Mention("?")), (Relation("Graz", "in", "graz", "t"),))
+        >>> record = ChunkRecord.of("", "Graz it is.", extraction); record.forms, record.relations, record.has_topic
+        (b'graz\\x00', b'', 1)
+        """
+        names = _ChunkNames()
+        topic = topic_of(title, [m.name for m in extraction.mentions])
+        has_topic = bool(topic) and names.add(topic, topic not in {m.name for m in extraction.mentions})
+        mentions = [m for m in extraction.mentions if names.add(m.name, True)]
+        relations = [r for r in extraction.relations if names.add_ends(r.head, r.tail)]
+        labels: dict[str, int] = {}
+        texts: dict[str, int] = {}
+        table = [
+            (
+                names.surfaces[_clean(r.head)],
+                labels.setdefault(_label(r.relation), len(labels)),
+                names.surfaces[_clean(r.tail)],
+                texts.setdefault(_relation_text(r), len(texts)),
+            )
+            for r in relations
+        ]
+        position = {surface: at for at, surface in enumerate(names.surfaces)}
+        forms, shorter = list(names.forms), aliases_of(_clean(topic)) if has_topic else []
+        aliases = [form for form in shorter if _is_name(form)]
+        phrases = [form for form in (*forms[: int(has_topic)], *aliases) if " " in form and words(form)]
+        described = any(m.type or m.description for m in mentions)
+        full = passage_title(title, heading)
+        return cls(
+            terminate(forms),
+            terminate(names.surfaces),
+            _numbers(names.surfaces.values()),
+            _numbers(names.counts[surface] for surface in names.surfaces),
+            _numbers(n for m in mentions for n in (position[_clean(m.name)], m.start, m.end)),
+            terminate(_clean(m.type) for m in mentions) if described else b"",
+            terminate(_clean(m.description) for m in mentions) if described else b"",
+            _numbers(n for row in table for n in row),
+            _numbers(position[_clean(name)] for r in relations for name in (r.head, r.tail)),
+            terminate(labels),
+            terminate(texts),
+            terminate(_joined(r.keywords) for r in relations) if any(r.keywords for r in relations) else b"",
+            int(has_topic),
+            terminate(aliases),
+            terminate(phrases),
+            terminate([" ".join(name_words(text))]),
+            terminate([" ".join(words(f"{full}\n{full}\n{text}" if full else text))]),
+        )
+
+    def extraction(self) -> Extraction:
+        """Return the extraction that this record was made of, without the parts that were dropped."""
+        surfaces, labels, texts = map(_strings, (self.surfaces, self.labels, self.texts))
+        mentions, relations = _table(self.mentions, 3), _table(self.relations, 4)
+        ends = _table(self.relation_ends, 2)
+        types = _strings(self.types) or [""] * len(mentions)
+        descriptions = _strings(self.descriptions) or [""] * len(mentions)
+        keywords = _strings(self.keywords) or [""] * len(relations)
+        return Extraction(
+            tuple(
+                Mention(surfaces[at], start, end, kind, description)
+                for (at, start, end), kind, description in zip(mentions, types, descriptions, strict=True)
+            ),
+            tuple(
+                Relation(
+                    surfaces[head],
+                    labels[label],
+                    surfaces[tail],
+                    texts[at].removesuffix(f" ({joined})") if joined else texts[at],
+                    tuple(joined.split(", ")) if joined else (),
+                )
+                for (_, label, _, at), (head, tail), joined in zip(relations, ends, keywords, strict=True)
+            ),
+        )
+
+
+@dataclass
+class _ChunkNames:
+    """The names of one chunk, collected for its record."""
+
+    forms: dict[str, int] = field(default_factory=dict)
+    surfaces: dict[str, int] = field(default_factory=dict)  # form by surface
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, surface: str, counts: bool) -> bool:
+        """Add a surface form and return whether it is a name; `counts`: this mention counts for the entity's name."""
+        surface = _clean(surface)
+        form = _name_form(surface)
+        if form and surface not in self.surfaces:
+            self.surfaces[surface] = self.forms.setdefault(form, len(self.forms))
+        self.counts[surface] += counts
+        return bool(form)
+
+    def add_ends(self, head: str, tail: str) -> bool:
+        """Add the ends of a relation and return whether they are two entities."""
+        forms = _name_form(_clean(head)), _name_form(_clean(tail))
+        return all(forms) and forms[0] != forms[1] and self.add(head, False) and self.add(tail, False)
+
+
+@lru_cache(maxsize=10_000)
+def _name_form(surface: str) -> str:
+    """Return the normal form of a name, "" for a string that is none."""
+    form = normal_form(surface)
+    return form if _is_name(form) else ""
+
+
+def topic_of(title: str, mentions: Sequence[str]) -> str:
+    """Return the topic of a chunk: its document's title, else the first name in it.
+
+    Most texts name their topic first: an encyclopedia's passage, a letter, the minutes of a meeting.
+
+    >>> topic_of("", ["1974", "Hank Snow"]), topic_of("Hello Love", ["1974"])
+    ('Hank Snow', 'Hello Love')
+    """
+    if normal_form(title):
+        return title
+    return next((name for name in mentions if len(name) > 2 and not name[0].isdigit()), "")
+
+
+def _is_name(form: str) -> bool:
+    return 2 <= len(form) <= _MAX_NAME
+
+
+def _relation_text(relation: Relation) -> str:
+    """Return the text of a relation with its keywords in brackets."""
+    text, keywords = _clean(relation.text), _joined(relation.keywords)
+    return f"{text} ({keywords})" if keywords else text
+
+
+def _joined(keywords: Iterable[str]) -> str:
+    return ", ".join(filter(None, (_clean(keyword).replace(",", ";") for keyword in keywords)))
+
+
+def _label(relation: str) -> str:
+    """Return a relation's label; one that equals a relation of the index itself is marked as stated by the text."""
+    relation = _clean(relation)
+    return f"{relation} (stated)" if relation in _OWN_RELATIONS else relation
+
+
+def _clean(text: str) -> str:
+    """Return the text without NUL, which ends a string in the store."""
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def _numbers(values: Iterable[int]) -> bytes:
+    return np.fromiter(values, "<i4").tobytes()
+
+
+def _strings(column: bytes) -> list[str]:
+    return [part.decode("utf-8", "surrogatepass") for part in column.split(b"\0")[:-1]]
+
+
+def _table(column: bytes, width: int) -> list[list[int]]:
+    rows: NDArray[np.int32] = np.frombuffer(column, "<i4").reshape(-1, width)
+    return rows.tolist()  # type: ignore[no-any-return]

@@ -1,0 +1,386 @@
+"""The store of an index folder: documents, their chunks and the extractions of each chunk.
+
+It is one SQLite file in WAL mode, so that readers never wait for a writer. Snapshots are made from it and can always
+be made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from graphwright.data.document import Chunk, Document
+from graphwright.errors import StoreError, explained
+from graphwright.extract.extraction import Excerpt, Extraction
+from graphwright.graph.columns import terminate
+from graphwright.store.changes import Settings, content_hash
+from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.store.chunk_record import RECORD_VERSION, ChunkRecord
+from graphwright.store.layout import is_free
+from graphwright.store.locks import check_locks
+from graphwright.store.packs import Packs
+from graphwright.store.tables import FIELDS, ROWS, SCHEMA, connect, create_tables, opened
+
+_CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
+_RESTORE = "Restore it from a copy, or index the documents again into a new folder."
+
+_RECORD = ", ".join(FIELDS)
+_LISTED = "IN (SELECT value FROM json_each(?))"
+
+
+class ExtractedChunk(NamedTuple):
+    """A chunk with its extraction, the extractor's id, and if it is pending for another extractor the reason."""
+
+    chunk: Chunk
+    extraction: Extraction
+    extractor: str
+    pending: str | None = None
+
+
+class StoredChunk(NamedTuple):
+    """A chunk of a stored document: its place in the store, its text, and its extractor."""
+
+    number: int
+    ordinal: int
+    document: str
+    title: str
+    text: str
+    heading: str
+    extractor: str
+    pending: str | None
+
+    @property
+    def excerpt(self) -> Excerpt:
+        """The input of an extractor."""
+        return Excerpt(self.document, self.title, self.text, self.heading)
+
+
+class Store:
+    """An open index.sqlite. Writes are transactions: `with store.writing():`."""
+
+    def __init__(self, path: Path) -> None:
+        """Open an existing store; `create` makes one."""
+        self.path = path
+        if not path.is_file():
+            into = path.parent if path.parent.is_dir() and is_free(path.parent) else "NEW-FOLDER"
+            raise StoreError(
+                f"{path.parent} is not an index: it holds no {path.name}. Make one: graphwright index PATH --into "
+                f"{into}"
+            )
+        try:
+            self._db = opened(path)
+            schema = self._schema()
+            version = self.setting("record version") if schema == SCHEMA else None
+            self._packs = Packs(self._db)
+        except sqlite3.OperationalError as error:
+            check_locks(path.parent)
+            raise StoreError(f"{path} cannot be opened now: {explained(error, _CHECK, path)}") from error
+        except (sqlite3.DatabaseError, StoreError) as error:
+            cause = error.__cause__ if isinstance(error, StoreError) and error.__cause__ else error
+            raise StoreError(f"{path} cannot be read as an index: {explained(cause, _RESTORE, path)}") from cause
+        if schema != SCHEMA or version != str(RECORD_VERSION):
+            self._db.close()
+            records = f" and record version {version}" if version else ""
+            raise StoreError(
+                f"{path} has schema {schema}{records}; this version reads schema {SCHEMA} and record version "
+                f"{RECORD_VERSION}. Use the version that wrote it, or index the documents again into a new folder."
+            )
+
+    @classmethod
+    def create(cls, path: Path, settings: Mapping[str, str]) -> Store:
+        """Create a store with these settings. The folder must exist; the file must not."""
+        db = connect(str(path))
+        create_tables(db, {**settings, "record version": str(RECORD_VERSION)})
+        db.close()
+        return cls(path)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the write lock; the changes of the block are committed at its end, or undone by an error."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self.path} cannot be written: {explained(error, _CHECK, self.path)}") from error
+        try:
+            if (schema := self._schema()) != SCHEMA:  # changed by a later version since it was opened
+                raise StoreError(
+                    f"{self.path} was changed to schema {schema}; this version writes schema {SCHEMA}. Nothing was "
+                    f"changed now. Use the later version."
+                )
+            yield
+            self._packs.renew()
+            self._db.commit()
+        except BaseException as error:
+            self._db.rollback()
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(
+                    f"{self.path} could not be written: {explained(error, _RESTORE, self.path)} Nothing was changed."
+                ) from error
+            raise
+
+    def keep(self) -> None:
+        """Commit what the block of `writing` has written so far, which an error then does not undo."""
+        self._db.commit()
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def _schema(self) -> int:
+        """Return the schema of the file as it is now; another process may have changed it."""
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query. Raises StoreError if the file cannot be read, or was closed."""
+        with self._reading():
+            return self._db.execute(query, values).fetchall()
+
+    def _rows(self, query: str, ids: Iterable[str] | None) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query, with ids as its value, if any."""
+        with self._reading():
+            yield from self._db.execute(query, () if ids is None else (json.dumps(list(ids)),))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise StoreError if the file cannot be read in the block, or was closed."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            # sqlite3 has no error class of its own for a closed database.
+            if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+                raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
+            raise StoreError(
+                f"{self.path} cannot be read: {explained(error, _RESTORE, self.path)} Questions are answered from the "
+                f"last snapshot."
+            ) from error
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting, None if it was never set."""
+        rows = self._read("SELECT value FROM settings WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else None
+
+    def set(self, name: str, value: str) -> None:
+        """Change a setting."""
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    @property
+    def revision(self) -> int:
+        """The number of changes to the graph that the store describes."""
+        return int(self.setting("revision") or 0)
+
+    def withdrawn(self) -> dict[str, int]:
+        """Return the documents that were removed or replaced last: by their digest the revision that did it.
+
+        A snapshot of an older revision shows them as they are no more. Digests are those of `id_digest`: what was
+        removed is not stored any more.
+        """
+        return dict(json.loads(self.setting("withdrawn") or "{}"))
+
+    def withdraw(self, ids: Iterable[str], revision: int, published: int) -> None:
+        """Note that documents were removed or replaced by a revision; forget those of the `published` ones."""
+        entries = {digest: by for digest, by in self.withdrawn().items() if by > published}
+        entries |= {id_digest(document): revision for document in ids}
+        self.set("withdrawn", json.dumps(entries))
+
+    @property
+    def build_settings(self) -> Settings:
+        """The settings of the conversion of documents to a graph."""
+        stored = json.loads(self.setting("settings") or "{}")
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+        }
+        return Settings(**values)
+
+    def derived(self) -> dict[bytes, str]:
+        """Return the values that a language model derived from the merged graph, by key."""
+        return dict(self._read("SELECT key, value FROM derived"))
+
+    def put_derived(self, values: Mapping[bytes, str]) -> None:
+        """Store derived values."""
+        self._db.executemany("INSERT OR REPLACE INTO derived VALUES (?, ?)", values.items())
+
+    def delete_derived(self, keys: Iterable[bytes]) -> None:
+        """Delete the derived values of these keys."""
+        self._db.executemany("DELETE FROM derived WHERE key = ?", [(key,) for key in keys])
+
+    def hashes(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """Return the content hashes of these documents by id; those that are not stored are left out."""
+        return dict(self._read(f"SELECT id, hash FROM documents WHERE id {_LISTED}", (json.dumps(list(ids)),)))
+
+    def folders_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the folder that each of these documents is synced with, if any, by id."""
+        query = f"SELECT id, folder FROM documents WHERE folder != '' AND id {_LISTED}"
+        return dict(self._read(query, (json.dumps(list(ids)),)))
+
+    def documents_of(self, folder: str) -> frozenset[str]:
+        """Return the ids of all documents that are synced with a folder."""
+        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE folder = ?", (folder,)))
+
+    def file_documents(self) -> frozenset[str]:
+        """Return the ids of the documents that are whole files, not rows of one."""
+        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE is_file"))
+
+    def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
+        """Add a document, or replace the one with its id; `folder` is the one that it is synced with."""
+        metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
+        places = b"" if document.places is None else document.places.encoded()
+        self._db.execute(
+            "INSERT INTO documents (id, title, hash, metadata, links, places, is_file, folder) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET title = excluded.title, hash = excluded.hash, links = excluded.links, "
+            "metadata = excluded.metadata, places = excluded.places, is_file = excluded.is_file, "
+            "folder = coalesce(nullif(excluded.folder, ''), folder)",
+            (document.id, document.title, content_hash(document), metadata, links, places, document.file, folder),
+        )
+        number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
+        self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
+        marks = ", ".join("?" * (9 + len(FIELDS)))
+        for chunk, extraction, extractor, pending in chunks:
+            text, record = _encoded(Excerpt(document.id, document.title, chunk.text, chunk.heading), extraction)
+            place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
+            self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, _digest(text, record), *record))
+
+    def set_folder(self, ids: Iterable[str], folder: str) -> None:
+        """Note that documents are synced with a folder."""
+        query = "UPDATE documents SET folder = ? WHERE id = ? AND folder != ?"
+        self._db.executemany(query, ((folder, i, folder) for i in ids))
+
+    def set_files(self, ids: Iterable[str], files: Collection[str]) -> None:
+        """Note which of these documents are whole files; needed where `put` had nothing to change."""
+        query = "UPDATE documents SET is_file = ? WHERE id = ? AND is_file != ?"
+        self._db.executemany(query, ((i in files, i, i in files) for i in ids))
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove documents with their chunks."""
+        self._db.executemany("DELETE FROM documents WHERE id = ?", ((i,) for i in ids))
+
+    def set_extraction(self, chunk: StoredChunk, extraction: Extraction, extractor: str) -> None:
+        """Replace the extraction of a chunk, which is not pending any more."""
+        text, record = _encoded(chunk.excerpt, extraction)
+        columns = ", ".join(f"{name} = ?" for name in FIELDS)
+        self._db.execute(
+            f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
+            "WHERE document = ? AND ordinal = ?",
+            (extractor, _digest(text, record), *record, chunk.number, chunk.ordinal),
+        )
+
+    def set_pending(self, chunk: StoredChunk, reason: str | None) -> None:
+        """Note why a chunk is pending for another extractor; None: it is not."""
+        query = "UPDATE chunks SET pending = ? WHERE document = ? AND ordinal = ?"
+        self._db.execute(query, (reason, chunk.number, chunk.ordinal))
+
+    def chunks(self, *, pending: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
+        """Return the chunks of all documents or of those in `ids`, or only the pending ones, in order."""
+        conditions = ["true", *["c.pending IS NOT NULL"] * pending, *[f"d.id {_LISTED}"] * (ids is not None)]
+        rows = self._read(
+            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.heading, c.extractor, c.pending FROM chunks c "
+            f"JOIN documents d ON d.number = c.document WHERE {' AND '.join(conditions)} ORDER BY d.id, c.ordinal",
+            () if ids is None else (json.dumps(list(ids)),),
+        )
+        return [StoredChunk._make((*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:])) for row in rows]
+
+    def extractions(self, document: str, title: str) -> dict[str, tuple[Extraction, str]]:
+        """Return the extraction of each chunk of a document, and its extractor, by the chunk's text.
+
+        Empty if the document is not stored or has another title; pending chunks are left out.
+        """
+        rows = self._read(
+            f"SELECT c.text, c.extractor, {_RECORD} FROM chunks c JOIN documents d ON d.number = c.document "
+            "WHERE d.id = ? AND d.title = ? AND c.pending IS NULL",
+            (document, title),
+        )
+        return {row[0].decode("utf-8", "surrogatepass"): (ChunkRecord(*row[2:]).extraction(), row[1]) for row in rows}
+
+    def columns(self, ids: Iterable[str] | None = None) -> ChunkColumns:
+        """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
+
+        They are read in one statement, and so are consistent despite concurrent writes.
+        """
+        chosen = "" if ids is None else f"WHERE d.id {_LISTED} "
+        return ChunkColumns.of(self._rows(f"{ROWS} {chosen}ORDER BY d.id, c.ordinal", ids))
+
+    def packed_columns(self) -> ChunkColumns:
+        """Return the chunks of all documents, read from packs, which cost less to read than rows."""
+        with self._reading():
+            columns = self._packs.columns()
+        return self.columns() if columns is None else columns
+
+    def discard_packs(self) -> None:
+        """Make all packs again from the rows at the end of this transaction."""
+        self._packs.discard()
+
+    def metadata(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
+        """Return the metadata of every document, or of those in `ids`, by id."""
+        query = f"SELECT id, metadata FROM documents {'' if ids is None else f'WHERE id {_LISTED} '}ORDER BY id"
+        rows = self._read(query, () if ids is None else (json.dumps(list(ids)),))
+        return {document: json.loads(metadata) for document, metadata in rows}
+
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of documents and chunks."""
+        query = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
+        ((documents, chunks),) = self._read(query)
+        return documents, chunks
+
+    def extractors(self) -> dict[str, int]:
+        """Return the number of chunks by extractor."""
+        return dict(self._read("SELECT extractor, count(*) FROM chunks GROUP BY extractor ORDER BY 1"))
+
+    def pending(self) -> dict[str, int]:
+        """Return the number of pending chunks by reason."""
+        query = "SELECT pending, count(*) FROM chunks WHERE pending IS NOT NULL GROUP BY pending ORDER BY 2 DESC, 1"
+        return dict(self._read(query))
+
+    def folders(self) -> dict[str, int]:
+        """Return the number of documents that are synced with each folder."""
+        return dict(self._read("SELECT folder, count(*) FROM documents WHERE folder != '' GROUP BY folder"))
+
+    def problems(self) -> list[str]:
+        """Return the problems of the file, empty if it is sound."""
+        try:
+            problems = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            for table, row, *_ in self._db.execute("PRAGMA foreign_key_check"):
+                problems.append(f"row {row} of {table} refers to a missing row")
+            rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_RECORD} FROM chunks")
+            for number, ordinal, digest, text, *record in rows:
+                if _digest(text, record) != digest:
+                    problems.append(f"chunk {ordinal} of document number {number} is damaged")
+        except (sqlite3.DatabaseError, TypeError) as error:
+            return [str(error)]
+        return problems
+
+    @contextmanager
+    def consistent(self) -> Iterator[Store]:
+        """Yield a view of the committed store that does not change inside the block, despite concurrent writes."""
+        with closing(Store(self.path)) as view:
+            view._db.execute("BEGIN")
+            yield view
+
+    def checkpoint(self) -> None:
+        """Checkpoint the write-ahead log, where readers allow it, so that it does not grow."""
+        with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def id_digest(document: str) -> str:
+    """Return a digest of the id of a document, from which the id cannot be read."""
+    return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _encoded(chunk: Excerpt, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
+    """Return the text of a chunk and its record, as they are stored."""
+    record = ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading)
+    return chunk.text.encode("utf-8", "surrogatepass"), record
+
+
+def _digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
+    """Return sixteen bytes that change with the text or record of a chunk, so that damage is detected."""
+    digest = hashlib.blake2b(text, digest_size=16)
+    for part in record:
+        digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
+    return digest.digest()

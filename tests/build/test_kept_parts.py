@@ -1,0 +1,76 @@
+"""Documents that take long to read are kept while others are read, so that a killed run does not begin anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graphwright import Document, Index
+from graphwright.errors import DataError
+from graphwright.build import writer
+from graphwright.models.fake import HashEncoder
+
+TEXTS = {f"town{i}": f"Town{i} lies on River{i}." for i in range(6)}
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    monkeypatch.setattr(writer, "_KEPT", 0.0)
+    monkeypatch.setattr(writer, "_DOCUMENTS", 2)
+    return Index.create(tmp_path / "towns", encoder=HashEncoder())
+
+
+def documents(error: BaseException | None = None, before: int = 5) -> Iterator[Document]:
+    for at, (name, text) in enumerate(TEXTS.items()):
+        if error is not None and at == before:
+            raise error
+        yield Document(name, text)
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(index: Index) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        index.add(documents(KeyboardInterrupt()))
+    assert index.documents == 4 and not index.is_current and index.list_documents() == []
+    again = index.add(documents())
+    assert again.unchanged == ["town0", "town1", "town2", "town3"] and again.added == ["town4", "town5"]
+    assert again.resumed and index.is_current and len(index.list_documents()) == 6
+
+
+def test_an_error_leaves_none_of_the_documents(index: Index) -> None:
+    index.add([Document("graz", "Graz lies on the Mur.")])
+    with pytest.raises(DataError, match="broken"):
+        index.add(documents(DataError("broken")))
+    assert index.documents == 1 and index.is_current and not index.verify()
+
+
+def test_documents_are_not_replaced_before_all_are_read(index: Index) -> None:
+    index.add([Document("town0", "Town0 was elsewhere.")])
+    with pytest.raises(KeyboardInterrupt):
+        index.add(documents(KeyboardInterrupt()))
+    assert index.documents == 1 and "elsewhere" in index.text("town0")
+
+
+def test_an_interrupted_sync_keeps_documents_of_its_folder(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / f"{name}.txt").write_text(text)
+    interrupted = pytest.MonkeyPatch()
+    put = writer.Writer._put
+    calls = iter([True, False])
+
+    def once(self: writer.Writer, *given: object) -> None:
+        if not next(calls):
+            raise KeyboardInterrupt
+        put(self, *given)  # type: ignore[arg-type]
+
+    with interrupted.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(writer.Writer, "_put", once)
+        index.sync(folder)
+    assert index.documents == 2
+    (folder / "town0.txt").unlink()
+    changes = index.sync(folder)
+    assert (changes.removed, len(changes.added), len(changes.unchanged)) == (["town0.txt"], 4, 1)
+    assert index.is_current and not index.verify()

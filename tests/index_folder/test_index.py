@@ -1,0 +1,936 @@
+"""The index folder: add, replace, remove and ask; invalid input; no partial writes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import pickle
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.toys import CORPUS, FAMILY, corpus_index
+
+from graphwright import Document, Filter, Graph, Index, KHop, ToPassages, VectorSearch, start
+from graphwright.data.document import Skipped
+from graphwright.errors import DataError, OptionError, StoreError
+from graphwright.extract import LexicalExtractor
+from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
+from graphwright.generate import PassagePrompt
+from graphwright.methods.papers.pathrag import pathrag
+from graphwright.models import HashEncoder
+from graphwright.operators import LinkEntities
+from graphwright.operators.state import State
+from graphwright.store import Settings
+from graphwright.store.changes import possibly_present
+
+QUESTION = "Which abbey did the mother of Lothair II found?"
+METHODS = ["vector", "bm25", "hybrid", "ppr"]
+ALL = Settings(embed=("passages", "names", "triples"))
+
+
+def make(path: Path, documents: object = CORPUS, settings: Settings = ALL) -> Index:
+    index = Index.create(path, encoder=HashEncoder(), settings=settings)
+    index.add(documents)  # type: ignore[arg-type]
+    return index
+
+
+def test_a_with_block_closes_the_index_and_what_is_asked_of_it_then_says_so(tmp_path):
+    with make(tmp_path / "i") as index:
+        assert index.ask(QUESTION).answer.citations
+    asked = [
+        lambda: index.ask(QUESTION),
+        lambda: index.ask(QUESTION, "bm25"),
+        lambda: index.graph,
+        index.list_documents,
+    ]
+    for late in (*asked, lambda: index.add(CORPUS), index.info):
+        with pytest.raises(StoreError, match=r"was closed.*Open the index again"):
+            late()
+    with Index.open(tmp_path / "i", encoder=HashEncoder()) as again:
+        assert again.ask(QUESTION).answer.citations
+
+
+def test_a_closed_index_claims_no_damage_and_an_index_pickles_as_its_path(tmp_path: Path) -> None:
+    index = make(tmp_path / "index")
+    index.close()
+    with pytest.raises(StoreError, match="was closed"):
+        index.verify()
+    data = pickle.dumps(index)
+    assert len(data) < 1_000
+    with pickle.loads(data) as copy:
+        assert (copy.path, copy.documents, copy.verify()) == (index.path.absolute(), len(CORPUS), [])
+
+
+@pytest.mark.parametrize("wrong", [None, "a", 1.5, True, 0])
+def test_a_wrong_number_of_threads_or_list_is_named(wrong: Any) -> None:
+    index = corpus_index()
+    with pytest.raises(OptionError, match=f"threads is {wrong!r}"):
+        index.ask_many(["Where?"], threads=wrong)
+    with pytest.raises(OptionError, match="is not a list of questions"):
+        index.retrieve_many(wrong)
+    with pytest.raises(OptionError, match="is not the id of a document"):
+        index.remove([wrong, 5])
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"x", [None], {}, {"text": 5}, object()])
+def test_what_is_no_document_is_refused_by_name(wrong: Any) -> None:
+    with pytest.raises(OptionError, match="document"):
+        corpus_index().add(wrong)
+
+
+def content(index: Index) -> object:
+    """All that a snapshot says, by value."""
+    s = index.snapshot
+    spaces = [
+        None if x is None else (x.checksum, x.ids.tolist(), x.of(x.ids).tolist())
+        for x in (s.passages, s.names, s.triples)
+    ]
+    g = s.graph
+    return (
+        g.checksum,
+        [g.reading(v) for v in range(len(g))],
+        g.columns.node_chunks,
+        list(g.columns.aliases),
+        spaces,
+        s.words.checksum,
+    )
+
+
+def same_content(a: Index, b: Index) -> bool:
+    return bool(np.all([str(x) == str(y) for x, y in zip(content(a), content(b), strict=True)]))  # type: ignore[call-overload]
+
+
+def test_index_opens_or_creates_and_says_what_is_inside(tmp_path: Path) -> None:
+    path = tmp_path / "i"
+    with Index(path, encoder=HashEncoder(), settings=ALL) as index:
+        index.add(CORPUS[:2])
+        assert repr(index) == f"Index({str(path)!r}, 2 documents, 2 chunks)"
+        assert "2 documents" in index._repr_html_() and "<td>" in index._repr_html_()
+    assert repr(index) == f"Index({str(path)!r}, closed)"
+    with Index(str(path), encoder=HashEncoder()) as again:
+        assert again.documents == 2 and again.settings == ALL
+    with pytest.raises(OptionError, match="was created with"):
+        Index(path, encoder=HashEncoder(), settings=Settings(embed=("passages",)))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Anton lives in Gmunden.")
+    with pytest.raises(StoreError, match="is not empty"):
+        Index(tmp_path / "docs", encoder=HashEncoder())
+
+
+def test_texts_and_mappings_need_no_id_and_a_path_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("Anton lives in Gmunden.")
+    index = Index(tmp_path / "i", encoder=HashEncoder())
+    (name,) = index.add("Graz lies on the Mur.").added
+    assert name.startswith("text-") and index.text(name) == "Graz lies on the Mur."
+    assert index.add("Graz lies on the Mur.").unchanged == [name]
+    assert len(index.add(["Linz lies on the Danube.", {"text": "Wels.", "title": "W"}]).added) == 2
+    assert index.add([{"id": 7, "text": "Steyr."}, Path("a.txt")]).added == ["7", "a.txt"]
+    for document, message in [
+        ("a.txt", "a file or folder has this name"),
+        (3, "3 is not a document"),
+        ({"id": "x"}, "has no 'text'"),
+        ({"id": True, "text": "t"}, "must be a string that is not empty"),
+        ({"text": ""}, "must be a string that is not empty"),
+    ]:
+        with pytest.raises(OptionError, match=message):
+            index.add(document)  # type: ignore[arg-type]
+    assert index.documents == 5
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"passages": 3}, "did you mean 'top_k'"),
+        ({"topk": 3}, "Did you mean 'top_k'"),
+        ({"within": "x"}, "did you mean 'filter'"),
+        ({"depth": 3}, "multihop has no argument 'depth'"),
+        ({"top_k": 0}, "top_k is 0; it must be a whole number, at least 1"),
+        ({"filter": {"docs": ["a"]}}, "a mapping with documents, folder, metadata"),
+        ({"llm": 5}, "5 is no language model"),
+    ],
+)
+def test_an_option_that_is_wrong_names_the_right_one(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        corpus_index().ask(QUESTION, **options)  # type: ignore[arg-type]
+
+
+def test_an_option_that_a_method_has_is_its_own() -> None:
+    index = corpus_index()
+    assert index.pipeline("pathrag", k=3) == pathrag(index.snapshot, k=3) != index.pipeline("pathrag")
+    with pytest.raises(OptionError, match="did you mean 'top_k'"):
+        index.pipeline("vector", k=3)
+
+
+@pytest.mark.parametrize(
+    "method, message",
+    [
+        (lambda: None, "must take one argument, the snapshot"),
+        (dict, "must take one argument, the snapshot"),
+        (lambda snapshot: 3, "returned 3; a function given as a method must return an operator"),
+        (lambda snapshot: VectorSearch("passages"), "index is 'passages'; it must be a vector index"),
+    ],
+)
+def test_a_function_that_is_no_method_is_refused(method: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        corpus_index().ask(QUESTION, method)
+
+
+def test_a_path_must_be_a_path_and_triples_must_be_a_list() -> None:
+    with pytest.raises(OptionError, match="None is not a path"):
+        Index(None)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="is not a list of triples"):
+        Graph.from_triples("kb.tsv")  # type: ignore[arg-type]
+
+
+def test_passages_are_read_by_position() -> None:
+    passages = corpus_index().retrieve(QUESTION, "vector").passages
+    assert passages is not None and passages[0] == next(iter(passages)) and passages[-1] == list(passages)[-1]
+    with pytest.raises(IndexError):
+        passages[len(passages)]
+
+
+def test_top_k_and_filter_limit_the_passages() -> None:
+    index = corpus_index()
+    assert len(index.retrieve(QUESTION, top_k=2).passages or ()) == 2
+    passages = index.retrieve(QUESTION, "vector", filter={"documents": ["bread"]}).passages
+    assert passages is not None and len(passages) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers_with_citations_that_hold(method: str) -> None:
+    state = corpus_index().ask(QUESTION, method)
+    assert state.answer is not None and state.answer.found
+    text_of = {str(d["id"]): str(d["text"]) for d in CORPUS}
+    for citation in state.answer.citations:
+        assert text_of[citation.document][citation.start : citation.end] == citation.text
+        assert citation.text in state.answer.text
+        assert citation.chunk == f"{citation.document}#0"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_retrieve_stops_before_the_answer(method: str) -> None:
+    state = corpus_index().retrieve(QUESTION, method)
+    assert state.answer is None and state.passages is not None and len(state.passages)
+
+
+def test_ppr_reaches_a_passage_that_shares_no_word_with_the_question() -> None:
+    index = corpus_index()
+    question = "What was destroyed that the daughter of Hugh of Tours founded?"
+    state = index.ask(question, "ppr")
+    assert state.passages is not None and state.answer is not None
+    ids = [p.document for n in state.passages.ids if (p := index.graph.passages.of(int(n)))]  # type: ignore[union-attr]
+    assert {"ermengarde", "erstein"} <= set(ids[:3])
+    paths = [c.path for c in state.answer.citations if c.path]
+    assert paths and all(len(path) % 2 == 1 for path in paths)
+
+
+def test_a_question_that_names_nothing_is_answered_honestly() -> None:
+    state = corpus_index().ask("zzz qqq?", "bm25")
+    assert state.answer is not None and not state.answer.found and not state.answer.citations
+    assert state.passages is not None and len(state.passages) == 0
+
+
+def test_adding_in_two_steps_equals_adding_at_once(tmp_path: Path) -> None:
+    once = make(tmp_path / "once")
+    twice = make(tmp_path / "twice", CORPUS[:3])
+    twice.add(CORPUS[3:])
+    assert same_content(once, twice)
+
+
+def test_removing_leaves_the_index_that_was_never_given_it(tmp_path: Path) -> None:
+    index = make(tmp_path / "a")
+    index.remove(["teutberga", "bread"])
+    selected = [d for d in CORPUS if d["id"] not in ("teutberga", "bread")]
+    assert same_content(index, make(tmp_path / "b", selected))
+    with pytest.raises(DataError, match="holds no document 'bread'"):
+        index.remove(["mur", "bread"])
+    assert index.info()["documents"] == 4
+
+
+def test_what_did_not_change_is_left_alone_and_what_did_is_replaced(tmp_path: Path) -> None:
+    index = make(tmp_path / "a")
+    before = (tmp_path / "a" / "CURRENT").read_text()
+    assert index.add(CORPUS).unchanged == [d["id"] for d in CORPUS]
+    assert (tmp_path / "a" / "CURRENT").read_text() == before
+    changed = {**CORPUS[4], "text": "Bread was first baked in Erstein."}
+    made = index.add([*CORPUS[:4], changed, CORPUS[5]])
+    assert made.replaced == ["bread"] and len(made.unchanged) == 5
+    assert same_content(index, make(tmp_path / "b", [*CORPUS[:4], changed, CORPUS[5]]))
+
+
+def test_open_finds_what_create_left(tmp_path: Path) -> None:
+    index = make(tmp_path / "a")
+    again = Index.open(tmp_path / "a", encoder=HashEncoder())
+    assert same_content(index, again) and again.settings == ALL
+    assert again.info()["current"] and again.info()["embedded"]["passages"] == len(CORPUS)
+
+
+def test_an_open_index_sees_what_another_adds(tmp_path: Path) -> None:
+    reader = make(tmp_path / "a", CORPUS[:2])
+    assert len(reader.snapshot.passages.ids) == 2
+    Index.open(tmp_path / "a", encoder=HashEncoder()).add(CORPUS[2:])
+    assert len(reader.snapshot.passages.ids) == len(CORPUS)
+
+
+def test_create_refuses_a_folder_that_holds_something(tmp_path: Path) -> None:
+    make(tmp_path / "a")
+    with pytest.raises(StoreError, match="is an index already; open it with"):
+        Index.create(tmp_path / "a", encoder=HashEncoder())
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match="is not empty"):
+        Index.create(tmp_path / "b", encoder=HashEncoder())
+    with pytest.raises(StoreError, match=r"notes.txt is a file\. A new index needs"):
+        Index.create(tmp_path / "b" / "notes.txt", encoder=HashEncoder())
+    assert [p.name for p in (tmp_path / "b").iterdir()] == ["notes.txt"]
+    with pytest.raises(OptionError, match="choose from"):
+        Index.create(tmp_path / "c", encoder=HashEncoder(), settings=Settings(embed=("pages",)))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_open_refuses_another_encoder_a_missing_folder_and_another_version(tmp_path: Path) -> None:
+    make(tmp_path / "a")
+    with pytest.raises(StoreError, match=r"written with the encoder 'hash.*'.*32"):
+        Index.open(tmp_path / "a", encoder=HashEncoder(32))
+    with pytest.raises(StoreError, match="is not an index folder"):
+        Index.open(tmp_path / "none", encoder=HashEncoder())
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match=r"holds no index.sqlite.*--into .*empty$"):
+        Index.open(tmp_path / "empty", encoder=HashEncoder())
+    (tmp_path / "empty" / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"holds no index.sqlite.*--into NEW-FOLDER$"):
+        Index.open(tmp_path / "empty", encoder=HashEncoder())
+    with pytest.raises(StoreError, match=r"notes.txt is a file, and an index is a folder"):
+        Index.open(tmp_path / "empty" / "notes.txt", encoder=HashEncoder())
+
+    with sqlite3.connect(tmp_path / "a" / "index.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="has schema 99"):
+        Index.open(tmp_path / "a", encoder=HashEncoder())
+
+
+def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
+    make(tmp_path / "a").close()
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "index.sqlite").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoreError, match="cannot be read as an index"):
+        Index.open(tmp_path / "a", encoder=HashEncoder())
+
+
+@pytest.mark.parametrize("file", ["about.json", "passages.00000.page", "graph/heads.npy", "words/nodes.npy"])
+def test_a_damaged_snapshot_is_named(file: str, tmp_path: Path) -> None:
+    make(tmp_path / "a").close()
+    name = (tmp_path / "a" / "CURRENT").read_text()
+    path = tmp_path / "a" / name / file
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(StoreError, match="again"):
+        Index.open(tmp_path / "a", encoder=HashEncoder()).ask(QUESTION)
+
+
+def test_an_error_in_the_last_document_leaves_none_of_the_first(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:2])
+    for bad, error in [
+        ({"id": "x"}, OptionError),
+        ({**CORPUS[2], "text": "other"}, DataError),
+        (3, OptionError),
+    ]:
+        with pytest.raises(error):
+            index.add([*CORPUS[2:], bad])
+        assert index.info()["documents"] == 2 and index.info()["current"]
+
+
+def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make(tmp_path / "a", CORPUS[:3])
+    before = content(index)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("graphwright.build.writer.write_snapshot", fail)
+        with pytest.raises(StoreError, match=r"No space left.*previous snapshot"):
+            index.add(CORPUS[3:])
+    assert str(content(index)) == str(before)
+    assert not index.info()["current"]
+    assert not list((tmp_path / "a").glob("*.draft"))
+    resumed = index.add(CORPUS[3:])
+    assert resumed.added == [] and resumed.resumed and not index.add([]).resumed
+    assert same_content(index, make(tmp_path / "b"))
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from graphwright.store.layout import writer_lock
+with writer_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_writer_is_told_and_a_reader_is_not_kept_waiting(tmp_path: Path) -> None:
+    index = make(tmp_path / "a")
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "a")], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None and writer.stdout.readline() == b"held\n"
+        with pytest.raises(StoreError, match="another process"):
+            index.add([{"id": "new", "text": "New text."}])
+        assert index.ask(QUESTION).answer is not None
+        writer.kill()
+    # The lock fell with the process that held it.
+    assert index.add([{"id": "new", "text": "New text."}]).added == ["new"]
+
+
+def test_what_is_no_question_and_no_part_is_said(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    with pytest.raises(OptionError, match="5 is not a question; give a text"):
+        index.ask(5)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="filter is 'm'; give Filter"):
+        index.ask(QUESTION, filter="m")  # type: ignore[arg-type]
+
+
+def test_many_questions_over_threads_give_what_one_by_one_gives() -> None:
+    index = corpus_index()
+    questions = [QUESTION, "Where does the Mur rise?", "Who married Teutberga?"] * 4
+
+    def shown(states: list[State]) -> list[object]:
+        return [(s.question.text, s.passages.ids.tolist()) for s in states if s.passages is not None]
+
+    assert shown(index.retrieve_many(questions, threads=3)) == shown([index.retrieve(q) for q in questions])
+    assert [s.answer for s in index.ask_many(questions, "hybrid")] == [index.ask(q, "hybrid").answer for q in questions]
+
+
+def test_a_method_may_be_an_operator_or_a_function() -> None:
+    index = corpus_index()
+    search = VectorSearch(index.snapshot.passages) % 2
+    assert len(index.retrieve(QUESTION, search).evidence or ()) == 2
+    assert len(index.retrieve(QUESTION, lambda ix: VectorSearch(ix.passages) % 3).evidence or ()) == 3
+    with pytest.raises(OptionError, match=r"no method 'pprr'.*Did you mean 'ppr'"):
+        index.ask(QUESTION, "pprr")
+    with pytest.raises(OptionError, match=r"vector has no argument 'depth'.*Its arguments are: top_k"):
+        index.ask(QUESTION, "vector", depth=3)
+
+
+def test_a_method_that_only_retrieves_is_followed_by_the_steps_that_answer() -> None:
+    index = corpus_index()
+    own = index.ask(QUESTION, lambda ix: VectorSearch(ix.passages) % 3 >> ToPassages(limit=2))
+    assert own.answer is not None and own.answer.citations and len(own.passages or ()) == 2
+    searched = index.ask(QUESTION, VectorSearch(index.snapshot.passages) % 15)
+    assert searched.answer == index.ask(QUESTION, "vector").answer == index.ask_many([QUESTION], "vector")[0].answer
+    prompt = index.ask(QUESTION, lambda ix: VectorSearch(ix.passages) % 3 >> ToPassages() >> PassagePrompt())
+    assert prompt.answer is None and prompt.prompt is not None
+
+
+def test_over_a_graph_a_method_of_paths_answers_with_the_names_that_they_lead_to(tmp_path: Path) -> None:
+    index = Index.from_graph(tmp_path / "kin", Graph.from_triples(FAMILY), encoder=HashEncoder())
+    state = index.ask("Who is the mother of Lothair II?", lambda ix: LinkEntities(ix.names) >> KHop(1) % 5)
+    assert state.answer is not None and "Ermengarde of Tours" in state.answer.short
+
+
+def test_documents_of_all_kinds_and_spans_of_long_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    story = "\n\n".join(
+        f"Chapter {i}. Alma Brecht walked to Steyr on day {i}. The road was long and it rained." for i in range(60)
+    )
+    (folder / "story.txt").write_text(story, encoding="utf-8")
+    (folder / "rows.jsonl").write_text(
+        json.dumps({"id": "r1", "title": "Steyr", "text": "Steyr lies on the Enns."}) + "\n"
+    )
+    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\x01\xff\xfe")
+    index = Index.create(tmp_path / "i", encoder=HashEncoder(), settings=Settings(chunk_tokens=64, overlap=16))
+    made = index.add(folder)
+    assert sorted(made.added) == ["r1", "story.txt"]
+    assert [s.path for s in made.skipped] == ["picture.png"] or made.skipped[0].path.endswith("picture.png")
+    passages = index.graph.passages
+    assert passages is not None and len(passages) > 10
+    for row in range(len(passages)):
+        passage = passages.of(row)
+        assert passage is not None
+        if passage.document == "story.txt":
+            assert story[passage.start : passage.end] == index.graph.text(row)
+    state = index.ask("On which day 37 did Alma Brecht walk?")
+    assert state.answer is not None
+    assert all(story[c.start : c.end] == c.text for c in state.answer.citations if c.document == "story.txt")
+
+
+@dataclass
+class Shouting:
+    """Reads every word in capitals as a name, slowly, and only as often as it may."""
+
+    may: int = 1000
+    seen: list[str] = field(default_factory=list)
+    provisional: Extractor = field(default_factory=LexicalExtractor)
+    id: str = "shouting:1"
+
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
+        return [self._read(excerpt) for excerpt in excerpts]
+
+    def _read(self, excerpt: Excerpt) -> Extraction | ExtractionFailure:
+        if len(self.seen) >= self.may:
+            return ExtractionFailure("no breath left")
+        self.seen.append(excerpt.text)
+        return Extraction(tuple(Mention(m[0], *m.span()) for m in re.finditer(r"[A-Z]{3,}", excerpt.text)))
+
+
+NO = "no breath left"
+
+
+def shouted(*names: str) -> list[dict[str, str]]:
+    return [{"id": name, "text": f"Here {name.upper()} met Ermengarde."} for name in names]
+
+
+def test_documents_read_by_several_extractors_stand_side_by_side(tmp_path: Path) -> None:
+    make(tmp_path / "a", shouted("anna")).close()
+    reader = Shouting()
+    index = Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
+    made = index.add(shouted("anna", "berta"))
+    assert made.unchanged == ["anna"] and made.added == ["berta"] and made.extracted == 1
+    assert index.info()["extractors"] == {"lexical:5": 1, "shouting:1": 1}
+    assert [n for n in index.graph.names if "#" not in n] == ["ANNA", "Ermengarde", "BERTA"]
+    index.reextract()
+    assert index.info()["extractors"] == {"shouting:1": 2} and len(reader.seen) == 2
+    assert [n for n in index.graph.names if "#" not in n] == ["ANNA", "BERTA"]
+    index.reextract(["anna"])
+    assert len(reader.seen) == 2 and index.verify() == []  # nothing was left to read
+
+
+def test_what_a_reader_sets_aside_waits_is_listed_and_is_read_alone_in_the_next_run(tmp_path: Path) -> None:
+    reader = Shouting(may=1)
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
+    seen: list[tuple[str, int, int]] = []
+    made = index.add(shouted("anna", "berta", "clara"), progress=lambda *step: seen.append(step))
+    assert (made.extracted, made.pending) == (1, [("berta", 0, NO), ("clara", 0, NO)]) and ("extract", 3, 3) in seen
+    # What waits can be asked all the same, as the offline extractor read it.
+    assert index.info()["pending"] == {"no breath left": 2} and index.info()["current"]
+    assert "Ermengarde" in list(index.graph.names)
+    reader.may = 2
+    assert len(index.chunks_to_extract([])) == 2
+    assert index.add([]).pending == [("clara", 0, NO)]
+    reader.may = 1000
+    assert index.add(shouted("clara")).pending == [] and len(reader.seen) == 3
+    whole = Index.create(tmp_path / "b", encoder=HashEncoder(), extractor=Shouting())
+    whole.add(shouted("anna", "berta", "clara"))
+    assert same_content(index, whole)
+
+
+def test_what_nobody_changed_is_not_read_again_where_its_document_is_replaced(tmp_path: Path) -> None:
+    parts = [f"Part {i} tells of ANNA and of day {i}. " * 12 for i in range(6)]
+    reader = Shouting()
+    settings = Settings(chunk_tokens=60, overlap=0)
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader, settings=settings)
+    index.add([{"id": "long", "text": "\n\n".join(parts)}])
+    before = len(reader.seen)
+    made = index.add([{"id": "long", "text": "\n\n".join([*parts, "At last came BERTA."])}])
+    assert made.replaced == ["long"] and 0 < len(reader.seen) - before < before / 2
+    fresh = Index.create(tmp_path / "b", encoder=HashEncoder(), extractor=Shouting(), settings=settings)
+    fresh.add([{"id": "long", "text": "\n\n".join([*parts, "At last came BERTA."])}])
+    assert same_content(index, fresh)
+
+
+def test_chunks_that_no_model_can_read_do_not_keep_it_from_the_others(tmp_path: Path) -> None:
+    @dataclass
+    class Choosy(Shouting):
+        def _read(self, excerpt: Excerpt) -> Extraction | ExtractionFailure:
+            return ExtractionFailure("illegible") if "BAD" in excerpt.text else super()._read(excerpt)
+
+    names = [f"bad{i:03d}" for i in range(70)] + [f"good{i}" for i in range(5)]
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=Choosy())
+    made = index.add(shouted(*names))
+    assert made.extracted == 5 and len(made.pending) == 70
+
+
+def test_a_model_that_read_a_chunk_need_not_read_it_again_after_another_one_failed(tmp_path: Path) -> None:
+    reader = Shouting()
+    index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
+    index.add(shouted("anna"))
+    other = Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=Shouting(may=0, id="other:1"))
+    assert other.reextract().pending == [("anna", 0, NO)]
+    assert index.add([]).pending == [] and len(reader.seen) == 1
+
+
+def test_a_part_never_shows_what_was_not_committed(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", PRIVATE)
+    within, seen = Filter(folder="open"), []
+
+    def documents() -> Iterator[dict[str, str]]:
+        yield from ({"id": f"open/{i}.md", "text": "The plan is Zanzibar."} for i in range(600))
+        seen.append(list(index.filtered(within).graph.passages.documents))  # type: ignore[union-attr]
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        index.add(documents())
+    assert seen == [["open/a.md", "open/b.md"]] == [list(index.filtered(within).graph.passages.documents)]  # type: ignore[union-attr]
+
+
+def test_a_file_that_became_something_else_is_not_taken_for_gone_and_a_moved_folder_is_taken_over(
+    tmp_path: Path,
+) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    folder = files(tmp_path / "docs", one="One.", two="Two.", three="Three.")
+    index.sync(folder)
+    (folder / "one.txt").write_bytes(bytes(range(256)) * 9)
+    (folder / "two.txt").unlink()
+    (folder / "photo.png").write_bytes(bytes(range(256)) * 9)  # always there, and never a document
+    made = index.sync(folder)
+    assert (made.retained, made.removed) == (["one.txt"], ["two.txt"])
+    folder.rename(tmp_path / "moved")
+    (tmp_path / "moved" / "one.txt").unlink()
+    assert index.sync(tmp_path / "moved").removed == ["one.txt"] and index.info()["folders"] == {
+        str(tmp_path / "moved"): 1
+    }
+
+
+def test_an_extractor_that_loses_chunks_is_named_and_changes_nothing(tmp_path: Path) -> None:
+    class Lossy(LexicalExtractor):
+        def extract(self, excerpts: object) -> list[Extraction]:
+            return []
+
+    index = make(tmp_path / "a")
+    with pytest.raises(OptionError, match="returned 0 results for 1 chunks"):
+        Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=Lossy()).add([{"id": "x", "text": "y"}])
+    assert index.documents == len(CORPUS) and index.is_current
+
+
+def files(folder: Path, **texts: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_sync_makes_the_documents_of_a_folder_those_that_are_in_it(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    folder = files(tmp_path / "docs", one="One is in Graz.", two="Two is in Linz.", three="Three.")
+    assert sorted(index.sync(folder).added) == ["one.txt", "three.txt", "two.txt"]
+    files(folder, two="Two went to Wels.", four="Four is new.")
+    (folder / "one.txt").unlink()
+    made = index.sync(folder)
+    assert (made.added, made.replaced, made.removed) == (["four.txt"], ["two.txt"], ["one.txt"])
+    assert made.unchanged == ["three.txt"]
+    assert same_content(index, make(tmp_path / "b", [*CORPUS[:1], folder]))
+    again = index.sync(folder)
+    assert not (again.added or again.replaced or again.removed) and index.info()["folders"] == {str(folder): 3}
+
+
+def test_sync_does_not_touch_what_came_from_elsewhere_nor_take_it_for_its_own(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    index.sync(files(tmp_path / "docs", one="One."))
+    with pytest.raises(DataError, match="the id of one from another folder"):
+        index.sync(files(tmp_path / "other", one="Another one."))
+    with pytest.raises(DataError, match="lies in it or around it"):
+        index.sync(tmp_path)
+    with pytest.raises(DataError, match="is not a folder"):
+        index.sync(tmp_path / "none")
+    (tmp_path / "docs" / "one.txt").unlink()
+    with pytest.raises(DataError, match="nothing to read"):  # an unmounted disk looks like this
+        index.sync(tmp_path / "docs")
+    assert index.documents == 2 and index.is_current
+
+
+def test_sync_removes_nothing_that_may_be_in_what_cannot_be_read(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    folder = files(tmp_path / "docs", one="One.", two="Two.")
+    (folder / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n{"id": "r2", "text": "Row two."}\n')
+    index.sync(folder)
+    (folder / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n{"id": "r2", "te\n')
+    (folder / "one.txt").unlink()
+    made = index.sync(folder)
+    # A file of its own cannot have become a row of another one.
+    assert (made.removed, made.retained, made.unreadable) == (["one.txt"], ["r2"], [f"{folder / 'rows.jsonl'}:2"])
+    assert index.documents == 4
+    (folder / "sub").mkdir()
+    files(folder / "sub", two="Two.", three="Three.")
+    index.sync(folder)
+    for name in ("two", "three"):
+        (folder / "sub" / f"{name}.txt").unlink()
+    (folder / "two.txt").write_bytes(bytes(range(256)) * 9)
+    (folder / "rows.jsonl").write_text('{"id": "r2", "text": "Row two."}\n')
+    made = index.sync(folder)
+    assert (made.removed, made.retained) == (["r1", "sub/three.txt", "sub/two.txt"], ["two.txt"])
+    assert made.unreadable == [str(folder / "two.txt")]
+
+
+def test_what_cannot_be_read_is_known_by_its_id_whatever_its_name(tmp_path: Path) -> None:
+    latin = os.fsdecode(b"caf\xe9.txt")  # half a surrogate pair, which no id holds
+    (tmp_path / "notes:12").write_bytes(bytes(range(256)))
+    (tmp_path / "rows.jsonl").touch()
+
+    def selected(path: str, *gone: str) -> list[str]:
+        own = [i for i in gone if not i.startswith("row")]
+        return possibly_present(gone, own, [Skipped(str(tmp_path / path), "", True)], tmp_path)[0]
+
+    assert selected(latin, "caf%E9.txt", "cafe.txt") == ["caf%E9.txt"]
+    assert selected("notes:12", "notes", "notes:12") == ["notes:12"]
+    assert selected("rows.jsonl:12", "notes", "row 1", "row 2") == ["row 1", "row 2"]
+    # In a folder that may not be entered nobody can tell a file from a folder, which may hold rows.
+    assert selected("shut/deep", "shut/deep/one.txt", "shut/deeper.txt", "row 1") == ["row 1", "shut/deep/one.txt"]
+    assert selected("", "one.txt", "row 1") == ["one.txt", "row 1"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names have to be Unicode here")
+def test_sync_keeps_a_file_whose_name_is_not_unicode_while_it_cannot_be_read(tmp_path: Path) -> None:
+    index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.")
+    odd = folder / os.fsdecode(b"caf\xe9.txt")
+    odd.write_text("Coffee.")
+    assert sorted(index.sync(folder).added) == ["caf%E9.txt", "one.txt"]
+    odd.write_bytes(bytes(range(256)) * 9)
+    made = index.sync(folder)
+    assert (made.removed, made.retained) == ([], ["caf%E9.txt"])
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden here")
+def test_sync_removes_nothing_that_lies_in_a_folder_that_may_not_be_entered(tmp_path: Path) -> None:
+    index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.")
+    (folder / "shut" / "deep").mkdir(parents=True)
+    files(folder / "shut", two="Two.")
+    files(folder / "shut" / "deep", three="Three.")
+    (folder / "shut" / "deep" / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n')
+    index.sync(folder)
+    for mode in (0o444, 0o000):
+        (folder / "shut").chmod(mode)
+        try:
+            made = index.sync(folder)
+        finally:
+            (folder / "shut").chmod(0o755)
+        assert (made.removed, made.retained) == ([], ["r1", "shut/deep/three.txt", "shut/two.txt"])
+
+
+def test_a_row_that_takes_the_place_of_a_file_is_no_file_any_more(tmp_path: Path) -> None:
+    index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.", two="Two.")
+    index.sync(folder)
+    assert index._store.file_documents() == {"one.txt", "two.txt"}
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "one.txt", "text": "A row."}\n')
+    assert index.add(rows).replaced == ["one.txt"]
+    assert index._store.file_documents() == {"two.txt"}
+    index.sync(folder)
+    assert index._store.file_documents() == {"one.txt", "two.txt"}
+
+
+def test_only_a_closed_store_is_said_to_be_closed(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:1])
+    with pytest.raises(StoreError, match=r"index\.sqlite cannot be read: .*binding"):
+        index._store._read("SELECT ?, ?", (1,))
+    index.close()
+    with pytest.raises(StoreError, match="was closed"):
+        index._store._read("SELECT 1")
+
+
+def test_a_row_may_have_the_name_of_a_file(tmp_path: Path) -> None:
+    index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.", two="Two.")
+    (folder / "rows.jsonl").write_text('{"id": "x.txt", "text": "A row."}\n{"id": "y.txt", "text": "A row too."}\n')
+    index.sync(folder)
+    (folder / "rows.jsonl").write_text('{"id": "x.txt", "text": "A row."}\n{"id": "y.tx\n')
+    (folder / "two.txt").unlink()
+    changes = index.sync(folder)
+    assert (changes.removed, changes.retained) == (["two.txt"], ["y.txt"])
+
+
+PRIVATE = [
+    {"id": "open/a.md", "title": "Anna", "text": "Anna of Graz wrote a book.", "year": "2023"},
+    {"id": "open/b.md", "title": "Book", "text": "The book tells of Berta.", "year": "2024"},
+    {"id": "secret/c.md", "title": "Berta", "text": "Berta of Graz is the spy Zora. Anna (Spy) knew.", "year": "2024"},
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_path: Path) -> None:
+    index, alone = make(tmp_path / "a", PRIVATE), make(tmp_path / "b", PRIVATE[:2])
+    for within in (Filter(folder="open"), Filter(documents=["open/a.md", "open/b.md", "none"])):
+        part = index.filtered(within)
+        assert str(part.graph.names.take(range(len(part.graph)))) == str(list(alone.graph.names))
+        assert part.graph.checksum == alone.graph.checksum and part.words == alone.snapshot.words
+        assert part.passages.checksum == alone.snapshot.passages.checksum
+        state = index.ask("Who is the spy in Graz?", method, filter=within)
+        assert "Zora" not in str([state.graph.text(v) for v in state.graph.nodes]) + str(state.to_dict())
+        assert state.answer == alone.ask("Who is the spy in Graz?", method).answer
+    assert "Zora" in str(index.ask("Who is the spy in Graz?", method, filter={"metadata": {"year": 2024}}).to_dict())
+    with pytest.raises(DataError, match="no document in the folder 'ope'"):
+        index.ask("Who?", filter=Filter(folder="ope"))
+    with pytest.raises(OptionError, match="would have no effect"):
+        index.ask("Who?", index.pipeline(method), filter=Filter(folder="open"))
+
+
+def test_metadata_of_a_mapping_may_stand_beside_its_fields_or_under_their_own_name(tmp_path: Path) -> None:
+    nested = [{"id": row["id"], "text": row["text"], "metadata": {"year": row["year"]}} for row in PRIVATE[1:]]
+    index = make(tmp_path / "a", [PRIVATE[0], *nested])
+    assert [index.metadata(row["id"]) for row in PRIVATE] == [{"year": row["year"]} for row in PRIVATE]
+
+
+def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", PRIVATE)
+    within = Filter(folder="open")
+    index._query_encoder = None  # type: ignore[assignment]  # not needed
+    assert index.filtered(within) is index.filtered(within)
+    index.add([{"id": "open/d.md", "title": "Dora", "text": "Dora is new."}])
+    assert "Dora" in list(index.filtered(within).graph.names)
+
+
+def test_a_snapshot_is_cleaned_up_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:2])
+    reader = Index.open(tmp_path / "a", encoder=HashEncoder())
+    old = reader.snapshot
+    index.add(CORPUS[2:3])
+    selected = sorted(p.name for p in (tmp_path / "a").glob("snapshot-*"))
+    assert selected == ["snapshot-1", "snapshot-2"] and VectorSearch(old.passages)(start(QUESTION, old.graph)).evidence
+    del old
+    reader.close()
+    gc.collect()
+    index.add(CORPUS[3:4])
+    assert [p.name for p in (tmp_path / "a").glob("snapshot-*")] == ["snapshot-3"]
+
+
+def test_nothing_that_was_removed_stands_in_the_folder_any_more(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", [*CORPUS, {"id": "gone", "title": "Xyzzy", "text": "Here lies Plughxy, a word."}])
+    index.retrieve("Xyzzy")
+    index.remove(["gone"])
+    index.close()
+    record = [file.read_bytes() for file in (tmp_path / "a").rglob("*") if file.is_file()]
+    assert len(record) > 20 and not any(word in data for word in (b"yzzy", b"lughxy") for data in record)
+
+
+def test_what_has_a_vector_is_not_encoded_again(tmp_path: Path) -> None:
+    index = make(tmp_path / "a", CORPUS[:3], Settings())
+    assert index.remove([CORPUS[0]["id"]]).usage.texts == 0
+    before = sum(index.info()["embedded"].values())
+    encoded = index.add([{"id": "new", "text": "nothing but small words"}]).usage.texts
+    assert 0 < encoded <= sum(index.info()["embedded"].values()) - before
+
+
+def test_verify_names_what_is_wrong_and_repairs_a_snapshot(tmp_path: Path) -> None:
+    index = make(tmp_path / "a")
+    assert index.verify() == []
+    snapshot = tmp_path / "a" / (tmp_path / "a" / "CURRENT").read_text()
+    heads = np.load(snapshot / "graph" / "heads.npy")
+    heads[0] += 1
+    np.save(snapshot / "graph" / "heads.npy", heads)
+    damaged = Index.open(tmp_path / "a", encoder=HashEncoder())
+    (problem,) = damaged.verify()
+    assert "heads.npy: missing or damaged" in problem.problem and "--repair" in problem.remedy
+    assert damaged.verify(repair=True) == [] and same_content(damaged, make(tmp_path / "b"))
+
+
+def test_odd_documents_do_no_harm(tmp_path: Path) -> None:
+    odd = [
+        Document("surrogate", "half \ud83d pair in Graz. And more."),
+        Document("blank", "   \n "),
+        Document("crlf", "First line.\r\nGraz is here.\r\n"),
+        Document("東京", "東京は日本の首都です。人口は約1400万人です。"),
+        Document("lower", "all of this is in lower case. nothing has a capital. bread and water."),
+    ]
+    index = make(tmp_path / "a", odd, Settings())
+    assert index.info()["documents"] == 5
+    state = index.ask("Where is Graz?")
+    assert state.answer is not None
+    for c in state.answer.citations:
+        assert next(d.text for d in odd if d.id == c.document)[c.start : c.end].replace("\ud83d", "\ufffd") == c.text
+    result = index.retrieve("東京の人口は?", "bm25").passages
+    assert result is not None and index.graph.passages.of(int(result.ids[0])).document == "東京"  # type: ignore[union-attr]
+
+
+def test_an_empty_index_answers_that_it_has_nothing(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "a", encoder=HashEncoder())
+    for method in METHODS:
+        state = index.ask("Anything?", method)
+        assert state.answer is not None and not state.answer.found
+    assert len(index.graph) == 0
+
+
+def test_an_index_that_cannot_be_written_can_be_asked_and_says_so_when_written(tmp_path: Path) -> None:
+    make(tmp_path / "a").close()
+    make(tmp_path / "b").close()
+    everything = [tmp_path / "a", *(tmp_path / "a").rglob("*")]
+    code = """
+import os, sys
+from graphwright import Index
+from graphwright.errors import StoreError
+from graphwright.models import HashEncoder
+if os.getuid() == 0:
+    # Root may write anything. All that is imported late is imported before it steps down.
+    Index.open(sys.argv[2], encoder=HashEncoder()).ask("Who married Teutberga?")
+    os.setuid(65534)
+index = Index.open(sys.argv[1], encoder=HashEncoder())
+print(index.ask("Who married Teutberga?").answer.found)
+try:
+    index.add([{"id": "x", "text": "y"}])
+except StoreError as error:
+    print("StoreError", error)
+"""
+    for path in everything:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for parent in tmp_path.parents[:3]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    tmp_path.chmod(0o755)
+    try:
+        command = [sys.executable, "-c", code, str(tmp_path / "a"), str(tmp_path / "b")]
+        done = subprocess.run(command, capture_output=True, text=True)
+    finally:
+        for path in everything:
+            path.chmod(0o755)
+    assert done.stdout.startswith("True\nStoreError"), done.stderr
+    assert "read-only" in done.stdout
+
+
+@pytest.mark.parametrize("harm", ["pointer", "gone", "vocabulary", "about"])
+def test_indexing_again_repairs_a_damaged_snapshot(harm: str, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    whole = make(path)
+    snapshot = path / (path / "CURRENT").read_text()
+    if harm == "pointer":
+        (path / "CURRENT").write_text("snapshot-99")
+    elif harm == "gone":
+        (path / "CURRENT").unlink()
+    elif harm == "vocabulary":
+        (snapshot / "words" / "words.npy").unlink()
+    else:
+        (snapshot / "about.json").write_text("{}")
+    damaged = Index.open(path, encoder=HashEncoder())
+    with pytest.raises(StoreError, match="again"):
+        damaged.ask(QUESTION)
+    damaged.add([])
+    assert same_content(damaged, make(tmp_path / "b")) and whole.ask(QUESTION).answer is not None
+
+
+def test_an_index_may_be_made_in_an_empty_folder_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    index = Index.create(".", encoder=HashEncoder())
+    index.add(CORPUS)
+    assert Index.open(tmp_path / "here", encoder=HashEncoder()).ask(QUESTION).answer is not None
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert len(Index.create(tmp_path / "link", encoder=HashEncoder()).graph) == 0
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match=r"cannot be written|not empty"):
+        Index.create(tmp_path / "file" / "below", encoder=HashEncoder())
+
+
+def test_an_index_inside_the_folder_is_not_read_as_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Anton lives in Gmunden.")
+    make(tmp_path / "old")
+    index = Index.create(tmp_path / "new", encoder=HashEncoder())
+    made = index.add(tmp_path)
+    assert made.added == ["a.txt"]
+    assert [s.reason for s in made.skipped] == ["an index, not documents"]
+
+
+def test_the_name_of_a_file_of_rows_stands_for_its_rows(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "index", encoder=HashEncoder()) as index:
+        index.add(
+            [Document(name, "Graz lies on the Mur.") for name in ("a.csv#3", "a.csv#2", "a.csvs", "b.csv", "b.csv#2")]
+        )
+        assert index.matching(["a.csv", "b.csv", "c.csv"]) == ["a.csv#2", "a.csv#3", "b.csv", "c.csv"]

@@ -1,0 +1,113 @@
+"""Vector indexes: scores, rows, and invalid input."""
+
+import pickle
+
+import numpy as np
+import pytest
+from tests.toys import GRAPHS
+
+from graphwright import VectorIndex, VectorSearch, start
+from graphwright.errors import OptionError, StoreError
+from graphwright.models import HashEncoder
+from graphwright.search.vector_index import joined
+
+
+def test_rows_are_kept_as_given_and_scored_by_dot_product() -> None:
+    index = VectorIndex.from_array([[3, 4], [0, 2]])
+    assert index.vectors.tolist() == [[3, 4], [0, 2]] and index.vectors.dtype == np.float32
+    assert index.scores(np.float32([1, 1])).tolist() == [7, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        index.vectors[0, 0] = 1
+
+
+def test_ids_without_a_row_are_left_out_and_ids_may_share_one() -> None:
+    index = VectorIndex(np.float32([[1, 0], [0, 1]]), np.int32([1, -1, 0, 1]))
+    assert index.ids.tolist() == [0, 2, 3]
+    ids, scores = index.scores_of(np.array([3, 1, 2, 99]), np.float32([1, 5]))
+    assert ids.tolist() == [3, 2] and scores.tolist() == [5, 1]
+
+
+@pytest.mark.parametrize("bad, message", [([1, 2], "shape"), ([[1, float("inf")]], "row 0 .* not finite")])
+def test_bad_tables_are_refused(bad: object, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        VectorIndex.from_array(bad)  # type: ignore[arg-type]
+
+
+def test_searching_by_text_needs_an_encoder_of_the_same_dimension() -> None:
+    state = start("?", GRAPHS["line"])
+    with pytest.raises(OptionError, match="has no encoder"):
+        VectorSearch(VectorIndex.from_array(np.ones((5, 2))))(state)
+    with pytest.raises(StoreError, match=r"shape \(1, 64\).*2 numbers"):
+        VectorSearch(VectorIndex.from_array(np.ones((5, 2)), HashEncoder()))(state)
+
+
+def test_equality_is_by_content() -> None:
+    a, b = (VectorIndex.from_array(np.eye(3)) for _ in range(2))
+    assert a == b and hash(a) == hash(b) and pickle.loads(pickle.dumps(a)) == a
+    assert a != VectorIndex.from_array(2 * np.eye(3))
+    assert repr(a) == f"VectorIndex(3 × 3, {a.checksum[:8]})"
+
+
+def test_search_agrees_with_numpy() -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((34, 64)).astype(np.float32)
+    encoder = HashEncoder()
+    state = start("who knows", GRAPHS["club"])
+    result = (VectorSearch(VectorIndex.from_array(vectors, encoder)) % 7)(state).evidence
+    exact = vectors.astype(np.float64) @ encoder.encode(["who knows"])[0]
+    assert result is not None and result.nodes.tolist() == np.argsort(-exact)[:7].tolist()
+
+
+def test_cosines_are_of_any_length_and_0_where_there_is_no_direction() -> None:
+    index = VectorIndex(np.float32([[0, 4], [3, 4], [0, 0]]), np.int32([1, -1, 0, 2]))
+    ids = np.array([0, 1, 2, 3, 99, 0])
+    assert index.cosines(ids, np.float32([0, 0.5])) == pytest.approx([0.8, 0, 1, 0, 0, 0.8])
+    assert index.cosines(ids, np.float32([0, 0])).tolist() == [0] * 6
+    assert index.has(ids).tolist() == [True, False, True, True, False, True]
+
+
+def test_two_joined_are_searched_as_one_and_none_is_copied() -> None:
+    encoder = HashEncoder(2)
+    passages = VectorIndex(np.float32([[1, 2], [3, 4]]), np.int32([-1, 1, -1, 0]), encoder)
+    names = VectorIndex(np.float32([[5, 6], [7, 8]]), np.int32([0, 1, 1]))
+    both = joined(passages, names)
+    assert [part.vectors is own.vectors for part, own in zip(both.parts, (passages, names), strict=True)] == [True] * 2
+    query = np.float32([1, 0.5])
+    ids = np.array([3, 9, 2, 1, 0])
+    known, scores = both.scores_of(ids, query)
+    assert known.tolist() == [3, 2, 1, 0] and scores.tolist() == [2, 11, 5, 8]  # of both, the first counts
+    assert both.ids.tolist() == [0, 1, 2, 3] and both.has(ids).tolist() == [True, False, True, True, True]
+    lone = [
+        index.cosines(np.array([i]), query)[0] for index, i in ((passages, 3), (names, 2), (passages, 1), (names, 0))
+    ]
+    assert both.cosines(known, query).tolist() == lone
+    assert both.encode("a b").tolist() == encoder.encode(["a b"])[0].tolist()
+    assert joined(names, passages).encoder == encoder
+    again = pickle.loads(pickle.dumps(both))
+    assert again == both != joined(names, passages) and hash(again) == hash(both) and both != passages
+    assert repr(both) == f"joined({passages!r}, {names!r})"
+
+
+def test_joined_by_position_or_by_row_a_search_is_that_of_one_table() -> None:
+    graph, encoder = GRAPHS["club"], HashEncoder()
+    table = np.random.default_rng(4).standard_normal((34, 64)).astype(np.float32)
+    rest = VectorIndex(table[20:], np.concatenate((np.full(20, -1), np.arange(14))).astype(np.int32), encoder)
+    state = start("who knows", graph)
+    both, item = joined(VectorIndex.from_array(table[:20]), rest), VectorIndex.from_array(table, encoder)
+    result, expected = (VectorSearch(index)(state).evidence for index in (both, item))
+    assert result is not None and expected is not None and result.nodes.tolist() == expected.nodes.tolist()
+    assert result.scores == pytest.approx(expected.scores, abs=1e-5)
+
+
+def test_only_what_belongs_together_can_be_joined() -> None:
+    a, b = VectorIndex.from_array(np.eye(2)), VectorIndex.from_array(np.eye(3))
+    with pytest.raises(OptionError, match="different dimension"):
+        joined(a, b)
+    with pytest.raises(OptionError, match="cannot be joined again"):
+        joined(joined(a, a), a)
+    with pytest.raises(OptionError, match="have different encoders"):
+        joined(*(VectorIndex.from_array(np.eye(2), encoder) for encoder in (HashEncoder(2), Tilted())))
+
+
+class Tilted(HashEncoder):
+    """Another encoder."""

@@ -1,0 +1,188 @@
+"""The store: records are returned in order, and transactions are all or nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from graphwright import Document
+from graphwright.data.document import Chunk
+from graphwright.errors import StoreError
+from graphwright.extract.extraction import Extraction, Mention, Relation
+from graphwright.store.changes import content_hash
+from graphwright.store.chunk_record import ChunkRecord
+from graphwright.store.store import ExtractedChunk, Store, StoredChunk
+from graphwright.text.places import Places
+
+MADE = Extraction(
+    (Mention("Graz", 0, 4), Mention("Łódź")),
+    (Relation("Graz", "r", "Łódź", 'A "text".'), Relation("Łódź", "s", "Graz", 'A "text".')),
+)
+
+
+def put(store: Store, name: str, *texts: str, title: str = "", folder: str = "", pending: str | None = None) -> None:
+    chunks = [
+        ExtractedChunk(Chunk(name, i, 10 * i, 10 * i + len(t), t), MADE, "test:1", pending) for i, t in enumerate(texts)
+    ]
+    with store.writing():
+        store.put(Document(name, " ".join(texts), title=title), chunks, folder)
+
+
+def texts(store: Store) -> list[str]:
+    return [chunk.text for chunk in store.chunks()]
+
+
+def extractions(store: Store) -> list[Extraction]:
+    """The extraction of every chunk, in order."""
+    fields = ", ".join(f'c."{name}"' for name in ChunkRecord._fields)
+    with closing(sqlite3.connect(store.path)) as db:
+        rows = db.execute(
+            f"SELECT {fields} FROM chunks c JOIN documents d ON d.number = c.document ORDER BY d.id, c.ordinal"
+        ).fetchall()
+    return [ChunkRecord(*row).extraction() for row in rows]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path / "index.sqlite", {"encoder": "x"})
+
+
+def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) -> None:
+    put(store, "b", "one", "two", title="B")
+    put(store, "a", *(f"text {i}" for i in range(12)))
+    put(store, "c")
+    columns = store.columns()
+    assert list(zip(columns.ids, columns.document_titles, strict=True)) == [("a", ""), ("b", "B"), ("c", "")]
+    assert columns.document.tolist() == [0] * 12 + [1, 1] and columns.ordinal.tolist() == [*range(12), 0, 1]
+    assert (
+        list(columns.text)[-2:] == ["one", "two"]
+        and columns.names[-1] == "b#1"
+        and columns.texts_with_titles[-1] == "B\ntwo"
+    )
+    assert (columns.start.tolist()[-1], columns.end.tolist()[-1]) == (10, 13)
+    assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "", "test:1", None)
+    assert extractions(store)[-1] == MADE
+    assert [chunk.document for chunk in store.chunks(ids=["b"])] == ["b", "b"]
+    assert list(store.columns(["b", "none"]).names) == ["b#0", "b#1"] and len(store.columns([])) == 0
+    assert store.counts() == (3, 14)
+
+
+def test_a_replaced_document_leaves_nothing_behind_and_a_number_is_never_given_twice(store: Store) -> None:
+    for name in "abc":
+        put(store, name, "one", "two")
+    before = store.hashes("abc")
+    put(store, "a", "other", title="A")
+    assert [chunk.number for chunk in store.chunks()] == [1, 2, 2, 3, 3]
+    assert texts(store) == ["other", "one", "two", "one", "two"]
+    assert {i for i, h in store.hashes("abcd").items() if before[i] != h} == {"a"}
+    with store.writing():
+        store.remove(["c", "never there"])
+    assert store.counts() == (2, 3)  # the chunks went with their document
+    put(store, "d", "x")
+    assert store.chunks()[-1].number > 3
+
+
+def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:
+    put(store, "a", "the word is xyzzy")
+    put(store, "b", "another")
+    with store.writing():
+        store.remove(["a"])
+    store.checkpoint()
+    store.close()
+    assert not [file for file in store.path.parent.iterdir() if b"xyzzy" in file.read_bytes()]
+
+
+def test_a_chunk_is_read_again_by_a_better_extractor(store: Store) -> None:
+    put(store, "a", "one", "two", pending="not read yet")
+    assert store.pending() == {"not read yet": 2} and store.extractors() == {"test:1": 2}
+    first, second = store.chunks(pending=True)
+    better = Extraction((Mention("Mur", 0, 3, "river", "A river."),), ())
+    with store.writing():
+        store.set_extraction(first, better, "better:1")
+        store.set_pending(second, "no reply")
+    assert store.pending() == {"no reply": 1} and store.extractors() == {"better:1": 1, "test:1": 1}
+    assert extractions(store) == [better, MADE]
+
+
+def test_documents_know_the_folder_that_they_came_from(store: Store) -> None:
+    put(store, "a", "one", folder="/docs")
+    put(store, "b", "one")
+    put(store, "a", "two")  # added by hand: it still belongs to the folder
+    assert store.documents_of("/docs") == {"a"} == store.folders_of("abc").keys() and store.folders() == {"/docs": 1}
+    with store.writing():
+        store.set_folder(["b"], "/docs")
+    assert store.folders() == {"/docs": 2} and store.metadata() == {"a": {}, "b": {}}
+
+
+def test_an_error_undoes_all_of_a_block(store: Store) -> None:
+    put(store, "a", "one")
+    with pytest.raises(KeyboardInterrupt), store.writing():
+        store.remove(["a"])
+        store.set("encoder", "y")
+        store.put(Document("b", "t"), [])
+        raise KeyboardInterrupt
+    assert store.counts() == (1, 1) and store.setting("encoder") == "x" and store.setting("none") is None
+    with store.writing():
+        store.set("encoder", "y")
+    assert Store(store.path).setting("encoder") == "y"
+
+
+def test_a_store_that_another_connection_writes_to_is_read_but_not_written(store: Store) -> None:
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("INSERT INTO settings VALUES ('new', '1')")
+    store._db.execute("PRAGMA busy_timeout = 10")  # what is tested is not how long it waits
+    assert store.setting("new") is None
+    with pytest.raises(StoreError, match="another process"), store.writing():
+        pass
+    other.execute("COMMIT")
+    other.close()
+    assert store.setting("new") == "1"
+
+
+def test_the_hash_changes_with_each_part_and_not_with_the_order_of_metadata() -> None:
+    same = [Document("a", "t", "T", {"x": 1, "y": 2}), Document("b", "t", "T", {"y": 2, "x": 1})]
+    others = [
+        Document("a", "t!", "T", {"x": 1, "y": 2}),
+        Document("a", "t", "T!", {"x": 1, "y": 2}),
+        Document("a", "t", "T", {"x": 1}),
+        Document("a", "tT", "", {"x": 1, "y": 2}),
+        Document("a", "", "tT", {"x": 1, "y": 2}),
+    ]
+    assert len({content_hash(d) for d in same}) == 1
+    assert len({content_hash(d) for d in same + others}) == 6
+    assert all(len(content_hash(d)) == 16 for d in others)
+
+
+def test_opening_what_is_no_store_names_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"holds no none.sqlite"):
+        Store(tmp_path / "none.sqlite")
+    with pytest.raises(sqlite3.OperationalError):
+        Store.create(Store.create(tmp_path / "i.sqlite", {}).path, {})
+
+
+def test_a_chunk_that_was_damaged_is_found_though_the_file_is_sound(store: Store) -> None:
+    put(store, "a", "one", "two")
+    assert store.problems() == []
+    with closing(sqlite3.connect(store.path)) as db, db:
+        db.execute("UPDATE chunks SET text = CAST('twp' AS BLOB) WHERE ordinal = 1")
+    assert store.problems() == ["chunk 1 of document number 1 is damaged"]
+
+
+def test_headings_and_places_of_a_document_come_back(store: Store) -> None:
+    places = Places("page", (0, 4))
+    chunks = [ExtractedChunk(Chunk("a", i, 4 * i, 4 * i + 3, "one", h), MADE, "x") for i, h in enumerate(["", "Use"])]
+    with store.writing():
+        store.put(Document("a", "one one", "A", places=places), chunks)
+        store.put(Document("b", "t"), [])
+    columns = store.columns()
+    assert [columns.places.raw(at) for at in (0, 1)] == [places.encoded(), b""] and list(columns.headings) == [
+        "",
+        "Use",
+    ]
+    assert list(columns.titles[0]) == ["A", "", "A › Use"] and columns.titles[1].tolist() == [0, 2]
+    assert list(columns.texts_with_titles) == ["A\none", "A › Use\none"] and store.chunks()[1].heading == "Use"
+    assert ["use" in text for text in columns.strings("tokens").values] == [False, True]
