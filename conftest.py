@@ -2,14 +2,19 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
-settings.load_profile("untimed")
+# A busy machine is no failure, so that examples have no deadline. CI tries many of them.
+settings.register_profile("quick", deadline=None, max_examples=20)
+settings.register_profile("all", deadline=None, max_examples=200)
+settings.load_profile("all" if os.environ.get("CI") else "quick")
+# A program in the background, or under nohup, ignores Ctrl-C, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes of the tests already use all cores
 
 

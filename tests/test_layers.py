@@ -32,6 +32,7 @@ ORDER = [
     "methods",
     "streaming",
     "index_folder",
+    "testing",
     "evaluate",
     "adapters",
     "serve",

@@ -1,0 +1,8 @@
+"""What tests of programs that use graphwright share: toy graphs and a toy corpus, scripted models, a served index.
+
+The names are listed in `__init__.pyi`, and each is loaded when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,129 @@
+"""Scripted encoders and readers, and replies as language models write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from graphwright.models.fake import HashEncoder as HashEncoder
+from graphwright.models.fake import HashSparseEncoder as HashSparseEncoder
+from graphwright.models.fake import OverlapCrossEncoder as OverlapCrossEncoder
+from graphwright.models.fake import ScriptedLLM as ScriptedLLM
+from graphwright.models.protocols import Floats, PassageText, Span
+from graphwright.text.words import words
+
+
+@dataclass(frozen=True)
+class FixedEncoder:
+    """Encode texts as given vectors: those of `table`, and `default` for every other text.
+
+    >>> FixedEncoder((1, 0), {"north": (0, 1)}).encode(["east", "north"]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    default: tuple[float, ...]
+    table: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    id: str = "fixed"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return len(self.default)
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension)."""
+        return np.array([self.table.get(text, self.default) for text in texts], np.float32)
+
+
+@dataclass(eq=False)
+class RecordingEncoder:
+    """Encode as `HashEncoder` does, and record the texts in `texts`."""
+
+    texts: list[str] = field(default_factory=list)
+    id: str = "recording"
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text: float32, shape (len(texts), 64)."""
+        self.texts += texts
+        return HashEncoder().encode(texts)
+
+
+@dataclass(frozen=True)
+class WordReader:
+    """Read without weights: no spans, and a sentence scores by the words of the question that it has."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        """Return no span."""
+        return []
+
+    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+        """Return 1: every question counts as answerable."""
+        return 1.0
+
+    def sentence_scores(
+        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
+    ) -> Floats:
+        """Return (0.1 + shared words) / (1 + words of the question) for each sentence: float32[n]."""
+        asked = set(words(question))
+        texts = [passages[at].text[start:end] for at, start, end in sentences]
+        return np.array([(0.1 + len(asked & set(words(text)))) / (1 + len(asked)) for text in texts], np.float32)
+
+
+@dataclass(frozen=True)
+class ScriptedReader:
+    """Find given texts, and score sentences by given parts of them.
+
+    `texts`: spans that are found wherever they stand, each with `score`. `sentences`: parts of sentences and their
+    scores; a sentence without any of them scores 0. `answer`: the probability that passages answer a question.
+    `max_passages`: more than these passages are refused.
+
+    >>> reader = ScriptedReader(("Mur",), sentences={"flows": 0.8})
+    >>> passages = [PassageText("", "It is the Mur. It flows.")]
+    >>> [(span.start, span.end) for span in reader.read("?", passages)]
+    [(10, 13)]
+    >>> reader.sentence_scores("?", passages, [(0, 0, 14), (0, 15, 24)]).tolist()
+    [0.0, 0.8]
+    """
+
+    texts: tuple[str, ...] = ()
+    score: float = 1.0
+    sentences: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    answer: float = 0.9
+    max_passages: int = 1_000
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        """Return the spans of the texts, in their order. Raises ValueError for too many passages."""
+        if len(passages) > self.max_passages:
+            raise ValueError(f"{len(passages)} passages were read, and at most {self.max_passages} were expected.")
+        places = [(text, at, p.text.find(text)) for text in self.texts for at, p in enumerate(passages)]
+        return [Span(at, start, start + len(text), self.score) for text, at, start in places if start >= 0]
+
+    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+        """Return `answer`."""
+        return self.answer
+
+    def sentence_scores(
+        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
+    ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return the best score of the parts that each sentence has: float64[n]."""
+        texts = [passages[at].text[start:end] for at, start, end in sentences]
+        scores = [max((s for part, s in self.sentences.items() if part in text), default=0.0) for text in texts]
+        return np.array(scores, np.float64)
+
+
+def answer_reply(
+    text: str, *citations: tuple[int, str], short: Sequence[str] = (), found: bool = True, reasoning: str = ""
+) -> str:
+    """Return the JSON that a language model replies with: an answer with citations (passage number, quote).
+
+    >>> answer_reply("Graz [1].", (1, "It is Graz."))
+    '{"found": true, "text": "Graz [1].", "citations": [{"passage": 1, "quote": "It is Graz."}]}'
+    """
+    quotes = [{"passage": passage, "quote": quote} for passage, quote in citations]
+    first = {"reasoning": reasoning} if reasoning else {}
+    answers = {"answers": list(short)} if short else {}
+    return json.dumps({**first, "found": found, "text": text, **answers, "citations": quotes}, ensure_ascii=False)
