@@ -1,6 +1,7 @@
 from .corpus import CORPUS as CORPUS
 from .corpus import corpus_index as corpus_index
 from .graphs import APART as APART
+from .graphs import CLUB as CLUB
 from .graphs import FAMILY as FAMILY
 from .graphs import GRAPHS as GRAPHS
 from .graphs import LINE as LINE

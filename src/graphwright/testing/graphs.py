@@ -35,7 +35,45 @@ LOOPS: list[Triple] = [("a", "r", "a"), ("a", "r", "b"), ("b", "r", "a"), ("c", 
 STAR: list[Triple] = [("hub", "r", f"leaf {i}") for i in range(6)]
 """One node that is joined with six others."""
 
-TRIPLES: dict[str, list[Triple]] = {"family": FAMILY, "line": LINE, "apart": APART, "loops": LOOPS, "star": STAR}
+_KNOWS = {
+    0: (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31),
+    1: (2, 3, 7, 13, 17, 19, 21, 30),
+    2: (3, 7, 8, 9, 13, 27, 28, 32),
+    3: (7, 12, 13),
+    4: (6, 10),
+    5: (6, 10, 16),
+    6: (16,),
+    8: (30, 32, 33),
+    9: (33,),
+    13: (33,),
+    14: (32, 33),
+    15: (32, 33),
+    18: (32, 33),
+    19: (33,),
+    20: (32, 33),
+    22: (32, 33),
+    23: (25, 27, 29, 32, 33),
+    24: (25, 27, 31),
+    25: (31,),
+    26: (29, 33),
+    27: (33,),
+    28: (31, 33),
+    29: (32, 33),
+    30: (32, 33),
+    31: (32, 33),
+    32: (33,),
+}
+CLUB: list[Triple] = [(f"member {a}", "knows", f"member {b}") for a, others in _KNOWS.items() for b in others]
+"""The 34 members of a karate club and the 78 pairs who met outside it (Zachary, 1977)."""
+
+TRIPLES: dict[str, list[Triple]] = {
+    "family": FAMILY,
+    "line": LINE,
+    "apart": APART,
+    "loops": LOOPS,
+    "star": STAR,
+    "club": CLUB,
+}
 """The triples of each toy graph, by its name."""
 GRAPHS: dict[str, Graph] = {name: Graph.from_triples(triples) for name, triples in TRIPLES.items()}
 """The toy graphs by name."""
@@ -44,8 +82,8 @@ GRAPHS: dict[str, Graph] = {name: Graph.from_triples(triples) for name, triples 
 def vectors_of(graph: Graph) -> VectorIndex:
     """Return the vectors of the names of a graph's nodes by `HashEncoder`: float32[len(graph), 64].
 
-    >>> vectors_of(GRAPHS["line"]).encoder
-    HashEncoder()
+    >>> vectors_of(GRAPHS["line"]).encoder.dimension
+    64
     """
     encoder = HashEncoder()
     return VectorIndex.from_array(encoder.encode(list(graph.names)), encoder)
