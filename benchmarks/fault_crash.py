@@ -41,8 +41,8 @@ from graphwright.learn.refine import NeighbourRefiner
 from graphwright.learn.retriever import Checkpoint
 from graphwright.models.fake import HashEncoder
 from graphwright.search.vector_index import VectorIndex
-from graphwright.store.changes import Settings
 from graphwright.store.layout import IndexLayout, writer_lock
+from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 
 ENCODER = HashEncoder(8)

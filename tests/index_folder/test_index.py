@@ -21,6 +21,7 @@ import pytest
 from tests.toys import CORPUS, FAMILY, corpus_index
 
 from graphwright import Document, Filter, Graph, Index, KHop, ToPassages, VectorSearch, start
+from graphwright.build.document_sources import possibly_present
 from graphwright.data.document import Skipped
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.extract import LexicalExtractor
@@ -31,7 +32,6 @@ from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
 from graphwright.operators.state import State
 from graphwright.store import Settings
-from graphwright.store.changes import possibly_present
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 METHODS = ["vector", "bm25", "hybrid", "ppr"]
@@ -361,7 +361,7 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphwright.build.writer.write_snapshot", fail)
+        patch.setattr("graphwright.build.publication.write_snapshot", fail)
         with pytest.raises(StoreError, match=r"No space left.*previous snapshot"):
             index.add(CORPUS[3:])
     assert str(content(index)) == str(before)

@@ -15,9 +15,9 @@ import pytest
 from graphwright import Graph, Index
 from graphwright.errors import StoreError
 from graphwright.models import HashEncoder
-from graphwright.store.changes import Recorder
 from graphwright.store.layout import IndexLayout, check_unwritten, is_free, writer_lock
 from graphwright.store.locks import check_locks, hold, is_held
+from graphwright.store.progress import Recorder
 
 TRIPLES = [("Graz", "lies on", "Mur")]
 

@@ -9,17 +9,18 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from graphwright.build.build import build_from_chunks, build_from_graph
+from graphwright.build.graph_import import ImportedGraph, import_graph
 from graphwright.data.dumps.dump import Dump
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
-from graphwright.build.build import build_from_chunks, build_from_graph
-from graphwright.store.changes import Progress, Settings
-from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.build.graph_import import ImportedGraph, import_graph
-from graphwright.store.layout import IndexLayout
-from graphwright.search.snapshot import Snapshot, write_snapshot
-from graphwright.store.store import Store
 from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.search.snapshot import Snapshot, write_snapshot
+from graphwright.store.changes import Progress
+from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.store.layout import IndexLayout
+from graphwright.store.settings import Settings
+from graphwright.store.store import Store
 
 
 def create_index(

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from graphwright.build.assembly import graph_of
+from graphwright.build.creation import create_graph_index
+from graphwright.build.other_import import create_other_index
 from graphwright.data.dumps.dump import Dump
 from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.other_indexes.read import read_other_index
 from graphwright.data.property_graphs import is_property_graph, read_property_graph
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
-from graphwright.build.assembly import graph_of
-from graphwright.store.changes import Progress, Settings, checked_spaces
-from graphwright.build.creation import create_graph_index
-from graphwright.build.other_import import create_other_index
+from graphwright.store.changes import Progress
+from graphwright.store.settings import Settings, checked_spaces
 
 GraphSource = Graph | str | Path | Dump | Sequence[str | Path | Dump]
 

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from graphwright.build.apply_change import IndexChange
+from graphwright.build.creation import create_index
+from graphwright.build.operation import Operation
 from graphwright.data.document import Chunk, Document
 from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
-from graphwright.store.changes import Progress, Settings
-from graphwright.build.creation import create_index
 from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation, located
 from graphwright.extract.extractors import extractor_of
-from graphwright.store.layout import IndexLayout
-from graphwright.store.store import ExtractedChunk, Store
-from graphwright.build.writer import Writer
 from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.store.changes import Progress
+from graphwright.store.layout import IndexLayout
+from graphwright.store.settings import Settings
+from graphwright.store.store import ExtractedChunk, Store
 from graphwright.text.names import name_words
 
 _Part = TypeVar("_Part", Entity, Relationship)
@@ -182,8 +184,8 @@ def create_other_index(
 
     def fill(layout: IndexLayout, store: Store) -> None:
         model = encoder_of(EMBEDDED if encoder is None else encoder)
-        writer = Writer(layout, store, model, extractor_of(None, model), progress)
-        writer.add_extracted((d.document, _extracted(d, other.system)) for d in documents)
+        change = IndexChange(Operation(layout, store, model, extractor_of(None, model), progress))
+        change.add_extracted((d.document, _extracted(d, other.system)) for d in documents)
 
     about = {
         "system": other.system,

@@ -35,13 +35,14 @@ from graphwright.cli.terminal import flush_output, note, print_json, say
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
+    from graphwright.build.document_sources import Transform
     from graphwright.data.document import Document, Skipped
     from graphwright.data.reading import ReadOptions
     from graphwright.extract.extraction import Excerpt, Extractor
     from graphwright.index_folder.index import Index
     from graphwright.models.protocols import LLM, Usage
     from graphwright.models.settings import LLMSettings
-    from graphwright.store.changes import Changes, Progress, Transform
+    from graphwright.store.changes import Changes, Progress
 
 
 @expanded
@@ -341,7 +342,7 @@ def _opened(
 
     check_unwritten(into)  # at once: what is imported below may take long beside another process that computes
     from graphwright.index_folder.index import Index
-    from graphwright.store.changes import Settings
+    from graphwright.store.settings import Settings
 
     created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()
     if created:
@@ -456,7 +457,7 @@ def _new_chunks(
 ) -> list[Excerpt]:
     """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
     from graphwright.index_folder.index import Index
-    from graphwright.store.changes import Settings
+    from graphwright.store.settings import Settings
 
     with tempfile.TemporaryDirectory() as scratch:
         exists = (into / "index.sqlite").exists()

@@ -1,2 +1,2 @@
-from .changes import Problem as Problem
-from .changes import Settings as Settings
+from .problem import Problem as Problem
+from .settings import Settings as Settings

@@ -6,7 +6,6 @@ be made again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,12 +17,13 @@ from graphwright.data.document import Chunk, Document
 from graphwright.errors import StoreError, explained
 from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.graph.columns import terminate
-from graphwright.store.changes import Settings, content_hash
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import RECORD_VERSION, ChunkRecord
+from graphwright.store.digests import chunk_digest, content_hash, id_digest
 from graphwright.store.layout import is_free
 from graphwright.store.locks import check_locks
 from graphwright.store.packs import Packs
+from graphwright.store.settings import Settings
 from graphwright.store.tables import FIELDS, ROWS, SCHEMA, connect, create_tables, opened
 
 _CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
@@ -240,7 +240,7 @@ class Store:
         for chunk, extraction, extractor, pending in chunks:
             text, record = _encoded(Excerpt(document.id, document.title, chunk.text, chunk.heading), extraction)
             place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
-            self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, _digest(text, record), *record))
+            self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, chunk_digest(text, record), *record))
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
         """Note that documents are synced with a folder."""
@@ -263,7 +263,7 @@ class Store:
         self._db.execute(
             f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
             "WHERE document = ? AND ordinal = ?",
-            (extractor, _digest(text, record), *record, chunk.number, chunk.ordinal),
+            (extractor, chunk_digest(text, record), *record, chunk.number, chunk.ordinal),
         )
 
     def set_pending(self, chunk: StoredChunk, reason: str | None) -> None:
@@ -344,7 +344,7 @@ class Store:
                 problems.append(f"row {row} of {table} refers to a missing row")
             rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_RECORD} FROM chunks")
             for number, ordinal, digest, text, *record in rows:
-                if _digest(text, record) != digest:
+                if chunk_digest(text, record) != digest:
                     problems.append(f"chunk {ordinal} of document number {number} is damaged")
         except (sqlite3.DatabaseError, TypeError) as error:
             return [str(error)]
@@ -367,20 +367,7 @@ class Store:
         self._db.close()
 
 
-def id_digest(document: str) -> str:
-    """Return a digest of the id of a document, from which the id cannot be read."""
-    return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
 def _encoded(chunk: Excerpt, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
     """Return the text of a chunk and its record, as they are stored."""
     record = ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading)
     return chunk.text.encode("utf-8", "surrogatepass"), record
-
-
-def _digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
-    """Return sixteen bytes that change with the text or record of a chunk, so that damage is detected."""
-    digest = hashlib.blake2b(text, digest_size=16)
-    for part in record:
-        digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
-    return digest.digest()
