@@ -41,7 +41,9 @@ from graphwright.learn.refine import NeighbourRefiner
 from graphwright.learn.retriever import Checkpoint
 from graphwright.models.fake import HashEncoder
 from graphwright.search.vector_index import VectorIndex
-from graphwright.store.layout import IndexLayout, writer_lock
+from graphwright.store.folder_creation import delete_folder
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import writer_lock
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 
@@ -191,7 +193,7 @@ def import_(root: Path, inputs: Path) -> None:
 def delete(root: Path, inputs: Path) -> None:
     """Delete an index to which nothing was added, and create it again."""
     if (root / "index/index.sqlite").exists():
-        IndexLayout(root / "index").delete(keep_folder=(root / "index/settings.toml").exists())
+        delete_folder(IndexLayout(root / "index"), keep_folder=(root / "index/settings.toml").exists())
     opened(root).close()
 
 

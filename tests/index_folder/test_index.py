@@ -375,7 +375,7 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
 HOLD = """
 import sys, time
 from pathlib import Path
-from graphwright.store.layout import writer_lock
+from graphwright.store.locks import writer_lock
 with writer_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

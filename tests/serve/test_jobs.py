@@ -30,7 +30,8 @@ from graphwright.serve.job_table import Job, new_id
 from graphwright.serve.jobs import ConflictError, Jobs
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.settings import ServeSettings
-from graphwright.store.layout import IndexLayout, writer_lock
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import writer_lock
 
 REPLY = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
 

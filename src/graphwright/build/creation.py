@@ -18,6 +18,7 @@ from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.search.snapshot import Snapshot, write_snapshot
 from graphwright.store.changes import Progress
 from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.store.folder_creation import create_folder
 from graphwright.store.layout import IndexLayout
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
@@ -44,7 +45,7 @@ def create_index(
             with closing(Store(layout.store)) as store:
                 fill(layout, store)
 
-    return IndexLayout.create(folder.resolve(), write)
+    return create_folder(folder.resolve(), write)
 
 
 def create_graph_index(
@@ -81,7 +82,7 @@ def create_graph_index(
         _write_new(layout, snapshot, encoder, settings, graph=json.dumps(about))
         shutil.rmtree(scratch, ignore_errors=True)
 
-    return IndexLayout.create(folder.resolve(), fill)
+    return create_folder(folder.resolve(), fill)
 
 
 def _write_new(layout: IndexLayout, snapshot: Snapshot, encoder: object, settings: Settings, **more: str) -> None:

@@ -338,7 +338,7 @@ def _opened(
     into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
 ) -> Iterator[Index]:
     """Yield an index; a missing one is created, and deleted again if nothing could be added."""
-    from graphwright.store.layout import check_unwritten
+    from graphwright.store.locks import check_unwritten
 
     check_unwritten(into)  # at once: what is imported below may take long beside another process that computes
     from graphwright.index_folder.index import Index
@@ -382,14 +382,16 @@ def _shown(value: Any) -> str:
 def _delete_unused(into: Path, keep_folder: bool) -> None:
     """Delete an index to which nothing was added, unless another process writes it, or a model's replies are in it."""
     from graphwright.index_folder.index import Index
-    from graphwright.store.layout import IndexLayout, writer_lock
+    from graphwright.store.folder_creation import delete_folder
+    from graphwright.store.layout import IndexLayout
+    from graphwright.store.locks import writer_lock
 
     with writer_lock(into):
         with Index.open(into) as index:
             documents = index.documents
         layout = IndexLayout(into)
         if not documents and not layout.replies.exists():
-            layout.delete(keep_folder)
+            delete_folder(layout, keep_folder)
 
 
 def _read_sources(

@@ -31,6 +31,7 @@ from graphwright.operators.state import Question, State, start
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Progress
+from graphwright.store.folder_creation import clean_creation
 from graphwright.store.layout import IndexLayout
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
@@ -101,7 +102,7 @@ class Index(IndexWriting):
         if settings is not None and settings != (stored := self.settings):
             self.close()
             raise OptionError(f"{self.path} was created with {stored}, not {settings}. Use a new folder.")
-        layout.clean_creation()
+        clean_creation(layout)
         if self._reader.interrupted():
             self._resume()
 

@@ -17,7 +17,8 @@ from graphwright.models.protocols import NamedEncoder
 from graphwright.search.filter import Filter
 from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.search.snapshot import Snapshot
-from graphwright.store.layout import IndexLayout, is_written
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import is_written
 from graphwright.store.progress import read_progress
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store

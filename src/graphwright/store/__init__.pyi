@@ -1,2 +1,9 @@
+from .changes import Changes as Changes
+from .changes import Progress as Progress
+from .layout import IndexLayout as IndexLayout
+from .locks import check_unwritten as check_unwritten
+from .locks import writer_lock as writer_lock
 from .problem import Problem as Problem
+from .settings import SPACES as SPACES
 from .settings import Settings as Settings
+from .store import Store as Store
