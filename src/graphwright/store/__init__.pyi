@@ -1,5 +1,7 @@
 from .changes import Changes as Changes
 from .changes import Progress as Progress
+from .folder_creation import create_folder as create_folder
+from .folder_creation import delete_folder as delete_folder
 from .layout import IndexLayout as IndexLayout
 from .locks import check_unwritten as check_unwritten
 from .locks import writer_lock as writer_lock
