@@ -29,7 +29,7 @@ from crash_states import Tree, digest, recording, write_tree
 from harness import Record, Rows, scratch_folder
 
 from graphwright import Index
-from graphwright.build import writer
+from graphwright.build import document_storage
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run as evaluate
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention
@@ -110,7 +110,7 @@ def add(root: Path, inputs: Path) -> None:
 
 def add_in_parts(root: Path, inputs: Path) -> None:
     """Add documents that take long to read, of which each is kept when it is read."""
-    with patch.multiple(writer, _KEPT=0.0, _DOCUMENTS=1), opened(root) as index:
+    with patch.multiple(document_storage, _KEPT=0.0, _DOCUMENTS=1), opened(root) as index:
         index.add(ROWS)
 
 
