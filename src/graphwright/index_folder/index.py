@@ -10,8 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.build.creation import create_index
-from graphwright.build.graph_sources import GraphSource, create_from
+from graphwright.build.creation import GraphSource, create_from, create_index
 from graphwright.build.operation import Batch
 from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Extractor
