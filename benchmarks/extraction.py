@@ -34,7 +34,7 @@ from graphwright.graph.graph import Kind
 from graphwright.index_folder.index import Index
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.store.changes import Settings
+from graphwright.store.settings import Settings
 
 Count = Callable[[str], int]
 

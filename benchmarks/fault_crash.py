@@ -29,7 +29,7 @@ from crash_states import Tree, digest, recording, write_tree
 from harness import Record, Rows, scratch_folder
 
 from graphwright import Index
-from graphwright.build import writer
+from graphwright.build import document_storage
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run as evaluate
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention
@@ -41,8 +41,10 @@ from graphwright.learn.refine import NeighbourRefiner
 from graphwright.learn.retriever import Checkpoint
 from graphwright.models.fake import HashEncoder
 from graphwright.search.vector_index import VectorIndex
-from graphwright.store.changes import Settings
-from graphwright.store.layout import IndexLayout, writer_lock
+from graphwright.store.folder_creation import delete_folder
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import writer_lock
+from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 
 ENCODER = HashEncoder(8)
@@ -108,7 +110,7 @@ def add(root: Path, inputs: Path) -> None:
 
 def add_in_parts(root: Path, inputs: Path) -> None:
     """Add documents that take long to read, of which each is kept when it is read."""
-    with patch.multiple(writer, _KEPT=0.0, _DOCUMENTS=1), opened(root) as index:
+    with patch.multiple(document_storage, _KEPT=0.0, _DOCUMENTS=1), opened(root) as index:
         index.add(ROWS)
 
 
@@ -191,7 +193,7 @@ def import_(root: Path, inputs: Path) -> None:
 def delete(root: Path, inputs: Path) -> None:
     """Delete an index to which nothing was added, and create it again."""
     if (root / "index/index.sqlite").exists():
-        IndexLayout(root / "index").delete(keep_folder=(root / "index/settings.toml").exists())
+        delete_folder(IndexLayout(root / "index"), keep_folder=(root / "index/settings.toml").exists())
     opened(root).close()
 
 

@@ -58,7 +58,7 @@ from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Then
 from graphwright.operators.state import start
 from graphwright.operators.subgraph.walk import seeds
-from graphwright.store.changes import Settings
+from graphwright.store.settings import Settings
 
 DEFAULT = default_method(imported=False)
 

@@ -81,7 +81,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import normalised
-from graphwright.store.changes import Settings
+from graphwright.store.settings import Settings
 from graphwright.text.sentences import sentence_spans
 
 OFFLINE = [name for name, method in METHODS.items() if not method.required]

@@ -42,7 +42,7 @@ from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
 from graphwright.index_folder.index import Index
 from graphwright.models.protocols import Floats
-from graphwright.store.changes import SPACES, Settings
+from graphwright.store.settings import SPACES, Settings
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 METHODS = ("bm25", "vector", "hybrid", "multihop", "ppr")

@@ -49,7 +49,7 @@ from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
 from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import SPACES, Settings
+from graphwright.store.settings import SPACES, Settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from harness import shared_index, write_results

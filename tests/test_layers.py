@@ -1,4 +1,4 @@
-"""Each layer imports only from lower layers, and importing the package loads nothing heavy."""
+"""Each layer imports only from lower ones, the product only public names; importing the package loads nothing heavy."""
 
 import ast
 import subprocess
@@ -52,6 +52,100 @@ APART = {
 }
 
 
+# Operators may use what an index searches, but not how it is extracted, stored or built.
+HIDDEN = {"operators": {"extract", "store", "build"}, "methods": {"extract", "store", "build"}}
+PRODUCT = ("remote", "evaluate", "adapters", "serve", "cli")
+# Modules whose names are public, or of no room: errors, declared validation, atomic writes, engines, named methods.
+SHARED = {
+    f"graphwright.{name}" for name in ("errors", "constraints", "files", "engines", "methods", "methods.registry")
+}
+# Names that the product imports although no room exports them, by the reason; `MODULE:NAME`, without the package.
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "remote": {
+        "it writes index folders, which must be locked as the store locks them": "store.locks:hold store.locks:Lease",
+        "a manifest names the formats of the files": (
+            "search.snapshot:FORMAT store.chunk_record:RECORD_VERSION store.tables:SCHEMA"
+        ),
+        "only a sound snapshot is pushed": "search.snapshot:damaged_files",
+    },
+    "adapters": {
+        "graphs of other libraries become graphs as property graphs do": (
+            "build.assembly:graph_of data.property_graphs:Node data.property_graphs:node_of data.property_graphs:Edge "
+            "data.property_graphs:edge_of data.dumps.dump:NO_RELATION"
+        ),
+        "results are exported in parts, and typed": (
+            "graph.export:Exported graph.export_part:Part operators.search.function_search:Found"
+        ),
+    },
+    "serve": {
+        "requests and settings use types that only signatures name": (
+            "build.document_sources:Source graph.columns:Listed graph.evidence:Ints graph.graph:Columns "
+            "models.protocols:Cancel models.protocols:OnText models.protocols:Schema"
+        ),
+        "the page shows neighbours and paths": (
+            "kernels.csr:Csr kernels.csr:undirected kernels.paths:paths_between operators.search.nearest:nodes_near "
+            "search.name_index:name_index_of"
+        ),
+        "uploads are bounded and split": "data.document:split data.formats.archives:BoundedFile",
+        "the settings of models are those of the command line": (
+            "models.registry:EMBEDDED models.settings:OPENAI_URL models.settings:SETTINGS "
+            "models.settings:checked_address models.settings:read_settings"
+        ),
+        "limits, locks and caches are those of the index": (
+            "operators.state:MAX_QUESTION prompts.templates:data_line remote.bucket:is_url "
+            "search.snapshot:SnapshotCache store.locks:is_written"
+        ),
+    },
+    "evaluate": {
+        "documents are compared as the index compares them": (
+            "build.document_sources:read_sources store.digests:content_hash"
+        ),
+        "question sets are checked as they are read": (
+            "data.decoding:existing data.questions:Source data.questions:Triple data.questions:check_gold "
+            "data.records:checked"
+        ),
+        "answers are judged by their sentences and citations": (
+            "generate.citations:find generate.citations:without_markers text.sentences:sentence_spans text.words:WORD "
+            "text.words:words"
+        ),
+        "judges and writers ask models by prompts of their own": (
+            "models.protocols:Floats prompts.replies:Sentence prompts.templates:checksum prompts.templates:data_line "
+            "prompts.templates:messages"
+        ),
+        "methods of a plan may be expressions": (
+            "methods.expression:Expression methods.expression:read_expression methods.expression:read_options "
+            "methods.house:with_answer"
+        ),
+        "metrics walk the graph": "graph.evidence:Ints kernels.csr:Csr",
+    },
+    "cli": {
+        "it starts the server": (
+            "serve.access:create_command serve.answer_models:AnswerModels serve.app:create_app serve.catalog:Catalog "
+            "serve.connections:DrainingServer serve.connections:timed_protocol serve.jobs:Jobs serve.keys:Key "
+            "serve.keys:Keys serve.logs:AuditLog serve.logs:configure_logging serve.mcp_server:create_mcp "
+            "serve.mcp_tools:Library serve.settings:ServeSettings serve.settings:default_data_folder "
+            "serve.settings:read_server_file serve.workers:Workers"
+        ),
+        "it shows the tables of an evaluation": (
+            "evaluate.entries:entry_of evaluate.entries:split_list evaluate.entries:values evaluate.tables:brief "
+            "evaluate.tables:terminal"
+        ),
+        "it shows items and paths": (
+            "graph.evidence:Piece graph.export:FORMATS graph.export:format_of graph.shown_path:shown_path "
+            "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS"
+        ),
+        "it reports what is installed and compiled": (
+            "kernels.csr:compiled_before kernels:csr learn.network:import_torch models.embedded.encoder:import_runtime "
+            "store.tables:SCHEMA"
+        ),
+        "options are those of models and filters": (
+            "learn.refine:Refiner models.budget:estimated_tokens models.settings:SETTINGS "
+            "models.settings:read_settings search.filter:Range search.filter:is_bound"
+        ),
+    },
+}
+
+
 def modules() -> list[Path]:
     return [p for p in sorted(ROOT.rglob("*.py")) if p.name != "__init__.py"]
 
@@ -74,12 +168,51 @@ def imported(path: Path) -> list[str]:
     return result
 
 
+def test_order_has_every_room_and_module() -> None:
+    rooms = {part.name.removesuffix(".py") for part in ROOT.iterdir() if part.suffix == ".py" or part.is_dir()}
+    assert rooms - {"__init__", "__pycache__"} == set(ORDER)
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_module_imports_only_earlier_layers(path: Path) -> None:
     own = layer(path)
     for other in imported(path):
+        assert other not in HIDDEN.get(own, ()), f"{own} must not see {other}"
         assert ORDER.index(other) <= ORDER.index(own), f"{own} imports {other}, which comes later"
         assert (own, other) not in APART, f"{own} must not see {other}"
+
+
+def public_names() -> set[str]:
+    """Return the names that the package and its rooms export, as `MODULE:NAME` of where they are defined."""
+    names = set()
+    for stub in ROOT.rglob("__init__.pyi"):
+        room = "graphwright" + "".join(f".{part}" for part in stub.relative_to(ROOT).parts[:-1])
+        for node in ast.walk(ast.parse(stub.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names |= {f"{room}.{node.module}:{alias.name}" for alias in node.names}
+                names |= {f"{room}:{alias.asname or alias.name}" for alias in node.names}
+    return names
+
+
+def private_imports(room: str) -> set[str]:
+    """Return the names that a room imports from other rooms, and that these do not export."""
+    names = {
+        f"{node.module}:{alias.name}"
+        for path in (ROOT / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("graphwright.")
+        for alias in node.names
+        if (node.module or "").split(".")[1] != room and node.module not in SHARED
+    }
+    return names - public_names()
+
+
+@pytest.mark.parametrize("room", PRODUCT)
+def test_product_imports_only_public_names_and_listed_exceptions(room: str) -> None:
+    listed = {name for names in EXCEPTIONS[room].values() for name in names.split()}
+    found = {name.removeprefix("graphwright.") for name in private_imports(room)}
+    assert not found - listed, "use what a room exports in its __init__.pyi, or list the name with a reason"
+    assert not listed - found, "these exceptions are not needed any more: delete them"
 
 
 def test_kernels_and_model_protocols_import_nothing_of_ours_but_errors() -> None:

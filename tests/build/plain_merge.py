@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from graphwright.store.chunk_record import topic_of
 from graphwright.extract.extraction import Extraction, Relation
+from graphwright.store.chunk_record import topic_of
 from graphwright.text.names import aliases_of, name_words, normal_form
 from graphwright.text.words import words
 

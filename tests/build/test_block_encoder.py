@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from graphwright import Document, Index
-from graphwright.errors import ModelError, StoreError
-from graphwright.graph.columns import TextColumn
 from graphwright.build import block_encoder
 from graphwright.build.block_encoder import BlockEncoder
+from graphwright.errors import ModelError, StoreError
+from graphwright.graph.columns import TextColumn
 from graphwright.models import HashEncoder
 from graphwright.models.protocols import Floats, Usage
 

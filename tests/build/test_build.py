@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.graph.graph import WRITTEN
 from graphwright.build.build import build_from_graph, triple_words
+from graphwright.graph.graph import WRITTEN
 from graphwright.models import HashEncoder
 from graphwright.text.words import words
 

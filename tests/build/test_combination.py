@@ -6,13 +6,13 @@ from tests.cli.command import graphwright
 from tests.test_imported import FILMS
 
 from graphwright import Graph, Index
+from graphwright.build.assembly import graph_of
+from graphwright.build.node_passages import PREFIX
 from graphwright.data.property_graphs import Edge, Node
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
-from graphwright.build.assembly import graph_of
-from graphwright.store.layout import IndexLayout
-from graphwright.build.node_passages import PREFIX
 from graphwright.models import HashEncoder
+from graphwright.store.layout import IndexLayout
 
 LIFE = {"id": "life", "text": "Marlene Dietrich was born in Berlin. She sang in Paris with Burt Bacharach."}
 HOMES = {"id": "homes", "text": "William Dieterle died in Ottobrunn."}
@@ -145,7 +145,7 @@ def test_a_kept_graph_that_is_damaged_is_named_and_a_snapshot_repaired(tmp_path)
 
 
 def test_a_graph_beyond_the_limit_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("graphwright.index_folder.index.MAX_NORMALISED", 3)
+    monkeypatch.setattr("graphwright.index_folder.reading.MAX_NORMALISED", 3)
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder(), embed=())
     with pytest.raises(StoreError, match="at most 3"):
         index.add([LIFE])

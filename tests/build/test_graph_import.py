@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
+from graphwright.build import graph_import
+from graphwright.build.graph_import import ImportedGraph, import_graph
 from graphwright.data.knowledge_graphs import dump_of
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph as AnyGraph
-from graphwright.build import graph_import
-from graphwright.build.graph_import import ImportedGraph, import_graph
 
 KIN = [("Bertha", "mother of", "Lothair II"), ("Lothair II", "spouse", "Teutberga"), ("Bertha", "mother of", "Gisela")]
 

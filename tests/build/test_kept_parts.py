@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from graphwright import Document, Index
+from graphwright.build import document_storage
 from graphwright.errors import DataError
-from graphwright.build import writer
 from graphwright.models.fake import HashEncoder
 
 TEXTS = {f"town{i}": f"Town{i} lies on River{i}." for i in range(6)}
@@ -17,8 +17,8 @@ TEXTS = {f"town{i}": f"Town{i} lies on River{i}." for i in range(6)}
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    monkeypatch.setattr(writer, "_KEPT", 0.0)
-    monkeypatch.setattr(writer, "_DOCUMENTS", 2)
+    monkeypatch.setattr(document_storage, "_KEPT", 0.0)
+    monkeypatch.setattr(document_storage, "_DOCUMENTS", 2)
     return Index.create(tmp_path / "towns", encoder=HashEncoder())
 
 
@@ -58,16 +58,16 @@ def test_an_interrupted_sync_keeps_documents_of_its_folder(index: Index, tmp_pat
     for name, text in TEXTS.items():
         (folder / f"{name}.txt").write_text(text)
     interrupted = pytest.MonkeyPatch()
-    put = writer.Writer._put
+    put = document_storage.DocumentStorage._put
     calls = iter([True, False])
 
-    def once(self: writer.Writer, *given: object) -> None:
+    def once(self: document_storage.DocumentStorage, *given: object) -> None:
         if not next(calls):
             raise KeyboardInterrupt
         put(self, *given)  # type: ignore[arg-type]
 
     with interrupted.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(writer.Writer, "_put", once)
+        patch.setattr(document_storage.DocumentStorage, "_put", once)
         index.sync(folder)
     assert index.documents == 2
     (folder / "town0.txt").unlink()

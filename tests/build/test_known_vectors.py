@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.graph.columns import TextColumn
 from graphwright.build.known_vectors import positions
+from graphwright.graph.columns import TextColumn
 
 texts = st.lists(st.sampled_from(["", "a", "b", "ab", "aa", "ba", "Łódź", "long text of some words", "long text"]))
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.build.plain_merge import plain_merge
 from tests.toys import chunk_columns_of
 
-from graphwright.graph.graph import Graph, Kind
-from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.build.merge import MergedChunks
+from graphwright.extract.extraction import Extraction, Mention, Relation
+from graphwright.graph.graph import Graph, Kind
 from graphwright.search.name_index import name_index_of
 
 Triple = tuple[str, str, str]

@@ -11,13 +11,13 @@ import pytest
 from tests.models.llm_server import LLMServer
 
 from graphwright import Index
-from graphwright.store.changes import Settings
-from graphwright.search.filter import Filter
+from graphwright.build.publication import Publication
 from graphwright.extract.llm import GenerativeExtractor
-from graphwright.build.writer import Writer
 from graphwright.models.budget import BudgetedLLM
 from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.llm import OpenAILLM
+from graphwright.search.filter import Filter
+from graphwright.store.settings import Settings
 
 TEXTS = [{"id": f"d{i}", "title": "", "text": f"The Mur is river number {i}. It flows on and on."} for i in range(6)]
 
@@ -123,15 +123,15 @@ def test_a_process_that_dies_between_summary_and_snapshot_loses_nothing(
     tmp_path: Path, server: LLMServer, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = opened(tmp_path / "ix", server, **LIMIT)
-    refresh, calls = Writer._refresh, []
+    refresh, calls = Publication.refresh, []
 
-    def dying(writer: Writer) -> int | None:
-        calls.append(writer.changes.refined)
-        if writer.changes.refined:
+    def dying(publication: Publication) -> int | None:
+        calls.append(publication._changes.refined)
+        if publication._changes.refined:
             raise SystemExit("killed")
-        return refresh(writer)
+        return refresh(publication)
 
-    monkeypatch.setattr(Writer, "_refresh", dying)
+    monkeypatch.setattr(Publication, "refresh", dying)
     with pytest.raises(SystemExit):
         index.add(TEXTS)
     index.close()

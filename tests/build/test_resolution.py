@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from tests.toys import chunk_columns_of
 
+from graphwright.build.merge import MergedChunks
+from graphwright.build.resolution import Candidate, acronyms, compatible, groups, numbers, resolve
 from graphwright.errors import OptionError
-from graphwright.graph.graph import Kind
-from graphwright.store.changes import Settings
 from graphwright.extract.derived import Derived, Task
 from graphwright.extract.extraction import Extraction, Mention, Relation
-from graphwright.build.merge import MergedChunks
+from graphwright.graph.graph import Kind
 from graphwright.search.name_index import name_index_of
-from graphwright.build.resolution import Candidate, acronyms, compatible, groups, numbers, resolve
+from graphwright.store.settings import Settings
 
 NONE = np.empty((0, 2), np.int64)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.command import graphwright
 
 from graphwright import Index
-from graphwright.build import writer
+from graphwright.build import chunk_extraction
 from graphwright.cli import progress
 from graphwright.kernels import csr
 from graphwright.models.protocols import Usage
@@ -101,8 +101,8 @@ def test_passages_are_read_in_parts_and_counted(tmp_path: Path, monkeypatch: pyt
     reports = list[tuple[str, int, int]]()
     with Index.create(tmp_path / "whole") as whole:
         whole.add(documents)
-        monkeypatch.setattr(writer, "_PASSAGES", 2)
-        monkeypatch.setattr(writer, "_FEW", 2)
+        monkeypatch.setattr(chunk_extraction, "_PASSAGES", 2)
+        monkeypatch.setattr(chunk_extraction, "_FEW", 2)
         with Index.create(tmp_path / "parts") as parts:
             parts.add(documents, lambda *report: reports.append(report))
             assert parts.graph.names[:] == whole.graph.names[:] and len(parts.graph.edges) == len(whole.graph.edges)

@@ -31,7 +31,7 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import Settings
+from graphwright.store.settings import Settings
 
 RIVERS = {
     "mur": ("Mur", "The river flows through Graz and joins the Drava near Legrad."),

@@ -14,7 +14,7 @@ from graphwright.extract.extractors import EXTRACTORS, extractor_of
 from graphwright.extract.rules import LexicalExtractor
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder
-from graphwright.store.changes import Settings
+from graphwright.store.settings import Settings
 
 GRAZ = "Ludwig Boltzmann taught at the University of Graz. Boltzmann left for Vienna on 5 May 1890."
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphwright.cli.indexing_output import estimate_table
 from graphwright.errors import OptionError
-from graphwright.extract.estimate import Estimate, estimate, estimate_table
+from graphwright.extract.estimate import Estimate, estimate
 from graphwright.extract.extraction import Excerpt
 from graphwright.extract.llm import KINDS, GenerativeExtractor
 from graphwright.models.budget import Prices, Rate, estimated_tokens

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,6 +95,14 @@ def named(made: Sequence[Extraction | ExtractionFailure]) -> list[str]:
 
 def echo(data: dict[str, str]) -> str:
     return reply([entity(data["text"])])
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have SIGINT raise KeyboardInterrupt, also where this process was started to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 # What a reply becomes
@@ -421,6 +429,7 @@ def test_the_usage_of_all_threads_is_added_up() -> None:
     assert usage.completion_tokens == 10 * item.completion_tokens > 0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_extraction_at_once() -> None:
     release = threading.Event()
 
@@ -451,6 +460,7 @@ def waiting(url: str, **options: Any) -> OpenAILLM:
     return OpenAILLM("any", url, max_tokens=100, **options)
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("behaviour", "model", "first"),
     [
@@ -549,10 +559,11 @@ ATTACKS = [
 
 @pytest.mark.parametrize("text", ATTACKS)
 @pytest.mark.parametrize("where", ["title", "text"])
-def test_a_text_stays_one_line_of_data(text: str, where: str) -> None:
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_extraction_prompt_of_a_hostile_text_keeps_it_one_line_of_data(kind: Any, where: str, text: str) -> None:
     excerpt = Excerpt("d", text, "x") if where == "title" else Excerpt("d", "x", text)
-    system, user = extraction_prompt(excerpt)
-    plain_system, plain_user = extraction_prompt(Excerpt("d", "x", "x"))
+    system, user = extraction_prompt(excerpt, kind)
+    plain_system, plain_user = extraction_prompt(Excerpt("d", "x", "x"), kind)
     assert system == plain_system
     lines, plain = user.splitlines(), plain_user.splitlines()
     assert len(lines) == len(plain) == 2 and lines[0] == plain[0]
@@ -562,8 +573,8 @@ def test_a_text_stays_one_line_of_data(text: str, where: str) -> None:
     user.encode()
     # A text that got into what was found stays data in the gleaning too.
     result = Extraction((Mention(text),), (Relation(text, text, text, text),))
-    again, user = gleaning_prompt(excerpt, result)
-    assert again == gleaning_prompt(Excerpt("d", "x", "x"), Extraction())[0]
+    again, user = gleaning_prompt(excerpt, result, kind)
+    assert again == gleaning_prompt(Excerpt("d", "x", "x"), Extraction(), kind)[0]
     assert len(user.splitlines()) == 4
     assert json.loads(user.splitlines()[3]) == {"entities": [text], "relations": [[text, text, text]]}
 
@@ -653,28 +664,19 @@ def test_the_id_changes_with_what_would_be_given() -> None:
         GenerativeExtractor(item, extraction="both")
 
 
-def test_the_example_in_the_prompt_is_a_reply_that_can_be_read() -> None:
-    system, _ = messages("extract", passage="")
-    example = system[system.index("\n{") :]
-    made = read("It was founded by Ermengarde.", example, title="Erstein Abbey")
-    assert [m.name for m in made.mentions] == ["Erstein Abbey", "Ermengarde"]
-    assert made.mentions[1][1:4] == (18, 28, "person")
+@pytest.mark.parametrize(
+    ("kind", "text", "names"),
+    [
+        ("full", "It was founded by Ermengarde.", ["Erstein Abbey", "Ermengarde"]),
+        ("triples", "It is near Strasbourg.", ["Erstein Abbey", "Strasbourg", "Alsace", "Ermengarde"]),
+    ],
+)
+def test_prompt_example_is_a_reply_that_can_be_read(kind: str, text: str, names: list[str]) -> None:
+    system, _ = messages(KINDS[kind].prompt, passage="")
+    made = read(text, system[system.index("\n{") :], title="Erstein Abbey", extraction=kind)
+    assert [m.name for m in made.mentions] == names
+    assert kind == "triples" or made.mentions[1][1:4] == (18, 28, "person")
     assert made.relations[0][:3] == ("Ermengarde", "founded", "Erstein Abbey")
-
-
-def test_the_example_in_the_prompt_of_triples_is_a_reply_that_can_be_read() -> None:
-    system, _ = messages("extract_triples", passage="")
-    made = read("It is near Strasbourg.", system[system.index("\n{") :], title="Erstein Abbey", extraction="triples")
-    assert [m.name for m in made.mentions] == ["Erstein Abbey", "Strasbourg", "Alsace", "Ermengarde"]
-    assert made.relations[0][:3] == ("Ermengarde", "founded", "Erstein Abbey")
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-@pytest.mark.parametrize("text", ATTACKS)
-def test_a_text_stays_data_in_every_kind_of_prompt(text: str, kind: Any) -> None:
-    system, user = extraction_prompt(Excerpt("d", "x", text), kind)
-    assert system == extraction_prompt(Excerpt("d", "x", "y"), kind)[0]
-    assert json.loads(user.splitlines()[-1]) == {"title": "x", "text": text} and len(user.splitlines()) == 2
 
 
 def test_importing_it_loads_no_client() -> None:

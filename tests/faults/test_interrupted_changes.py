@@ -16,7 +16,7 @@ from tests.faults.index_state import leftovers, state
 from graphwright import Index
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.store import Settings
-from graphwright.store.layout import writer_lock
+from graphwright.store.locks import writer_lock
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 

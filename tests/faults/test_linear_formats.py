@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 import zipfile
 from collections import deque
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.faults.linear_time import assert_linear
 
 from graphwright.data.document import split
 from graphwright.data.documents import read_documents
@@ -99,16 +99,6 @@ CASES: dict[str, tuple[str, int, Callable[[int], bytes | str]]] = {
 }
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of the fastest of three calls."""
-    times = []
-    for _ in range(3):
-        begun = time.thread_time()
-        work()
-        times.append(time.thread_time() - begun)
-    return min(times)
-
-
 def read(path: Path) -> None:
     """Read and split a file, which has a text."""
     skipped = list[object]()
@@ -121,14 +111,14 @@ def read(path: Path) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_four_times_the_parts_take_no_sixteen_times_the_time(name: str, tmp_path: Path) -> None:
     file, count, make = CASES[name]
-    times = []
+    paths = []
     for number, size in enumerate((count, 4 * count)):
         content = make(size)
         path = tmp_path / str(number) / file
         path.parent.mkdir()
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        times.append(seconds(partial(read, path)))
-    assert times[1] < 10 * times[0] + 0.05  # 16 where time is quadratic
+        paths.append(path)
+    assert_linear(*(partial(read, path) for path in paths))
 
 
 def test_text_boxes_in_text_boxes_are_read_once(tmp_path: Path) -> None:
@@ -138,12 +128,11 @@ def test_text_boxes_in_text_boxes_are_read_once(tmp_path: Path) -> None:
 
 
 def test_nodes_between_other_elements_are_freed_in_linear_time(tmp_path: Path) -> None:
-    path, times = tmp_path / "a.graphml", []
-    for count in (5_000, 20_000):
+    paths = {count: tmp_path / f"{count}.graphml" for count in (5_000, 20_000)}
+    for count, path in paths.items():
         path.write_text(f"<graphml><graph>{'<x/>' * count}{'<node/>' * count}</graph></graphml>")
         assert sum(1 for _ in graphml_elements(path)) == count
-        times.append(seconds(lambda: deque(graphml_elements(path), maxlen=0)))
-    assert times[1] < 10 * times[0] + 0.05
+    assert_linear(*(lambda path=path: deque(graphml_elements(path), maxlen=0) for path in paths.values()))
 
 
 def test_a_sheet_of_empty_cells_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
+from tests.faults.linear_time import assert_linear
 from tests.toys import corpus_index
 
 from graphwright.data.decoding import clean
@@ -46,22 +47,11 @@ CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
 }
 
 
-def seconds(work: Callable[[str], object], text: str) -> float:
-    """Return the processor time of the fastest of three calls."""
-    times = []
-    for _ in range(3):
-        begun = time.thread_time()
-        work(text)
-        times.append(time.thread_time() - begun)
-    return min(times)
-
-
 @pytest.mark.parametrize(("name", "part"), [(name, part) for name, (_, parts) in CASES.items() for part in parts])
 def test_four_times_the_input_takes_no_sixteen_times_the_time(name: str, part: str) -> None:
     work, _ = CASES[name]
     short = part * (10_000 // len(part))
-    once, fourfold = seconds(work, short), seconds(work, short * 4)
-    assert fourfold < 10 * once + 0.05  # 16 where time is quadratic
+    assert_linear(partial(work, short), partial(work, short * 4))
 
 
 def test_titles_and_names_that_overlap_everywhere_are_found_in_linear_time() -> None:

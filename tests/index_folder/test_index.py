@@ -7,9 +7,6 @@ import json
 import os
 import pickle
 import re
-import shutil
-import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +18,7 @@ import pytest
 from tests.toys import CORPUS, FAMILY, corpus_index
 
 from graphwright import Document, Filter, Graph, Index, KHop, ToPassages, VectorSearch, start
+from graphwright.build.document_sources import possibly_present
 from graphwright.data.document import Skipped
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.extract import LexicalExtractor
@@ -29,9 +27,7 @@ from graphwright.generate import PassagePrompt
 from graphwright.methods.papers.pathrag import pathrag
 from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
-from graphwright.operators.state import State
 from graphwright.store import Settings
-from graphwright.store.changes import possibly_present
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 METHODS = ["vector", "bm25", "hybrid", "ppr"]
@@ -299,7 +295,7 @@ def test_create_refuses_a_folder_that_holds_something(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
 
 
-def test_open_refuses_another_encoder_a_missing_folder_and_another_version(tmp_path: Path) -> None:
+def test_open_refuses_another_encoder_and_what_is_no_index_folder(tmp_path: Path) -> None:
     make(tmp_path / "a")
     with pytest.raises(StoreError, match=r"written with the encoder 'hash.*'.*32"):
         Index.open(tmp_path / "a", encoder=HashEncoder(32))
@@ -313,30 +309,6 @@ def test_open_refuses_another_encoder_a_missing_folder_and_another_version(tmp_p
         Index.open(tmp_path / "empty", encoder=HashEncoder())
     with pytest.raises(StoreError, match=r"notes.txt is a file, and an index is a folder"):
         Index.open(tmp_path / "empty" / "notes.txt", encoder=HashEncoder())
-
-    with sqlite3.connect(tmp_path / "a" / "index.sqlite") as db:
-        db.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="has schema 99"):
-        Index.open(tmp_path / "a", encoder=HashEncoder())
-
-
-def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
-    make(tmp_path / "a").close()
-    shutil.rmtree(tmp_path / "a")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "index.sqlite").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(StoreError, match="cannot be read as an index"):
-        Index.open(tmp_path / "a", encoder=HashEncoder())
-
-
-@pytest.mark.parametrize("file", ["about.json", "passages.00000.page", "graph/heads.npy", "words/nodes.npy"])
-def test_a_damaged_snapshot_is_named(file: str, tmp_path: Path) -> None:
-    make(tmp_path / "a").close()
-    name = (tmp_path / "a" / "CURRENT").read_text()
-    path = tmp_path / "a" / name / file
-    path.write_bytes(path.read_bytes()[:20])
-    with pytest.raises(StoreError, match="again"):
-        Index.open(tmp_path / "a", encoder=HashEncoder()).ask(QUESTION)
 
 
 def test_an_error_in_the_last_document_leaves_none_of_the_first(tmp_path: Path) -> None:
@@ -361,7 +333,7 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphwright.build.writer.write_snapshot", fail)
+        patch.setattr("graphwright.build.publication.write_snapshot", fail)
         with pytest.raises(StoreError, match=r"No space left.*previous snapshot"):
             index.add(CORPUS[3:])
     assert str(content(index)) == str(before)
@@ -372,45 +344,12 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
     assert same_content(index, make(tmp_path / "b"))
 
 
-HOLD = """
-import sys, time
-from pathlib import Path
-from graphwright.store.layout import writer_lock
-with writer_lock(Path(sys.argv[1])):
-    print("held", flush=True)
-    time.sleep(60)
-"""
-
-
-def test_a_second_writer_is_told_and_a_reader_is_not_kept_waiting(tmp_path: Path) -> None:
-    index = make(tmp_path / "a")
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "a")], stdout=subprocess.PIPE) as writer:
-        assert writer.stdout is not None and writer.stdout.readline() == b"held\n"
-        with pytest.raises(StoreError, match="another process"):
-            index.add([{"id": "new", "text": "New text."}])
-        assert index.ask(QUESTION).answer is not None
-        writer.kill()
-    # The lock fell with the process that held it.
-    assert index.add([{"id": "new", "text": "New text."}]).added == ["new"]
-
-
 def test_what_is_no_question_and_no_part_is_said(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     with pytest.raises(OptionError, match="5 is not a question; give a text"):
         index.ask(5)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="filter is 'm'; give Filter"):
         index.ask(QUESTION, filter="m")  # type: ignore[arg-type]
-
-
-def test_many_questions_over_threads_give_what_one_by_one_gives() -> None:
-    index = corpus_index()
-    questions = [QUESTION, "Where does the Mur rise?", "Who married Teutberga?"] * 4
-
-    def shown(states: list[State]) -> list[object]:
-        return [(s.question.text, s.passages.ids.tolist()) for s in states if s.passages is not None]
-
-    assert shown(index.retrieve_many(questions, threads=3)) == shown([index.retrieve(q) for q in questions])
-    assert [s.answer for s in index.ask_many(questions, "hybrid")] == [index.ask(q, "hybrid").answer for q in questions]
 
 
 def test_a_method_may_be_an_operator_or_a_function() -> None:
@@ -774,7 +713,6 @@ def test_metadata_of_a_mapping_may_stand_beside_its_fields_or_under_their_own_na
 def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> None:
     index = make(tmp_path / "a", PRIVATE)
     within = Filter(folder="open")
-    index._query_encoder = None  # type: ignore[assignment]  # not needed
     assert index.filtered(within) is index.filtered(within)
     index.add([{"id": "open/d.md", "title": "Dora", "text": "Dora is new."}])
     assert "Dora" in list(index.filtered(within).graph.names)
@@ -811,19 +749,6 @@ def test_what_has_a_vector_is_not_encoded_again(tmp_path: Path) -> None:
     assert 0 < encoded <= sum(index.info()["embedded"].values()) - before
 
 
-def test_verify_names_what_is_wrong_and_repairs_a_snapshot(tmp_path: Path) -> None:
-    index = make(tmp_path / "a")
-    assert index.verify() == []
-    snapshot = tmp_path / "a" / (tmp_path / "a" / "CURRENT").read_text()
-    heads = np.load(snapshot / "graph" / "heads.npy")
-    heads[0] += 1
-    np.save(snapshot / "graph" / "heads.npy", heads)
-    damaged = Index.open(tmp_path / "a", encoder=HashEncoder())
-    (problem,) = damaged.verify()
-    assert "heads.npy: missing or damaged" in problem.problem and "--repair" in problem.remedy
-    assert damaged.verify(repair=True) == [] and same_content(damaged, make(tmp_path / "b"))
-
-
 def test_odd_documents_do_no_harm(tmp_path: Path) -> None:
     odd = [
         Document("surrogate", "half \ud83d pair in Graz. And more."),
@@ -848,41 +773,6 @@ def test_an_empty_index_answers_that_it_has_nothing(tmp_path: Path) -> None:
         state = index.ask("Anything?", method)
         assert state.answer is not None and not state.answer.found
     assert len(index.graph) == 0
-
-
-def test_an_index_that_cannot_be_written_can_be_asked_and_says_so_when_written(tmp_path: Path) -> None:
-    make(tmp_path / "a").close()
-    make(tmp_path / "b").close()
-    everything = [tmp_path / "a", *(tmp_path / "a").rglob("*")]
-    code = """
-import os, sys
-from graphwright import Index
-from graphwright.errors import StoreError
-from graphwright.models import HashEncoder
-if os.getuid() == 0:
-    # Root may write anything. All that is imported late is imported before it steps down.
-    Index.open(sys.argv[2], encoder=HashEncoder()).ask("Who married Teutberga?")
-    os.setuid(65534)
-index = Index.open(sys.argv[1], encoder=HashEncoder())
-print(index.ask("Who married Teutberga?").answer.found)
-try:
-    index.add([{"id": "x", "text": "y"}])
-except StoreError as error:
-    print("StoreError", error)
-"""
-    for path in everything:
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    for parent in tmp_path.parents[:3]:
-        parent.chmod(parent.stat().st_mode | 0o055)
-    tmp_path.chmod(0o755)
-    try:
-        command = [sys.executable, "-c", code, str(tmp_path / "a"), str(tmp_path / "b")]
-        done = subprocess.run(command, capture_output=True, text=True)
-    finally:
-        for path in everything:
-            path.chmod(0o755)
-    assert done.stdout.startswith("True\nStoreError"), done.stderr
-    assert "read-only" in done.stdout
 
 
 @pytest.mark.parametrize("harm", ["pointer", "gone", "vocabulary", "about"])

@@ -20,7 +20,7 @@ from tests.serve.conftest import wait_until
 
 from graphwright import Graph, Index
 from graphwright.errors import LLMResponseError, OptionError, StoreError
-from graphwright.index_folder import index as index_folder
+from graphwright.index_folder import reading
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
 from graphwright.models.settings import LLMSettings
@@ -30,7 +30,8 @@ from graphwright.serve.job_table import Job, new_id
 from graphwright.serve.jobs import ConflictError, Jobs
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.settings import ServeSettings
-from graphwright.store.layout import IndexLayout, writer_lock
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import writer_lock
 
 REPLY = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
 
@@ -385,7 +386,7 @@ def test_jobs_of_other_indexes_are_not_shown(folder: Path, tmp_path: Path) -> No
 def test_a_graph_that_is_too_large_takes_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_triples([("Graz", "lies on", "Mur")])
     Index.from_graph(tmp_path / "cities", graph, encoder=HashEncoder()).close()
-    monkeypatch.setattr(index_folder, "MAX_NORMALISED", 1)
+    monkeypatch.setattr(reading, "MAX_NORMALISED", 1)
     with (
         serving(tmp_path / "cities") as served,
         pytest.raises(OptionError, match="graph of 2 nodes, too large"),

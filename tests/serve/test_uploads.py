@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from graphwright.build.document_sources import read_sources
 from graphwright.data import read_documents
 from graphwright.data.document import Document, Skipped
 from graphwright.errors import DataError
 from graphwright.serve.archives import ArchiveError, Limits
 from graphwright.serve.uploads import Sent, Upload, UploadFolder, clean_name
-from graphwright.store.changes import Changes, read_sources
+from graphwright.store.changes import Changes
 
 HOSTILE = [
     "../../etc/passwd",

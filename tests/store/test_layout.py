@@ -15,9 +15,10 @@ import pytest
 from graphwright import Graph, Index
 from graphwright.errors import StoreError
 from graphwright.models import HashEncoder
-from graphwright.store.changes import Recorder
-from graphwright.store.layout import IndexLayout, check_unwritten, is_free, writer_lock
-from graphwright.store.locks import check_locks, hold, is_held
+from graphwright.store.folder_creation import create_folder, delete_folder, is_free
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import check_locks, check_unwritten, hold, is_held, writer_lock
+from graphwright.store.progress import Recorder
 
 TRIPLES = [("Graz", "lies on", "Mur")]
 
@@ -47,15 +48,15 @@ def test_a_second_creation_is_refused_while_the_first_is_at_work(kind: str, tmp_
     def work(layout: IndexLayout) -> None:
         fill(layout)
         with pytest.raises(StoreError, match=rf"{folder} is being created by another process .*Wait for it to finish"):
-            IndexLayout.create(folder, fill)
+            create_folder(folder, fill)
         assert layout.store.exists(), "the draft of a living process stays"
 
-    IndexLayout.create(folder, work)
+    create_folder(folder, work)
     names = {"CURRENT", "index.sqlite", "snapshot-0"} | ({"settings.toml"} if kind == "settings" else set())
     assert {path.name for path in folder.iterdir()} - {"writer.lock"} == names
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
     with pytest.raises(StoreError, match="is an index already"):
-        IndexLayout.create(folder, fill)
+        create_folder(folder, fill)
 
 
 @pytest.mark.parametrize("moves", range(3))
@@ -77,10 +78,10 @@ def test_what_a_dead_process_left_is_taken_over(
 
     with monkeypatch.context() as patch, pytest.raises(Death):
         patch.setattr(os, "replace", dying)
-        patch.setattr("graphwright.store.layout.shutil.rmtree", lambda *_, **__: None)
-        IndexLayout.create(folder, fill)
+        patch.setattr("graphwright.store.folder_creation.shutil.rmtree", lambda *_, **__: None)
+        create_folder(folder, fill)
     assert "index.sqlite" not in moved and (folder / ".draft.new").exists() and is_free(folder)
-    IndexLayout.create(folder, fill)
+    create_folder(folder, fill)
     assert (folder / "index.sqlite").exists() and not (folder / ".draft.new").exists()
 
 
@@ -88,7 +89,7 @@ def test_a_draft_beside_a_new_folder_is_taken_over(tmp_path: Path) -> None:
     draft = tmp_path / ".index-draft.new"
     (draft / "import").mkdir(parents=True)
     (draft / "index.sqlite").write_text("half")
-    IndexLayout.create(tmp_path / "index", fill)
+    create_folder(tmp_path / "index", fill)
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
     assert not (tmp_path / "index" / "import").exists()
 
@@ -101,17 +102,17 @@ def test_files_of_the_user_are_never_taken_for_leftovers(tmp_path: Path) -> None
     (tmp_path / "notes.txt").write_text("mine")
     assert not is_free(tmp_path)
     with pytest.raises(StoreError, match="is not empty"):
-        IndexLayout.create(tmp_path, fill)
+        create_folder(tmp_path, fill)
     assert (tmp_path / "CURRENT").read_text() == "mine"
 
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_an_index_is_deleted_so_that_a_new_one_can_take_its_place(keep: bool, tmp_path: Path) -> None:
     folder = prepared(tmp_path / "index", "settings" if keep else "new")
-    layout = IndexLayout.create(folder, fill)
-    layout.delete(keep_folder=keep)
+    layout = create_folder(folder, fill)
+    delete_folder(layout, keep_folder=keep)
     assert [path.name for path in tmp_path.rglob("*")] == (["index", "settings.toml"] if keep else [])
-    IndexLayout.create(folder, fill)
+    create_folder(folder, fill)
 
 
 def test_a_lock_is_held_by_one(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from tempfile import TemporaryFile
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.build.known_vectors import positions
 from graphwright.errors import ModelError, StoreError, explained
 from graphwright.graph.columns import TextColumn
-from graphwright.store.changes import Progress
-from graphwright.build.known_vectors import positions
-from graphwright.search.vector_rows import VectorRows
 from graphwright.kernels.half import LARGEST, HalfArray, to_half
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder, Usage, call_metered
+from graphwright.search.vector_rows import VectorRows
+from graphwright.store.changes import Progress
 
 _BLOCK = 512  # texts that are encoded between two reports of progress
 _HELD = 64 * 2**20  # bytes of new vectors that are held in memory

@@ -11,23 +11,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.columns import TextColumn
-from graphwright.graph.graph import WRITTEN, Graph
 from graphwright.build.block_encoder import BlockEncoder
-from graphwright.store.changes import Progress, Settings
-from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.build.combination import combined
-from graphwright.extract.derived import Derived
-from graphwright.search.inverted_index import WordIndex
 from graphwright.build.known_vectors import known_pairs, known_vectors
 from graphwright.build.merge import MergedChunks
-from graphwright.search.name_index import MAX_NORMALISED, name_forms
 from graphwright.build.near_pairs import NearPairs, synonyms
 from graphwright.build.resolution import resolve
+from graphwright.extract.derived import Derived
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.graph import WRITTEN, Graph
+from graphwright.models.protocols import Encoder, Floats, Usage
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.name_index import MAX_NORMALISED, name_forms
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 from graphwright.search.vector_rows import VectorRows
-from graphwright.models.protocols import Encoder, Floats, Usage
+from graphwright.store.changes import Progress
+from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.store.settings import Settings
 from graphwright.text.words import words
 
 MAX_NAMES_EMBEDDED = 50_000

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.build.node_passages import NodePassages
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
-from graphwright.search.inverted_index import WordIndex
-from graphwright.search.name_index import name_index_of
-from graphwright.build.node_passages import NodePassages
-from graphwright.search.snapshot import Snapshot
-from graphwright.search.vector_index import VectorIndex
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Floats
+from graphwright.search.inverted_index import WordIndex
+from graphwright.search.name_index import name_index_of
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import VectorIndex
 
 _OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, REFERS})
 _MAX_MEANINGS = 5  # nodes that a name may mean

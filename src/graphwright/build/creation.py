@@ -1,4 +1,4 @@
-"""Creation of index folders, atomically: empty ones, and those of graphs."""
+"""Creation of index folders, atomically: empty ones, those of graphs, and those of another system's index."""
 
 from __future__ import annotations
 
@@ -8,18 +8,33 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from graphwright.data.dumps.dump import Dump
-from graphwright.errors import OptionError
-from graphwright.graph.graph import Graph
+from graphwright.build.apply_change import IndexChange
+from graphwright.build.assembly import graph_of
 from graphwright.build.build import build_from_chunks, build_from_graph
-from graphwright.store.changes import Progress, Settings
-from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.build.graph_import import ImportedGraph, import_graph
-from graphwright.store.layout import IndexLayout
-from graphwright.search.snapshot import Snapshot, write_snapshot
-from graphwright.store.store import Store
+from graphwright.build.operation import Operation
+from graphwright.build.other_import import ImportedDocument, documents_of
+from graphwright.data.document import Chunk
+from graphwright.data.dumps.dump import Dump
+from graphwright.data.knowledge_graphs import dump_of
+from graphwright.data.other_indexes.content import OtherIndex
+from graphwright.data.other_indexes.read import read_other_index
+from graphwright.data.property_graphs import is_property_graph, read_property_graph
+from graphwright.errors import OptionError
+from graphwright.extract.extractors import extractor_of
+from graphwright.graph.graph import Graph
 from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.search.snapshot import Snapshot, write_snapshot
+from graphwright.store.changes import Progress
+from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.store.folder_creation import create_folder
+from graphwright.store.layout import IndexLayout
+from graphwright.store.settings import Settings, checked_spaces
+from graphwright.store.store import ExtractedChunk, Store
+
+GraphSource = Graph | str | Path | Dump | Sequence[str | Path | Dump]
 
 
 def create_index(
@@ -43,10 +58,56 @@ def create_index(
             with closing(Store(layout.store)) as store:
                 fill(layout, store)
 
-    return IndexLayout.create(folder.resolve(), write)
+    return create_folder(folder.resolve(), write)
 
 
-def create_graph_index(
+def create_from(
+    folder: Path,
+    source: GraphSource,
+    *,
+    names: Sequence[str | Path],
+    max_malformed: int | None,
+    embed: Sequence[str] | None,
+    encoder: object,
+    reports: bool,
+    progress: Progress | None,
+) -> Path:
+    """Create an index in a new or empty folder, and return the folder; see `Index.from_graph`."""
+    spaces = None if embed is None else checked_spaces(embed)
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        if names or max_malformed is not None:
+            raise OptionError(f"{source} is a folder: leave out names and max_malformed, which are for triples.")
+        settings = Settings() if spaces is None else Settings(embed=checked_spaces(("passages", *spaces)))
+        origin = Path(source)
+        other = read_other_index(origin)
+        return _create_of_other(
+            folder, other, origin, encoder, settings=settings, reports=reports, progress=progress
+        ).path
+    if reports:
+        raise OptionError("reports=True is for the output of Microsoft GraphRAG; give its folder as the source.")
+    given = source if isinstance(source, Graph) else _read(source, names, max_malformed)
+    labels = [dump_of(file) for file in names]
+    return _create_of_graph(folder, given, encoder, labels, max_malformed, spaces, progress).path
+
+
+def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -> Graph | list[Dump]:
+    """Return the graph of the files of a property graph, and any other files as dumps."""
+    files = source if isinstance(source, list | tuple) else [source]
+    paths = [Path(file) for file in files if isinstance(file, str | Path)]
+    if any(map(is_property_graph, paths)):
+        if len(paths) < len(files) or names or max_malformed is not None:
+            raise OptionError(
+                "a property graph (JSON, or CSV of Neo4j) is read as it is: give paths of its files alone, without "
+                "names and max_malformed."
+            )
+        read = read_property_graph(paths)
+        return graph_of(read.nodes, read.edges)
+    if not files:
+        raise OptionError("give at least one file of triples to import.")
+    return [file if isinstance(file, Dump) else dump_of(file) for file in files]
+
+
+def _create_of_graph(
     folder: Path,
     source: Graph | Sequence[Dump],
     encoder: object,
@@ -80,7 +141,45 @@ def create_graph_index(
         _write_new(layout, snapshot, encoder, settings, graph=json.dumps(about))
         shutil.rmtree(scratch, ignore_errors=True)
 
-    return IndexLayout.create(folder.resolve(), fill)
+    return create_folder(folder.resolve(), fill)
+
+
+def _create_of_other(
+    folder: Path,
+    other: OtherIndex,
+    source: Path,
+    encoder: object,
+    *,
+    settings: Settings,
+    reports: bool,
+    progress: Progress | None,
+) -> IndexLayout:
+    """Create an index of the content of another system's index in a new or empty folder, atomically."""
+    documents = documents_of(other, reports=reports)
+
+    def fill(layout: IndexLayout, store: Store) -> None:
+        model = encoder_of(EMBEDDED if encoder is None else encoder)
+        change = IndexChange(Operation(layout, store, model, extractor_of(None, model), progress))
+        change.add_extracted((d.document, _extracted(d, other.system)) for d in documents)
+
+    about = {
+        "system": other.system,
+        "folder": str(source.resolve()),
+        "documents": len(documents),
+        "text_units": len(other.units),
+        "entities": len(other.entities),
+        "relationships": len(other.relationships),
+        "remarks": other.remarks,
+    }
+    return create_index(folder, encoder, settings, fill, source=json.dumps(about))
+
+
+def _extracted(imported: ImportedDocument, system: str) -> Callable[[Sequence[Chunk]], list[ExtractedChunk]]:
+    def extracted(chunks: Sequence[Chunk]) -> list[ExtractedChunk]:
+        extractions = imported.extractions(chunks)
+        return [ExtractedChunk(c, extraction, system) for c, extraction in zip(chunks, extractions, strict=True)]
+
+    return extracted
 
 
 def _write_new(layout: IndexLayout, snapshot: Snapshot, encoder: object, settings: Settings, **more: str) -> None:

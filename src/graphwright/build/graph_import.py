@@ -22,9 +22,9 @@ from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
 from graphwright.graph.storage import load_array
-from graphwright.store.changes import Progress
-from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.kernels.numbering import Numbering
+from graphwright.search.name_index import MAX_NORMALISED
+from graphwright.store.changes import Progress
 
 _BLOCK = 2_000_000  # rows in memory at a time
 _MAX_EXAMPLES = 5  # malformed rows that are shown

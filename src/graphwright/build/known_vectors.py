@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.build.near_pairs import KnownPairs, NearPairs
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import SYNONYM
-from graphwright.store.chunk_columns import texts_with_titles
-from graphwright.build.near_pairs import KnownPairs, NearPairs
+from graphwright.kernels.strings import distinct, fingerprints
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 from graphwright.search.vector_rows import VectorRows
-from graphwright.kernels.strings import distinct, fingerprints
+from graphwright.store.chunk_columns import texts_with_titles
 
 
 def positions(known: TextColumn, texts: TextColumn) -> Ints:

@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.build.descriptions import description
+from graphwright.extract.derived import Derived
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Ids32, Kind
-from graphwright.store.chunk_columns import ChunkColumns, PerChunk
-from graphwright.extract.derived import Derived
-from graphwright.build.descriptions import description
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.strings import distinct, phrases
+from graphwright.store.chunk_columns import ChunkColumns, PerChunk
 
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints
-from graphwright.search.vector_index import normalised
-from graphwright.search.vector_rows import VectorRows
 from graphwright.kernels.csr import Ids
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.models.protocols import Floats
+from graphwright.search.vector_index import normalised
+from graphwright.search.vector_rows import VectorRows
 
 _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all

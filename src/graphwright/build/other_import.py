@@ -1,27 +1,18 @@
-"""Create an index from one that another system made: its documents and extractions, without asking a language model."""
+"""The documents and extractions of an index that another system made, without asking a language model."""
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from graphwright.data.document import Chunk, Document
 from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
-from graphwright.store.changes import Progress, Settings
-from graphwright.build.creation import create_index
 from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation, located
-from graphwright.extract.extractors import extractor_of
-from graphwright.store.layout import IndexLayout
-from graphwright.store.store import ExtractedChunk, Store
-from graphwright.build.writer import Writer
-from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.text.names import name_words
 
 _Part = TypeVar("_Part", Entity, Relationship)
@@ -165,41 +156,3 @@ def _report(community: Community, named: dict[str, Entity]) -> ImportedDocument:
     words = f" {' '.join(name_words(community.report))} "
     mentioned = [entity for entity in entities if f" {' '.join(name_words(entity.name))} " in words]
     return ImportedDocument(document, [(0, len(community.report), mentioned, [])])
-
-
-def create_other_index(
-    folder: Path,
-    other: OtherIndex,
-    source: Path,
-    encoder: object,
-    *,
-    settings: Settings,
-    reports: bool,
-    progress: Progress | None,
-) -> IndexLayout:
-    """Create an index of the content of another system's index in a new or empty folder, atomically."""
-    documents = documents_of(other, reports=reports)
-
-    def fill(layout: IndexLayout, store: Store) -> None:
-        model = encoder_of(EMBEDDED if encoder is None else encoder)
-        writer = Writer(layout, store, model, extractor_of(None, model), progress)
-        writer.add_extracted((d.document, _extracted(d, other.system)) for d in documents)
-
-    about = {
-        "system": other.system,
-        "folder": str(source.resolve()),
-        "documents": len(documents),
-        "text_units": len(other.units),
-        "entities": len(other.entities),
-        "relationships": len(other.relationships),
-        "remarks": other.remarks,
-    }
-    return create_index(folder, encoder, settings, fill, source=json.dumps(about))
-
-
-def _extracted(imported: ImportedDocument, system: str) -> Callable[[Sequence[Chunk]], list[ExtractedChunk]]:
-    def extracted(chunks: Sequence[Chunk]) -> list[ExtractedChunk]:
-        extractions = imported.extractions(chunks)
-        return [ExtractedChunk(c, extraction, system) for c, extraction in zip(chunks, extractions, strict=True)]
-
-    return extracted

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from graphwright.extract.derived import Derived, Task
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import near_pairs
+from graphwright.extract.derived import Derived, Task
 from graphwright.models.protocols import Floats
 from graphwright.prompts.templates import data_line
 from graphwright.text.names import ARTICLES, normal_form

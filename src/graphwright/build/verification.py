@@ -6,16 +6,16 @@ import sqlite3
 
 import numpy as np
 
-from graphwright.errors import StoreError
-from graphwright.graph.columns import Passages
 from graphwright.build.build import build_from_chunks
-from graphwright.store.changes import Problem
+from graphwright.errors import StoreError
 from graphwright.extract.derived import Derived
-from graphwright.store.layout import IndexLayout
-from graphwright.search.snapshot import damaged_files, open_snapshot, refused
-from graphwright.store.store import Store
+from graphwright.graph.columns import Passages
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import NamedEncoder
+from graphwright.search.snapshot import damaged_files, open_snapshot, refused
+from graphwright.store.layout import IndexLayout
+from graphwright.store.problem import Problem
+from graphwright.store.store import Store
 
 _RESTORE = "Restore index.sqlite from a copy, or index the documents again into a new folder."
 _IMPORT = "Import the graph again, into a new folder."

@@ -20,7 +20,8 @@ import typer
 
 from graphwright import __version__
 from graphwright.cli.evaluate import evaluate
-from graphwright.cli.indexing import import_, index, reextract, remove, sync
+from graphwright.cli.importing import import_
+from graphwright.cli.indexing import index, reextract, remove, sync
 from graphwright.cli.keys import keys
 from graphwright.cli.mcp import mcp
 from graphwright.cli.options import (

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.indexing_output import show_changes, show_estimate, show_graph, show_notes, show_source
+from graphwright.cli.indexing_folder import opened_index
+from graphwright.cli.indexing_output import show_changes, show_estimate, show_notes
+from graphwright.cli.indexing_sources import check_paths, read_sources
 from graphwright.cli.options import (
     AsJson,
     Encoder,
@@ -31,8 +28,8 @@ from graphwright.cli.options import (
     names_in,
 )
 from graphwright.cli.progress import note_compilation, progress
-from graphwright.cli.terminal import flush_output, note, print_json, say
-from graphwright.errors import DataError, GraphwrightError, OptionError, counted
+from graphwright.cli.terminal import flush_output, note, say
+from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.data.document import Document, Skipped
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from graphwright.index_folder.index import Index
     from graphwright.models.protocols import LLM, Usage
     from graphwright.models.settings import LLMSettings
-    from graphwright.store.changes import Changes, Progress, Transform
+    from graphwright.store.changes import Changes, Progress
 
 
 @expanded
@@ -94,7 +91,7 @@ def index(
     refer, reading = _references(references, llm, client), files.read_options()
     skipped: list[Skipped] = []
     with tempfile.TemporaryDirectory() as scratch:
-        documents = _read_sources(sources, Path(scratch), name, reading, skipped)
+        documents = read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
             citing: list[Document] = []  # that the model would read
             transform = partial(_listed, citing) if references == "llm" else refer
@@ -103,7 +100,7 @@ def index(
             return
         stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
         extractor = stored or _extractor(llm, client, model)
-        with where.started() as engine, _opened(into, settings, encoder, extractor) as opened:
+        with where.started() as engine, opened_index(into, settings, encoder, extractor) as opened:
             _change(
                 opened,
                 lambda show, usage: opened.add(
@@ -136,13 +133,13 @@ def sync(
 
     New documents are added, changed ones replaced, missing ones removed.
     """
-    _check_paths([folder])
+    check_paths([folder])
     if folder.is_file():
         raise OptionError(f"sync takes a folder; index this file: graphwright index {folder} --into {into}")
     reading, llm = files.read_options(), model.settings(into)
     client = _client(llm, into, model)
     refer, extractor = _references(references, llm, client), _extractor(llm, client, model)
-    with where.started() as engine, _opened(into, {}, encoder, extractor) as opened:
+    with where.started() as engine, opened_index(into, {}, encoder, extractor) as opened:
         _change(
             opened,
             lambda show, usage: opened.sync(
@@ -219,75 +216,6 @@ def remove(
         flush_output()
 
 
-@expanded
-def import_(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="TSV, CSV, RDF, Parquet, GraphML, Neo4j's CSV or JSON; or the folder of GraphRAG or LightRAG."
-        ),
-    ],
-    into: Annotated[Path, "New folder for the index."],
-    columns: Annotated[str | None, "Columns of head, relation and tail, by name or number, such as 1,2,3."] = None,
-    delimiter: Annotated[str | None, "Field delimiter (default: detected)."] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="The first line names the columns (default: detected).")
-    ] = None,
-    named_graph: Annotated[str | None, "IRI of the graph to read in RDF (default: all graphs)."] = None,
-    names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
-    max_malformed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file)."),
-    ] = None,
-    embed: Annotated[
-        str | None, "Texts with vectors: names, triples (default: either up to 50,000), passages, none."
-    ] = None,
-    encoder: Encoder = None,
-    reports: Annotated[bool, "Add the community reports of GraphRAG as documents."] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Create an index from a knowledge graph, GraphRAG or LightRAG.
-
-    The files may be larger than memory. If the import fails, no index is left behind.
-    """
-    from graphwright.data.knowledge_graphs import dump_of
-    from graphwright.data.property_graphs import is_property_graph
-    from graphwright.index_folder.index import Index
-
-    spaces = names_in(embed)
-    options: dict[str, Any] = {
-        "names": names or [],
-        "max_malformed": max_malformed,
-        "embed": None if spaces is None else [name for name in spaces if name != "none"],
-        "encoder": encoder,
-        "reports": reports,
-    }
-    table: dict[str, Any] = {"columns": columns and columns.split(","), "mark": delimiter, "header": header}
-    source: Any = files[0]
-    if not (len(files) == 1 and source.is_dir()):
-        table["named_graph"] = named_graph
-        own = any(value is not None for value in table.values())
-        source = files if not own and any(map(is_property_graph, files)) else [dump_of(f, **table) for f in files]
-    elif any(value is not None for value in table.values()):
-        raise OptionError("--columns, --delimiter and --header are for tables of triples; leave them out for a folder.")
-    for file in source if isinstance(source, list) else ():
-        if getattr(file, "may_have_header", False):
-            note(
-                f"note: the first row of {file.path} was read as a triple. No other row has any of its parts; if it "
-                f"names the columns, import with --header."
-            )
-    note_compilation()
-    start = time.perf_counter()
-    with progress() as show:
-        opened = Index.from_graph(into, source, progress=show, **options)
-    seconds, info = time.perf_counter() - start, opened.info()
-    if as_json:
-        print_json({"index": info, "seconds": seconds})
-    else:
-        (show_graph if "imported" in info else show_source)(info | {"path": into}, seconds)
-        note(f'Next: graphwright ask "…" --index {into}')
-
-
 def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> LLM | None:
     """Return the client of a model, which caches replies in the folder, and needs no key in a dry run."""
     if llm is None:
@@ -325,122 +253,6 @@ def _extractor(llm: LLMSettings | None, client: LLM | None, model: ExtractionOpt
     return GenerativeExtractor(client, extraction=llm.extraction, gleanings=llm.gleanings, threads=llm.concurrency)
 
 
-def _check_paths(paths: list[Path]) -> None:
-    """Raise DataError if a path does not exist."""
-    missing = [path for path in paths if not path.exists()]
-    if missing:
-        raise DataError(f"{missing[0]} does not exist; nothing was indexed. Check the path.")
-
-
-@contextmanager
-def _opened(
-    into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
-) -> Iterator[Index]:
-    """Yield an index; a missing one is created, and deleted again if nothing could be added."""
-    from graphwright.store.layout import check_unwritten
-
-    check_unwritten(into)  # at once: what is imported below may take long beside another process that computes
-    from graphwright.index_folder.index import Index
-    from graphwright.store.changes import Settings
-
-    created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()
-    if created:
-        Index.create(into, encoder=encoder, settings=Settings(**settings)).close()
-    else:
-        _check_unchanged(into, encoder, settings)
-    try:
-        yield Index.open(into, extractor=extractor)
-    except BaseException:
-        if created:
-            with suppress(GraphwrightError, OSError):
-                _delete_unused(into, keep_folder)
-        raise
-
-
-def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
-    """Raise OptionError for a setting that only a new index can be given."""
-    from graphwright.index_folder.index import Index
-    from graphwright.models.registry import encoder_of
-
-    with Index.open(into) as index:
-        stored = {**asdict(index.settings), "encoder": index.encoder}
-    options = {**settings, **({} if encoder is None else {"encoder": encoder_of(encoder).id})}
-    for name, value in options.items():
-        if value != stored[name]:
-            raise OptionError(
-                f"{into} was created with --{name.replace('_', '-')} {_shown(stored[name])}, not {_shown(value)}. "
-                f"Leave the option out, or index into a new folder."
-            )
-
-
-def _shown(value: Any) -> str:
-    """Return the value of a setting as it is written on the command line."""
-    return (",".join(value) or "nothing") if isinstance(value, tuple | list) else str(value)
-
-
-def _delete_unused(into: Path, keep_folder: bool) -> None:
-    """Delete an index to which nothing was added, unless another process writes it, or a model's replies are in it."""
-    from graphwright.index_folder.index import Index
-    from graphwright.store.layout import IndexLayout, writer_lock
-
-    with writer_lock(into):
-        with Index.open(into) as index:
-            documents = index.documents
-        layout = IndexLayout(into)
-        if not documents and not layout.replies.exists():
-            layout.delete(keep_folder)
-
-
-def _read_sources(
-    sources: list[str], scratch: Path, name: str | None, reading: ReadOptions, skipped: list[Skipped]
-) -> list[Path | Document]:
-    """Return paths as they are, and the documents of stdin (-) and of web pages.
-
-    Raises DataError if one cannot be read, before anything is indexed.
-    """
-    from graphwright.data.documents import read_file
-    from graphwright.data.web import fetch, is_url
-
-    if name is not None and "-" not in sources:
-        raise OptionError(f"--name {name} is the id of what is read from stdin; give - as a path to read it.")
-    _check_paths([Path(source) for source in sources if source != "-" and not is_url(source)])
-    documents: list[Path | Document] = []
-    for number, source in enumerate(dict.fromkeys(sources)):
-        if source != "-" and not is_url(source):
-            documents.append(Path(source))
-            continue
-        folder = scratch / str(number)
-        folder.mkdir()
-        file = fetch(source, folder) if is_url(source) else _save_stdin(folder, name)
-        known = len(skipped)
-        id = source if is_url(source) else name or _id_of_content(file)
-        part = list(read_file(file, id, skipped.append, reading))
-        skipped[known:] = [replace(item, path=item.path.replace(str(file), id)) for item in skipped[known:]]
-        if not part:
-            reason = skipped[-1].reason if len(skipped) > known else "empty"
-            raise DataError(f"nothing to read in {'stdin' if source == '-' else source}: {reason}.")
-        documents += part
-    return documents
-
-
-def _save_stdin(folder: Path, name: str | None) -> Path:
-    """Write stdin to a file with the suffix of its name."""
-    if sys.stdin is None or sys.stdin.isatty():
-        note("reading from stdin; end with Ctrl-D")
-    if sys.stdin is None:
-        raise DataError("stdin is closed; pipe a document into the command, or name a file.")
-    file = folder / f"stdin{''.join(Path(name or '').suffixes[-2:])}"
-    with file.open("wb") as output:
-        shutil.copyfileobj(sys.stdin.buffer, output)
-    return file
-
-
-def _id_of_content(file: Path) -> str:
-    """Return the id of a text without a name, which is the same whenever the text is."""
-    with file.open("rb") as content:
-        return f"stdin-{hashlib.file_digest(content, 'sha256').hexdigest()[:16]}"
-
-
 def _listed(listed: list[Document], documents: Iterable[Document]) -> list[Document]:
     """Add documents to a list, and return it."""
     listed += documents
@@ -452,11 +264,11 @@ def _new_chunks(
     into: Path,
     settings: Mapping[str, Any],
     reading: ReadOptions,
-    transform: Transform | None,
+    transform: Callable[..., list[Document]] | None,
 ) -> list[Excerpt]:
     """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
     from graphwright.index_folder.index import Index
-    from graphwright.store.changes import Settings
+    from graphwright.store.settings import Settings
 
     with tempfile.TemporaryDirectory() as scratch:
         exists = (into / "index.sqlite").exists()

@@ -13,7 +13,7 @@ from graphwright.errors import counted
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
     from graphwright.data.document import Document, Skipped
-    from graphwright.extract.extraction import Excerpt
+    from graphwright.extract import Estimate, Excerpt
     from graphwright.models.settings import LLMSettings
     from graphwright.store.changes import Changes
 
@@ -169,9 +169,7 @@ def show_estimate(
 
     `citing`: the documents whose references the model lists.
     """
-    from graphwright.extract.estimate import estimate, estimate_table
-    from graphwright.extract.llm import KINDS
-    from graphwright.extract.references import estimate_references
+    from graphwright.extract import KINDS, estimate, estimate_references
 
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
     prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
@@ -189,3 +187,31 @@ def show_estimate(
             note(f"note: for the {name} give {option}, or set it in the settings.toml of the index.")
     if llm is None:
         note("note: this is the cost with a language model (--llm MODEL); extraction without one costs nothing.")
+
+
+def estimate_table(estimates: dict[str, Estimate]) -> str:
+    """Return the estimates of several kinds of extraction as a table, a column each.
+
+    >>> from graphwright.extract import Estimate
+    >>> print(estimate_table({"full": Estimate(10, 10, 9000, 4000), "triples": Estimate(10, 10, 4000, 1500, 2.0, 0.5)}))
+                              full      triples
+    chunks                      10           10
+    calls                       10           10
+    prompt tokens            9,000        4,000
+    completion tokens        4,000        1,500
+    hours                     unknown            2.00
+    cost                      unknown            0.50
+    """
+    lines = [["", *estimates]]
+    for name in ("chunks", "calls", "prompt_tokens", "completion_tokens", "hours", "cost"):
+        values = [getattr(value, name) for value in estimates.values()]
+        lines.append([name.replace("_", " "), *(_cell(name, value) for value in values)])
+    return "\n".join(f"{first:17}" + "".join(f" {cell:>15}" for cell in cells) for first, *cells in lines)
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    if name not in ("hours", "cost"):
+        return f"{value:,}"
+    return f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.2g}"

@@ -2,11 +2,13 @@ from .datasets import read_dataset as read_dataset
 from .document import Document as Document
 from .document import Skipped as Skipped
 from .documents import read_documents as read_documents
+from .documents import read_file as read_file
 from .dumps.dump import Dump as Dump
 from .graph_questions import GraphQuestion as GraphQuestion
 from .graph_questions import read_graph_questions as read_graph_questions
 from .graph_questions import read_triples as read_triples
 from .knowledge_graphs import dump_of as dump_of
+from .property_graphs import is_property_graph as is_property_graph
 from .questions import Dataset as Dataset
 from .questions import QuestionRecord as QuestionRecord
 from .questions import read_questions as read_questions
@@ -14,3 +16,5 @@ from .questions import write_questions as write_questions
 from .reading import ReadOptions as ReadOptions
 from .records import OpenieRecord as OpenieRecord
 from .records import read_openie as read_openie
+from .web import fetch as fetch
+from .web import is_url as is_url

@@ -28,8 +28,8 @@ from graphwright.extract.precomputed import Precomputed
 from graphwright.files import write_text
 from graphwright.methods.expression import Expression
 from graphwright.methods.registry import Builder
-from graphwright.store.changes import SPACES
 from graphwright.store.layout import IndexLayout
+from graphwright.store.settings import SPACES
 from graphwright.store.store import Store
 
 _NONE = "None"  # TOML has no null

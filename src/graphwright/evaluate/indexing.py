@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphwright.build.document_sources import read_sources
 from graphwright.data.document import Document
 from graphwright.data.questions import check_gold
 from graphwright.errors import OptionError, StoreError
@@ -22,8 +23,10 @@ from graphwright.index_folder.index import Index
 from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats, NamedEncoder
 from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import Changes, Progress, Settings, content_hash, read_sources
+from graphwright.store.changes import Changes, Progress
+from graphwright.store.digests import content_hash
 from graphwright.store.layout import IndexLayout
+from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 
 

@@ -35,7 +35,7 @@ from graphwright.models.protocols import LLM, NamedEncoder
 from graphwright.operators.operator import Operator
 from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Progress
-from graphwright.store.layout import writer_lock
+from graphwright.store.locks import writer_lock
 
 _MAX_FAILURES = 3  # of a method that never worked, before the run ends
 _VOLATILE = ("machine", "started", "continued", "baseline", "index", "commit")  # may differ when a run is resumed

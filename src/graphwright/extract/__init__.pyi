@@ -7,6 +7,9 @@ from .extraction import ExtractionFailure as ExtractionFailure
 from .extraction import Extractor as Extractor
 from .extraction import Mention as Mention
 from .extraction import Relation as Relation
+from .extractors import EXTRACTORS as EXTRACTORS
+from .extractors import extractor_of as extractor_of
+from .llm import KINDS as KINDS
 from .llm import GenerativeExtractor as GenerativeExtractor
 from .precomputed import Precomputed as Precomputed
 from .references import estimate_references as estimate_references

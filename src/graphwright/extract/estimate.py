@@ -64,30 +64,3 @@ def estimate(
     hours = None if rate is None else rate.hours(prompt, completion)
     cost = None if prices is None else prices.cost(prompt, completion)
     return Estimate(chunks, (1 + gleanings) * chunks, prompt, completion, hours, cost)
-
-
-def estimate_table(estimates: dict[str, Estimate]) -> str:
-    """Return the estimates of several kinds of extraction as a table, a column each.
-
-    >>> print(estimate_table({"full": Estimate(10, 10, 9000, 4000), "triples": Estimate(10, 10, 4000, 1500, 2.0, 0.5)}))
-                              full      triples
-    chunks                      10           10
-    calls                       10           10
-    prompt tokens            9,000        4,000
-    completion tokens        4,000        1,500
-    hours                     unknown            2.00
-    cost                      unknown            0.50
-    """
-    lines = [["", *estimates]]
-    for name in ("chunks", "calls", "prompt_tokens", "completion_tokens", "hours", "cost"):
-        values = [getattr(value, name) for value in estimates.values()]
-        lines.append([name.replace("_", " "), *(_cell(name, value) for value in values)])
-    return "\n".join(f"{first:17}" + "".join(f" {cell:>15}" for cell in cells) for first, *cells in lines)
-
-
-def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return "unknown"
-    if name not in ("hours", "cost"):
-        return f"{value:,}"
-    return f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.2g}"

@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
-import fnmatch
-import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.build.creation import create_index
-from graphwright.build.graph_sources import GraphSource, create_from
-from graphwright.build.verification import problems_of
-from graphwright.build.writer import Batch, Writer
-from graphwright.data.reading import ReadOptions
-from graphwright.engines import Engine
-from graphwright.errors import DataError, GraphwrightError, OptionError, StoreError, meant
-from graphwright.extract.distribution import EngineEncoder, on_engine
-from graphwright.extract.extraction import Excerpt, Extractor
+from graphwright.build.creation import GraphSource, create_from, create_index
+from graphwright.build.operation import Batch
+from graphwright.errors import OptionError, StoreError
+from graphwright.extract.extraction import Extractor
 from graphwright.extract.extractors import extractor_of
-from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.evidence import html_table
-from graphwright.graph.graph import Graph
 from graphwright.index_folder.snapshot_reader import SnapshotReader
+from graphwright.index_folder.writing import IndexWriting, checked_path
 from graphwright.methods.house import with_answer
 from graphwright.methods.registry import METHODS, Builder, default_method, operator_of, retrieval_part
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.deadline import Deadline
-from graphwright.models.protocols import NamedEncoder, Usage
+from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
 from graphwright.search.filter import Filter
-from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import Changes, Problem, Progress, Recorder, Settings, Source, Transform
-from graphwright.store.layout import IndexLayout, is_written, writer_lock
+from graphwright.store.changes import Progress
+from graphwright.store.folder_creation import clean_creation
+from graphwright.store.layout import IndexLayout
+from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
-from graphwright.text.places import Places
 
 Method = str | Operator | Builder
 Questions = Sequence[str | Question]
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
 _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
-_MAX_COMPARED = 5_000  # document ids that a wrong one is compared with
 
 
-class Index:
+class Index(IndexWriting):
     """Documents, the graph made of them, and answers.
 
     `Index(path)` opens an index, or creates one if the folder is new or empty. Queries map the current snapshot and
@@ -84,7 +74,7 @@ class Index:
         `settings`: of a new index. `follow`: whether the first query after a change opens the new snapshot; otherwise
         queries use the one that they have until `refresh`. Raises StoreError if the folder cannot be opened or created.
         """
-        layout = IndexLayout(_path(path))
+        layout = IndexLayout(checked_path(path))
         if not layout.store.exists():
             layout = create_index(layout.path, encoder, settings or Settings())
             settings = None
@@ -111,7 +101,7 @@ class Index:
         if settings is not None and settings != (stored := self.settings):
             self.close()
             raise OptionError(f"{self.path} was created with {stored}, not {settings}. Use a new folder.")
-        layout.clean_creation()
+        clean_creation(layout)
         if self._reader.interrupted():
             self._resume()
 
@@ -138,7 +128,7 @@ class Index:
         follow: bool = True,
     ) -> Index:
         """Open an index. Arguments as in `Index`; raises StoreError if there is none."""
-        folder = _path(path)
+        folder = checked_path(path)
         if not folder.is_dir():
             problem, into = "is not an index folder", str(folder)
             if folder.is_file():
@@ -180,7 +170,7 @@ class Index:
         language model is asked. `reports`: community reports are documents too. `info()["source"]` has the counts, and
         remarks on what was left out.
 
-        >>> import tempfile; from graphwright.models.fake import HashEncoder
+        >>> import tempfile; from graphwright import Graph; from graphwright.models.fake import HashEncoder
         >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")])
         >>> index = Index.from_graph(Path(tempfile.mkdtemp()) / "rivers", graph, encoder=HashEncoder())
         >>> index.ask("What does the Mur flow into?", method="lego-1").answer.text.splitlines()[-1]
@@ -197,208 +187,6 @@ class Index:
             progress=progress,
         )
         return cls(folder, encoder=encoder)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The current snapshot; a newer one is opened when a writer has made it current.
-
-        Documents that an interrupted change removed or replaced are not in it.
-        """
-        self._check_open()
-        return self._reader.snapshot()
-
-    def refresh(self, prepare: Callable[[Snapshot], object] = lambda snapshot: None) -> bool:
-        """Open the newest snapshot of an index that was opened with follow=False; return whether there was a newer one.
-
-        `prepare` gets it before queries do, which use the older one meanwhile and do not wait.
-        """
-        self._check_open()
-        return self._reader.refresh(prepare)
-
-    def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
-        """Return the snapshot of an index with only the documents that pass a filter.
-
-        Nothing of the others is visible: no entity or relation that only they name, no form of a name, no description,
-        no share in document frequencies. It is built in memory at the first call, without encoding texts that have a
-        vector. Raises DataError if no document passes.
-        """
-        return self._reader.filtered(Filter.of(filter))
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of the current snapshot."""
-        return self.snapshot.graph
-
-    @property
-    def documents(self) -> int:
-        """The number of stored documents."""
-        return self._store.counts()[0]
-
-    @property
-    def encoder(self) -> str:
-        """The id of the encoder that the index was created with."""
-        return self._store.setting("encoder") or ""
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the conversion of documents to a graph."""
-        return self._store.build_settings
-
-    def add(
-        self,
-        documents: Iterable[Source] | Source,
-        progress: Progress | None = None,
-        *,
-        usage: Usage | None = None,
-        options: ReadOptions | None = None,
-        transform: Transform | None = None,
-        engine: Engine | None = None,
-    ) -> Changes:
-        """Add documents, replace those with a known id and other content, and publish the new snapshot.
-
-        A document is a text, a mapping with text and perhaps id, title and metadata, a Document, or a Path of a file or
-        folder; several are given as a list. A document without an id is named by its content. Unchanged documents cost
-        nothing. An error in one document leaves none of them.
-        If the extractor is a language model, the offline extractor reads the documents first, so that they can be
-        searched at once; then the model reads them, with failures retried in the next call. After an interruption the
-        next call continues where this one stopped. `usage`: a record that the models' work is added to. `options`: how
-        files and folders are read (`graphwright.data.ReadOptions`). `transform`: a function from all documents read to
-        those that are stored, such as `with_references`. `engine`: where chunks are extracted and texts encoded
-        (`graphwright.engines`), by default in this process; the result is the same.
-        """
-        with self._write(progress, usage, engine) as writer:
-            return writer.add(documents, options, transform)
-
-    def sync(
-        self,
-        folder: str | Path,
-        progress: Progress | None = None,
-        *,
-        usage: Usage | None = None,
-        options: ReadOptions | None = None,
-        transform: Transform | None = None,
-        engine: Engine | None = None,
-    ) -> Changes:
-        """Make the documents that came from a folder those that it contains now: added, replaced and removed.
-
-        Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
-        (`Changes.retained`, `Changes.unreadable`). `options`: how the folder is read; documents of files that they
-        leave out are removed. `transform`, `engine`: as in `add`. Raises DataError for a folder that is missing or has
-        no documents.
-        """
-        with self._write(progress, usage, engine) as writer:
-            return writer.sync(_path(folder), options, transform)
-
-    def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
-        """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id.
-
-        An interrupted call can be repeated: documents that it has removed are not unknown.
-        """
-        with self._write(progress, usage) as writer:
-            return writer.remove(_ids(ids))
-
-    @contextmanager
-    def batch(self, progress: Progress | None = None) -> Iterator[None]:
-        """Publish the changes of the block together, at its end: they cost one merge instead of one each.
-
-        Each is stored when its call returns, all or nothing as ever; until the end of the block questions see the
-        index as it was before. An error leaves the changes before it, which are published too. If the process is
-        killed in the block, the next change publishes what was stored. `progress` is called while they are published.
-        Raises OptionError in a batch.
-
-        >>> import tempfile; from graphwright.models.fake import HashEncoder
-        >>> index = Index.create(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
-        >>> with index.batch():
-        ...     _ = index.add([{"id": "graz", "text": "Graz lies on the Mur."}])
-        ...     _ = index.add([{"id": "lyon", "text": "Lyon lies on the Rhône."}])
-        ...     len(index.list_documents())
-        0
-        >>> len(index.list_documents())
-        2
-        """
-        if self._batch is not None:
-            raise OptionError(f"{self.path} is in a batch already; changes of the outer block are published together.")
-        self._check_open()
-        with writer_lock(self.path):
-            batch = Batch(self._store.revision + 1, Writer.cache(self._layout, self._encoder))
-            with self._layout.changing(batch.first):
-                self._batch = batch
-                try:
-                    yield
-                except Exception:
-                    self._publish_batch(progress)
-                    raise
-                else:
-                    self._publish_batch(progress)
-                finally:
-                    self._batch = None
-            self._reported, self._resumed = self._store.revision, False
-
-    def _publish_batch(self, progress: Progress | None) -> None:
-        with self._write(progress) as writer:
-            writer.publish()
-
-    def matching(self, patterns: Iterable[str]) -> list[str]:
-        """Return the ids that patterns stand for, in order: `notes/*.md`, a folder `notes/`, or an id as it is.
-
-        The name of a file whose rows or messages are documents, `box.mbox`, stands for all of them, `box.mbox#*`.
-        Raises DataError for a folder or a pattern with * or ? that no document matches.
-        """
-        stored, matching = self._store.metadata(), dict[str, None]()
-        for pattern in _ids(patterns):
-            if pattern in stored or not (pattern.endswith("/") or "*" in pattern or "?" in pattern):
-                parts = [] if pattern in stored else sorted(id for id in stored if id.startswith(f"{pattern}#"))
-                matching |= dict.fromkeys(parts) or {pattern: None}
-                continue
-            glob = f"{pattern}*" if pattern.endswith("/") else pattern
-            found = sorted(fnmatch.filter(stored, glob.replace("[", "[[]")))
-            if not found:
-                raise DataError(f"{self.path} holds no document that matches {pattern!r}; nothing was changed.")
-            matching |= dict.fromkeys(found)
-        return list(matching)
-
-    def reextract(
-        self,
-        ids: Sequence[str] | None = None,
-        progress: Progress | None = None,
-        *,
-        usage: Usage | None = None,
-        engine: Engine | None = None,
-    ) -> Changes:
-        """Extract entities and relations again where another extractor did; of all documents by default.
-
-        The texts are stored, so the files are not needed. After an interruption the next call continues. `engine`: as
-        in `add`.
-        """
-        with self._write(progress, usage, engine) as writer:
-            return writer.reextract(None if ids is None else _ids(ids))
-
-    def chunks_to_reextract(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
-        """Return the chunks that `reextract` would read, for an estimate."""
-        return [chunk.excerpt for chunk in self._writer().outdated(ids)]
-
-    def chunks_to_extract(
-        self,
-        documents: Iterable[Source] | Source,
-        options: ReadOptions | None = None,
-        transform: Transform | None = None,
-    ) -> list[Excerpt]:
-        """Return the chunks that `add` would read, for an estimate; writes nothing."""
-        return self._writer().unread(documents, options, transform)
-
-    def verify(self, *, repair: bool = False) -> list[Problem]:
-        """Return the problems of the folder, none if it is sound.
-
-        The store and all files are read, and the snapshot is compared with one that is built anew. `repair`: rebuild
-        the snapshot if it has problems, and return those that are left.
-        """
-        self._check_open()
-        problems = problems_of(self._layout, self._store, self._encoder)
-        if repair and any(problem.repairable for problem in problems):
-            with self._write() as writer:
-                writer.rebuild()
-            problems = problems_of(self._layout, self._store, self._encoder)
-        return problems
 
     def retrieve(
         self,
@@ -501,136 +289,16 @@ class Index:
         return self._pipeline(method, **options)[1]
 
     @property
-    def imported(self) -> dict[str, Any] | None:
-        """Facts about the files that a graph was imported from; None for an index of documents."""
-        about = self._store.setting("graph")
-        return None if about is None else dict(json.loads(about))
-
-    @property
-    def takes_documents(self) -> bool:
-        """Whether documents can be added; not to an imported graph of more than a million nodes."""
-        return self._imported_nodes <= MAX_NORMALISED
-
-    @property
-    def _imported_nodes(self) -> int:
-        """The number of nodes of an imported graph that has had no documents so far, 0 otherwise."""
-        return 0 if self.imported is None or self._layout.imported.is_dir() else len(self.graph)
-
-    @property
     def default_method(self) -> str:
         """The name of the method that is used if none is given."""
         snapshot = self.snapshot
         return default_method(imported=snapshot.graph.passages is None or snapshot.imported is not None)
-
-    @property
-    def is_being_written(self) -> bool:
-        """Whether some process is changing the index now."""
-        return is_written(self.path)
-
-    @property
-    def progress(self) -> tuple[str, int, int] | None:
-        """How far the process is that changes the index now: work, done, total; None if there is none or not known."""
-        if not self.is_being_written:
-            return None
-        try:
-            record = json.loads(self._layout.progress.read_text(encoding="utf-8"))
-            return str(record["work"]), int(record["done"]), int(record["total"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the snapshot contains all stored documents; false after indexing was interrupted."""
-        return bool(self.snapshot.about.get("revision") == self._store.revision)
-
-    def list_documents(self) -> list[Listed]:
-        """Return the documents that can be searched, by id: title, characters, chunks. Empty for an imported graph.
-
-        Numbers in ids count by their value: `#2` is before `#10`.
-        """
-        snapshot = self.snapshot
-        passages = snapshot.graph.passages
-        if passages is None:
-            return []
-        nodes = snapshot.about.get("graph passages", 0)  # the last ones are passages of an imported graph's nodes
-        own = set(passages.documents[: len(passages.documents) - nodes])
-        return [listed for listed in passages.listed() if listed.id in own]
-
-    def metadata(self, document: str) -> dict[str, str]:
-        """Return the metadata of a document, empty for an unknown one."""
-        return self._store.metadata([document]).get(document, {})
-
-    def metadata_by_document(self, documents: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
-        """Return the metadata of these documents, or of all, by id; unknown ones are left out."""
-        return self._store.metadata(documents)
-
-    def text(self, document: str) -> str:
-        """Return the text of a document as it was read, in whose characters citations are counted.
-
-        White space that no chunk contains, such as that between two, is returned as line ends. Raises OptionError for
-        an unknown document.
-        """
-        graph, passages, rows = self._rows(document)
-        return passages.text(document, [graph.text(int(passages.nodes[row])) for row in rows])
-
-    def places(self, document: str) -> Places | None:
-        """Return the pages, slides, cells or lines of a document's file, by characters of its text; None without any.
-
-        Raises OptionError for an unknown document.
-        """
-        _, passages, rows = self._rows(document)
-        return passages.places_of(rows[0])
-
-    def _rows(self, document: str) -> tuple[Graph, Passages, list[int]]:
-        """Return the rows of a document. Raises OptionError for an unknown one."""
-        graph = self.graph
-        known = {} if graph.passages is None else graph.passages.rows_of_document
-        if graph.passages is None or not isinstance(document, str) or document not in known:
-            candidates = known if len(known) <= _MAX_COMPARED else ()
-            raise OptionError(
-                f"there is no document {document!r} among the {len(known):,} of {self.path}."
-                f"{meant(document, candidates)} 'graphwright documents --index {self.path}' lists them."
-            )
-        return graph, graph.passages, known[document]
-
-    def info(self) -> dict[str, Any]:
-        """Return facts about the index: counts, encoder, extractors, settings, bytes on disk."""
-        snapshot = self.snapshot
-        documents, chunks = self._store.counts()
-        return {
-            "path": str(self.path),
-            "documents": documents,
-            "chunks": chunks,
-            "nodes": len(snapshot.graph),
-            "edges": len(snapshot.graph.edges),
-            "embedded": snapshot.about["texts"],
-            "encoder": self.encoder,
-            "extractors": self._store.extractors(),
-            "pending": self._store.pending(),
-            "missing_values": int(self._store.setting("missing values") or 0),
-            "folders": self._store.folders(),
-            **({} if self.imported is None else {"imported": self.imported}),
-            **({} if (source := self._store.setting("source")) is None else {"source": json.loads(source)}),
-            "settings": asdict(self.settings),
-            "bytes": self._layout.bytes(),
-            "current": self.is_current,
-        }
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        """Close the store and release the snapshot; `with Index(path) as index:` does it at the end of the block."""
-        self._closed = True
-        self._store.close()
-        self._reader.clear()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError(f"{self.path} was closed. Open the index again.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the path, with the encoder and the extractor that were given."""
@@ -647,46 +315,6 @@ class Index:
 
     def _repr_html_(self) -> str:
         return html_table(repr(self), (), [] if self._closed else list(self.info().items()))
-
-    def _writer(
-        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
-    ) -> Writer:
-        changes = Changes(resumed=self._resumed, usage=Usage() if usage is None else usage)
-        encoder, extractor = self._encoder, self._extractor
-        if engine is not None:
-            encoder, extractor = EngineEncoder(encoder, engine), on_engine(extractor, engine)
-        return Writer(self._layout, self._store, encoder, extractor, progress, changes, self._reported, self._batch)
-
-    @contextmanager
-    def _write(
-        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
-    ) -> Iterator[Writer]:
-        """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
-        nodes = self._imported_nodes
-        if not self.takes_documents:
-            raise StoreError(
-                f"{self.path} is an imported graph of {nodes:,} nodes; documents can be added to one of at most "
-                f"{MAX_NORMALISED:,}. Index documents into a folder of their own."
-            )
-        self._reader.release()
-        with writer_lock(self.path) if self._batch is None else nullcontext():
-            if nodes:
-                self._layout.keep_imported()
-            recorder = Recorder(self._layout.progress, progress)
-            try:
-                yield self._writer(recorder, usage, engine)
-            finally:
-                recorder.end()
-            if self._batch is None:
-                self._reported, self._resumed = self._store.revision, False
-
-    def _resume(self) -> None:
-        """Finish an interrupted change that removed or replaced documents, unless that takes long or is not possible.
-
-        Then they are hidden from queries until the next change.
-        """
-        with suppress(GraphwrightError), writer_lock(self.path):
-            self._resumed = self._writer().resume()
 
     def _reporting(self, question: str | Question, method: Method | None, options: Mapping[str, Any]) -> Work:
         """Return the call of `ask` that reports its events."""
@@ -719,19 +347,6 @@ class Index:
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}
         return snapshot, operator_of(self.default_method if method is None else method, snapshot, **options)
-
-
-def _path(path: str | Path) -> Path:
-    if not isinstance(path, str | Path):
-        raise OptionError(f"{path!r} is not a path. Give the folder, such as 'my-index'.")
-    return Path(path)
-
-
-def _ids(ids: str | Iterable[str]) -> list[str]:
-    listed = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
-    if wrong := [one for one in listed if not isinstance(one, str)]:
-        raise OptionError(f"{wrong[0]!r} is not the id of a document. Give ids as strings.")
-    return listed
 
 
 def _many(

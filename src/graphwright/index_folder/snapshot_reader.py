@@ -13,8 +13,9 @@ from graphwright.extract.derived import Derived
 from graphwright.models.protocols import NamedEncoder
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot, open_snapshot
+from graphwright.store.digests import id_digest
 from graphwright.store.layout import IndexLayout
-from graphwright.store.store import Store, id_digest
+from graphwright.store.store import Store
 
 _MAX_FILTERED = 16  # filtered snapshots that are kept in memory
 

@@ -17,8 +17,9 @@ from graphwright.remote.bucket import Bucket
 from graphwright.remote.manifest import PIECE, Entry, Manifest, digest, names_of, piece_at, read_current, sums_of
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
 from graphwright.store.changes import Progress
-from graphwright.store.layout import IndexLayout, writer_lock
-from graphwright.store.locks import hold
+from graphwright.store.folder_creation import create_folder
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import hold, writer_lock
 from graphwright.store.store import Store
 
 THREADS = 8
@@ -84,7 +85,7 @@ def _create(bucket: Bucket, manifest: Manifest, path: Path, progress: Progress |
             layout.publish(manifest.revision, lambda target: _link(staging / "snapshot", target, manifest, "snapshot"))
             write_record(layout.path, Record(bucket.url, manifest.push, manifest.revision))
 
-        IndexLayout.create(path, fill)
+        create_folder(path, fill)
     return Pulled(manifest.push, fetched, manifest.size(), True)
 
 

@@ -27,7 +27,8 @@ from graphwright.remote.manifest import (
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
 from graphwright.search.snapshot import damaged_files
 from graphwright.store.changes import Progress
-from graphwright.store.layout import IndexLayout, Lease, writer_lock
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import Lease, writer_lock
 from graphwright.store.store import Store
 
 THREADS = 8

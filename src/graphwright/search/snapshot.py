@@ -25,7 +25,7 @@ from graphwright.models.protocols import Encoder
 from graphwright.search.inverted_index import WordIndex
 from graphwright.search.vector_index import VectorIndex, vectors_checksum
 from graphwright.search.vector_pages import Pages, map_pages, write_pages
-from graphwright.store.layout import Lease
+from graphwright.store.locks import Lease
 
 FORMAT = 6
 INDEXES = ("passages", "names", "triples", "words")  # of a snapshot

@@ -35,7 +35,8 @@ from graphwright.serve.job_table import ENDED, STATES, Job, JobTable, new_id
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.uploads import UploadFolder
-from graphwright.store.layout import IndexLayout, is_written, writer_lock
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import is_written, writer_lock
 
 _log = logging.getLogger("graphwright.serve")
 _KEPT = timedelta(days=7)  # after which an ended job is forgotten, with the documents of one that failed

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from graphwright.build.document_sources import Source
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_file
 from graphwright.errors import DataError, GraphwrightError
 from graphwright.files import flush
 from graphwright.serve.archives import Limits, is_archive, unpacked
-from graphwright.store.changes import Source
 
 _LIST = "upload.json"
 _ROWS = "documents.jsonl"

@@ -1,4 +1,7 @@
-"""Locks on files: SQLite's, which the operating system releases when a process ends or is killed."""
+"""The lock of an index's writer, the leases of its readers, and the file locks that they are.
+
+File locks are SQLite's, which the operating system releases when a process ends or is killed, on every platform.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from graphwright.errors import StoreError
+from graphwright.errors import StoreError, explained
+from graphwright.store.progress import read_progress
 
+CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
+"""What to do about a folder that cannot be written."""
+READERS = "readers.lock"
+WRITER = "writer.lock"
+PROGRESS = ".progress.json"
 PROBE = ".locks-"
 """Prefix of the file that is locked on trial."""
 
@@ -72,3 +81,100 @@ def _lock_problem(path: str) -> str:
             fcntl.fcntl(second, fcntl.F_OFD_SETLK, lock)
             return "the same lock was granted twice"
     return ""
+
+
+@contextmanager
+def writer_lock(folder: Path) -> Iterator[None]:
+    """Hold the write lock of an index folder. Raises StoreError at once if another process holds it."""
+    path = folder / WRITER
+    check_locks(folder)
+    try:
+        db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} cannot be opened for writing: {explained(error, CHECK, path)}") from error
+    with closing(db):
+        try:
+            db.execute("PRAGMA journal_mode = OFF")  # nothing is written
+            db.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            reason = explained(error, CHECK, path)
+            raise StoreError(f"{folder} cannot be written now: {reason}{_holder(folder)}") from error
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            remedy = "Restore index.sqlite from a copy, or index the documents again into a new folder."
+            store = folder / "index.sqlite"
+            raise StoreError(
+                f"{store} cannot be read or written: {explained(error, remedy, store)} Queries still use the last "
+                f"snapshot."
+            ) from error
+
+
+def check_unwritten(folder: Path) -> None:
+    """Raise StoreError, as `writer_lock` does, where some process holds the write lock."""
+    if is_written(folder):
+        with writer_lock(folder):
+            pass
+
+
+def _holder(folder: Path) -> str:
+    """Return a sentence about the process that holds the write lock; nothing where it has not reported yet."""
+    record = read_progress(folder / PROGRESS)
+    return (
+        ""
+        if record is None
+        else f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
+    )
+
+
+def is_written(folder: Path) -> bool:
+    """Return whether some process holds the write lock."""
+    return is_held(folder / WRITER)
+
+
+class Lease:
+    """A shared lock on a snapshot that is being read.
+
+    A read-only folder cannot be locked, but its snapshots cannot be deleted either.
+    """
+
+    def __init__(self, snapshot: Path) -> None:
+        """Take the lease."""
+        self._db: sqlite3.Connection | None = None
+        with suppress(sqlite3.Error):
+            self._db = _opened(snapshot / READERS, timeout=0.2)
+            self._db.execute("BEGIN")
+            self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def __del__(self) -> None:
+        if self._db is not None:
+            self._db.close()
+
+
+def create_lease_file(snapshot: Path) -> None:
+    """Create the file that readers lock."""
+    with closing(sqlite3.connect(snapshot / READERS, isolation_level=None)) as db:
+        db.execute("PRAGMA user_version = 1")  # SQLite locks a file for reading only if it is not empty
+
+
+def is_read(snapshot: Path) -> bool:
+    """Return whether some process still reads a snapshot."""
+    # Any other error means that the file is damaged, and no process can have locked it.
+    return isinstance(_lock_error(snapshot / READERS, "BEGIN EXCLUSIVE", mode="rw"), sqlite3.OperationalError)
+
+
+def _lock_error(path: Path, statement: str, mode: str = "ro") -> sqlite3.Error | None:
+    """Return the error with which a statement on a lock file fails, None if it succeeds or there is no file."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(_opened(path, mode=mode)) as db:
+            db.execute(statement).fetchall()
+    except sqlite3.Error as error:
+        return error
+    return None
+
+
+def _opened(path: Path, timeout: float = 0, mode: str = "ro") -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout, check_same_thread=False)

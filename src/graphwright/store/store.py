@@ -6,28 +6,21 @@ be made again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
 from graphwright.data.document import Chunk, Document
-from graphwright.errors import StoreError, explained
 from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.graph.columns import terminate
-from graphwright.store.changes import Settings, content_hash
 from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.store.chunk_record import RECORD_VERSION, ChunkRecord
-from graphwright.store.layout import is_free
-from graphwright.store.locks import check_locks
-from graphwright.store.packs import Packs
-from graphwright.store.tables import FIELDS, ROWS, SCHEMA, connect, create_tables, opened
-
-_CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
-_RESTORE = "Restore it from a copy, or index the documents again into a new folder."
+from graphwright.store.chunk_record import ChunkRecord
+from graphwright.store.digests import chunk_digest, content_hash, id_digest
+from graphwright.store.settings import Settings
+from graphwright.store.store_file import StoreFile
+from graphwright.store.tables import FIELDS, ROWS
 
 _RECORD = ", ".join(FIELDS)
 _LISTED = "IN (SELECT value FROM json_each(?))"
@@ -60,110 +53,8 @@ class StoredChunk(NamedTuple):
         return Excerpt(self.document, self.title, self.text, self.heading)
 
 
-class Store:
-    """An open index.sqlite. Writes are transactions: `with store.writing():`."""
-
-    def __init__(self, path: Path) -> None:
-        """Open an existing store; `create` makes one."""
-        self.path = path
-        if not path.is_file():
-            into = path.parent if path.parent.is_dir() and is_free(path.parent) else "NEW-FOLDER"
-            raise StoreError(
-                f"{path.parent} is not an index: it holds no {path.name}. Make one: graphwright index PATH --into "
-                f"{into}"
-            )
-        try:
-            self._db = opened(path)
-            schema = self._schema()
-            version = self.setting("record version") if schema == SCHEMA else None
-            self._packs = Packs(self._db)
-        except sqlite3.OperationalError as error:
-            check_locks(path.parent)
-            raise StoreError(f"{path} cannot be opened now: {explained(error, _CHECK, path)}") from error
-        except (sqlite3.DatabaseError, StoreError) as error:
-            cause = error.__cause__ if isinstance(error, StoreError) and error.__cause__ else error
-            raise StoreError(f"{path} cannot be read as an index: {explained(cause, _RESTORE, path)}") from cause
-        if schema != SCHEMA or version != str(RECORD_VERSION):
-            self._db.close()
-            records = f" and record version {version}" if version else ""
-            raise StoreError(
-                f"{path} has schema {schema}{records}; this version reads schema {SCHEMA} and record version "
-                f"{RECORD_VERSION}. Use the version that wrote it, or index the documents again into a new folder."
-            )
-
-    @classmethod
-    def create(cls, path: Path, settings: Mapping[str, str]) -> Store:
-        """Create a store with these settings. The folder must exist; the file must not."""
-        db = connect(str(path))
-        create_tables(db, {**settings, "record version": str(RECORD_VERSION)})
-        db.close()
-        return cls(path)
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the write lock; the changes of the block are committed at its end, or undone by an error."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self.path} cannot be written: {explained(error, _CHECK, self.path)}") from error
-        try:
-            if (schema := self._schema()) != SCHEMA:  # changed by a later version since it was opened
-                raise StoreError(
-                    f"{self.path} was changed to schema {schema}; this version writes schema {SCHEMA}. Nothing was "
-                    f"changed now. Use the later version."
-                )
-            yield
-            self._packs.renew()
-            self._db.commit()
-        except BaseException as error:
-            self._db.rollback()
-            if isinstance(error, sqlite3.Error):
-                raise StoreError(
-                    f"{self.path} could not be written: {explained(error, _RESTORE, self.path)} Nothing was changed."
-                ) from error
-            raise
-
-    def keep(self) -> None:
-        """Commit what the block of `writing` has written so far, which an error then does not undo."""
-        self._db.commit()
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def _schema(self) -> int:
-        """Return the schema of the file as it is now; another process may have changed it."""
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a query. Raises StoreError if the file cannot be read, or was closed."""
-        with self._reading():
-            return self._db.execute(query, values).fetchall()
-
-    def _rows(self, query: str, ids: Iterable[str] | None) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query, with ids as its value, if any."""
-        with self._reading():
-            yield from self._db.execute(query, () if ids is None else (json.dumps(list(ids)),))
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Raise StoreError if the file cannot be read in the block, or was closed."""
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            # sqlite3 has no error class of its own for a closed database.
-            if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
-                raise StoreError(f"{self.path.parent} was closed ({error}). Open the index again.") from error
-            raise StoreError(
-                f"{self.path} cannot be read: {explained(error, _RESTORE, self.path)} Questions are answered from the "
-                f"last snapshot."
-            ) from error
-
-    def setting(self, name: str) -> str | None:
-        """Return a setting, None if it was never set."""
-        rows = self._read("SELECT value FROM settings WHERE name = ?", (name,))
-        return str(rows[0][0]) if rows else None
-
-    def set(self, name: str, value: str) -> None:
-        """Change a setting."""
-        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+class Store(StoreFile):
+    """The documents, chunks and extractions of an open index.sqlite."""
 
     @property
     def revision(self) -> int:
@@ -240,7 +131,7 @@ class Store:
         for chunk, extraction, extractor, pending in chunks:
             text, record = _encoded(Excerpt(document.id, document.title, chunk.text, chunk.heading), extraction)
             place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
-            self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, _digest(text, record), *record))
+            self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, chunk_digest(text, record), *record))
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
         """Note that documents are synced with a folder."""
@@ -263,7 +154,7 @@ class Store:
         self._db.execute(
             f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
             "WHERE document = ? AND ordinal = ?",
-            (extractor, _digest(text, record), *record, chunk.number, chunk.ordinal),
+            (extractor, chunk_digest(text, record), *record, chunk.number, chunk.ordinal),
         )
 
     def set_pending(self, chunk: StoredChunk, reason: str | None) -> None:
@@ -344,7 +235,7 @@ class Store:
                 problems.append(f"row {row} of {table} refers to a missing row")
             rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_RECORD} FROM chunks")
             for number, ordinal, digest, text, *record in rows:
-                if _digest(text, record) != digest:
+                if chunk_digest(text, record) != digest:
                     problems.append(f"chunk {ordinal} of document number {number} is damaged")
         except (sqlite3.DatabaseError, TypeError) as error:
             return [str(error)]
@@ -357,30 +248,8 @@ class Store:
             view._db.execute("BEGIN")
             yield view
 
-    def checkpoint(self) -> None:
-        """Checkpoint the write-ahead log, where readers allow it, so that it does not grow."""
-        with suppress(sqlite3.Error):
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-
-def id_digest(document: str) -> str:
-    """Return a digest of the id of a document, from which the id cannot be read."""
-    return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
 
 def _encoded(chunk: Excerpt, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
     """Return the text of a chunk and its record, as they are stored."""
     record = ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading)
     return chunk.text.encode("utf-8", "surrogatepass"), record
-
-
-def _digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
-    """Return sixteen bytes that change with the text or record of a chunk, so that damage is detected."""
-    digest = hashlib.blake2b(text, digest_size=16)
-    for part in record:
-        digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
-    return digest.digest()

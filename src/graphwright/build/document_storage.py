@@ -1,0 +1,166 @@
+"""Storage of documents: each is read, compared with the stored one, split into chunks, extracted and stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
+from graphwright.build.document_sources import Source, Transform, is_new, read_sources, storable
+from graphwright.build.operation import Operation
+from graphwright.data.document import Chunk, Document, split
+from graphwright.data.reading import ReadOptions
+from graphwright.errors import DataError
+from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure
+from graphwright.store.store import ExtractedChunk, StoredChunk
+
+_DOCUMENTS = 500  # held in memory at once
+_KEPT = 20.0  # seconds after which new documents that were read are kept
+ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
+"""A function that returns the chunks of a document with their extractions."""
+
+
+class DocumentStorage:
+    """The documents of one operation, from their sources to the store."""
+
+    def __init__(self, operation: Operation, extraction: ChunkExtraction) -> None:
+        """`extraction`: reads the chunks of new documents."""
+        self._operation, self._extraction = operation, extraction
+        self._store, self._changes = operation.store, operation.changes
+        self._counts_files = False  # whether progress counts files, whose number is known before they are read
+
+    def read(
+        self, sources: Iterable[Source] | Source, options: ReadOptions | None, transform: Transform | None
+    ) -> Iterator[Document]:
+        """Return an iterator over the documents as read, or as a function of them all returns them."""
+        documents = read_sources(sources, self._changes, self._operation.layout.path, options, self._report_files)
+        return documents if transform is None else map(storable, transform(documents))
+
+    def put_all(self, documents: Iterator[Document], keep: Callable[[], None], folder: str = "") -> set[str]:
+        """Store documents; return the ids of those that are whole files.
+
+        `keep`: called every 20 s, to commit what was read. `folder`: the one that they are synced with.
+        """
+        seen, files, due = dict[str, bytes](), set[str](), time.monotonic() + _KEPT
+        while batch := list(islice(documents, _DOCUMENTS)):
+            ids = [document.id for document in batch]
+            files.update(document.id for document in batch if document.file)
+            if folder:
+                self._claim(ids, folder)
+            known = self._store.hashes(ids)
+            self._put([d for d in batch if is_new(d, known, seen, self._changes)], folder)
+            if time.monotonic() > due:
+                keep()
+                due = time.monotonic() + _KEPT
+        return files
+
+    def put_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> None:
+        """Store documents whose chunks are not read by the extractor, but by a function each."""
+        seen = dict[str, bytes]()
+        for document, read_chunks in documents:
+            document = storable(document)
+            if is_new(document, {}, seen, self._changes):
+                for _, chunks in self._split([document]):
+                    self._store.put(document, read_chunks(chunks))
+            self._operation.report("read documents", len(self._changes.added), len(self._changes.added))
+
+    def check_not_nested(self, folder: str) -> None:
+        """Raise DataError if the index is synced with a folder in this one, or around it."""
+        for other in self._store.folders():
+            if other != folder and (Path(folder) in Path(other).parents or Path(other) in Path(folder).parents):
+                raise DataError(
+                    f"{self._operation.layout.path} is synced with {other}, and {folder} lies in it or around it: "
+                    f"documents would be added twice. Sync only the outer one, or use two indexes; nothing was changed."
+                )
+
+    def check_stored(self, ids: Iterable[str], verb: str) -> dict[str, bytes]:
+        """Return the hashes of documents by id. Raises DataError for one that is not stored."""
+        requested = list(ids)
+        known = self._store.hashes(requested)
+        unknown = [i for i in requested if i not in known]
+        if unknown:
+            raise DataError(
+                f"{self._operation.layout.path} holds no document {unknown[0]!r} ({len(unknown)} unknown); nothing was "
+                f"{verb}."
+            )
+        return known
+
+    def unread_chunks(self, documents: Iterator[Document]) -> list[Excerpt]:
+        """Return the chunks that would be read if these documents were added; writes nothing."""
+        seen, excerpts = dict[str, bytes](), list[Excerpt]()
+        while batch := list(islice(documents, _DOCUMENTS)):
+            known = self._store.hashes(document.id for document in batch)
+            excerpts += self._excerpts(self._split(d for d in batch if is_new(d, known, seen, self._changes)))
+        replaced = set(self._changes.replaced)
+        pending = [c for c in self._store.chunks(pending=True) if c.document not in replaced]
+        return excerpts + [chunk.excerpt for chunk in pending]
+
+    def outdated_chunks(self, ids: Sequence[str] | None) -> list[StoredChunk]:
+        """Return the chunks of these documents, or of all, that the extractor has not read."""
+        self.check_stored(ids or (), "extracted")
+        extractor = self._operation.extractor.id
+        return [c for c in self._store.chunks(ids=ids) if c.pending or c.extractor != extractor]
+
+    def _split(self, documents: Iterable[Document]) -> list[tuple[Document, list[Chunk]]]:
+        settings = self._store.build_settings
+        count = getattr(self._operation.encoder, "count_tokens", None)
+        counter = {} if count is None else {"count_tokens": count}
+        return [(d, split(d, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)) for d in documents]
+
+    @staticmethod
+    def _excerpts(parts: Iterable[tuple[Document, Sequence[Chunk]]]) -> list[Excerpt]:
+        return [Excerpt(d.id, d.title, c.text, c.heading) for d, chunks in parts for c in chunks]
+
+    def _claim(self, ids: Sequence[str], folder: str) -> None:
+        """Check that no other folder has documents of these ids; documents of a folder that was moved follow it."""
+        for document, other in self._store.folders_of(ids).items():
+            if other != folder and Path(other).is_dir():
+                raise DataError(
+                    f"document {document!r} of {folder} has the id of one from another folder ({other}). Sync a "
+                    f"folder that contains both, or use two indexes; nothing was changed."
+                )
+            if other != folder:
+                self._store.set_folder(self._store.documents_of(other), folder)
+
+    def _put(self, documents: Sequence[Document], folder: str) -> None:
+        """Read the chunks of documents with an extractor that is free, and store them."""
+        model = self._operation.extractor
+        extractor = model.provisional if isinstance(model, DeferredExtractor) else model
+        parts = self._split(documents)
+        results = iter(self._extraction.extract(extractor, self._excerpts(parts)))
+        for document, chunks in parts:
+            self._store.put(document, self._extracted(document, chunks, extractor.id, results), folder)
+        if unsuitable := getattr(extractor, "unsuitable", None):
+            self._changes.unsuitable.update(filter(None, (unsuitable(document.text) for document in documents)))
+        if not self._counts_files:
+            done = len(self._changes.added) + len(self._changes.replaced)
+            self._operation.report("read documents", done, done)
+
+    def _extracted(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        reader: str,
+        results: Iterator[Extraction | ExtractionFailure],
+    ) -> list[ExtractedChunk]:
+        """Return the chunks of a document as they are stored; `results` are those of the extractor `reader`."""
+        model, extracted = self._operation.extractor, list[ExtractedChunk]()
+        deferred = isinstance(model, DeferredExtractor)
+        known = self._store.extractions(document.id, document.title) if deferred else {}
+        for chunk in chunks:
+            result = next(results)
+            earlier, earlier_reader = known.get(chunk.text, (Extraction(), ""))
+            if earlier_reader == model.id:  # the model has read this text, and is not paid for it again
+                extracted.append(ExtractedChunk(chunk, earlier, earlier_reader))
+            elif isinstance(result, ExtractionFailure):
+                extracted.append(ExtractedChunk(chunk, Extraction(), reader, result.reason))
+            else:
+                extracted.append(ExtractedChunk(chunk, result, reader, NOT_READ if deferred else None))
+        return extracted
+
+    def _report_files(self, done: int, total: int) -> None:
+        self._counts_files = total > 1
+        if self._counts_files:
+            self._operation.report("read files", done, total)

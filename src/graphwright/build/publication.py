@@ -1,0 +1,134 @@
+"""Publication of snapshots: the graph and its search structures are built from the store and made current."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from graphwright.build.build import build_from_chunks
+from graphwright.build.operation import QUICK, Operation
+from graphwright.errors import StoreError
+from graphwright.extract.derived import Derived
+from graphwright.search.snapshot import Snapshot, open_snapshot, refused, write_snapshot
+from graphwright.store.digests import id_digest
+
+
+class Publication:
+    """The snapshots of one operation: opens the current one, builds and publishes the next, and cleans up."""
+
+    def __init__(self, operation: Operation) -> None:
+        """`operation`: the one whose store is published."""
+        self._operation = operation
+        self._layout, self._store, self._changes = operation.layout, operation.store, operation.changes
+        self._derived: Derived | None = None  # of the last build
+
+    @property
+    def revision(self) -> int:
+        """The revision of the current snapshot, -1 if there is none."""
+        with suppress(StoreError):
+            return self._layout.published
+        return -1
+
+    def refresh(self) -> int | None:
+        """Publish a snapshot of the store unless the current one is up to date.
+
+        Return the revision of the snapshot that was current until now, None if it was damaged.
+        """
+        current = self._current()
+        revision: int | None = None if current is None else current.about.get("revision")
+        if revision == self._store.revision:
+            self._layout.clean()
+            self._layout.delete_cache(self._layout.vectors)
+        else:
+            try:
+                snapshot = self._build(current)
+                del current  # or its files would be in use
+                self._publish(snapshot)
+            except StoreError as error:
+                if revision is None or refused(error):
+                    raise
+                self.rebuild()  # a file of the snapshot is damaged that was not verified when it was opened
+        return revision
+
+    def rebuild(self) -> None:
+        """Build the snapshot again from the rows of the store alone, and publish it."""
+        with self._store.writing():
+            self._store.discard_packs()
+        self._publish(self._build(None))
+
+    def is_quick(self) -> bool:
+        """Return whether a snapshot can be built at once: the current one is sound, and lacks few texts."""
+        current = self._current()
+        if current is None or current.graph.passages is None:
+            return False
+        withdrawn, documents = self._store.withdrawn(), current.graph.passages.listed()
+        unchanged = sum(document.chunks for document in documents if id_digest(document.id) not in withdrawn)
+        return self._store.counts()[1] - unchanged <= QUICK
+
+    def missing_values(self) -> Derived:
+        """Return the derived values of the last build; without one those that an interrupted run left missing."""
+        if self._derived is None:
+            self._build(None if self._store.setting("graph") else self._current())
+        return self._derived or Derived()
+
+    def delete_replies(self) -> None:
+        """Delete the replies of language models if they may quote removed text."""
+        if self._store.setting("delete replies") == "1":
+            self._layout.delete_cache(self._layout.replies)
+            with self._store.writing():
+                self._store.set("delete replies", "0")
+        self._store.checkpoint()
+
+    def _current(self) -> Snapshot | None:
+        """Return the current snapshot, None if it is damaged."""
+        try:
+            return open_snapshot(self._layout.path / self._layout.current(), self._operation.encoder)
+        except StoreError as error:
+            if refused(error):
+                raise
+            return None
+
+    def _build(self, known: Snapshot | None) -> Snapshot:
+        """Build a snapshot of the store; the vectors of `known` are reused. Raises StoreError if they are damaged."""
+        operation = self._operation
+        operation.report("build the graph", 0, 0)
+        start = time.perf_counter()
+        columns = self._store.packed_columns()
+        seconds = time.perf_counter() - start
+        self._derived = Derived(self._store.derived())
+        kept = self._layout.imported
+        snapshot = build_from_chunks(
+            columns,
+            self._store.build_settings,
+            operation.vectors,
+            known=known,
+            revision=self._store.revision,
+            derived=self._derived,
+            usage=self._changes.usage,
+            progress=operation.progress,
+            imported=open_snapshot(kept, operation.encoder) if kept.is_dir() else None,
+            copied=False,
+            scratch=self._layout.path,
+        )
+        self._changes.seconds = {"read": seconds, **snapshot.seconds}
+        return snapshot
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        self._operation.report("write the index", 0, 0)
+        start = time.perf_counter()
+        if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
+            self._store_derived(self._derived)
+        self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
+        self._layout.delete_cache(self._layout.vectors)  # the snapshot contains them now
+        self._store.checkpoint()
+        self._changes.seconds["write"] = time.perf_counter() - start
+        self._changes.texts = dict(snapshot.about["texts"])
+
+    def _store_derived(self, derived: Derived) -> None:
+        """Delete the derived values that the graph does not use, which may quote removed text; count the missing."""
+        unused = [key for key in self._store.derived() if key not in derived.used]
+        missing = str(len(derived.missing))
+        if unused or missing != (self._store.setting("missing values") or "0"):
+            with self._store.writing():
+                self._store.delete_derived(unused)
+                self._store.set("missing values", missing)

@@ -1,0 +1,238 @@
+"""Reading of an index: its snapshot, documents and texts, and facts about it."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from graphwright.errors import DataError, OptionError, StoreError, meant
+from graphwright.graph.columns import Listed, Passages
+from graphwright.graph.graph import Graph
+from graphwright.index_folder.snapshot_reader import SnapshotReader
+from graphwright.models.protocols import NamedEncoder
+from graphwright.search.filter import Filter
+from graphwright.search.name_index import MAX_NORMALISED
+from graphwright.search.snapshot import Snapshot
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import is_written
+from graphwright.store.progress import read_progress
+from graphwright.store.settings import Settings
+from graphwright.store.store import Store
+from graphwright.text.places import Places
+
+_MAX_COMPARED = 5_000  # document ids that a wrong one is compared with
+
+
+class IndexReading:
+    """The reading half of `Index`."""
+
+    path: Path
+    _layout: IndexLayout
+    _store: Store
+    _encoder: NamedEncoder
+    _reader: SnapshotReader
+    _closed: bool
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The current snapshot; a newer one is opened when a writer has made it current.
+
+        Documents that an interrupted change removed or replaced are not in it.
+        """
+        self._check_open()
+        return self._reader.snapshot()
+
+    def refresh(self, prepare: Callable[[Snapshot], object] = lambda snapshot: None) -> bool:
+        """Open the newest snapshot of an index that was opened with follow=False; return whether there was a newer one.
+
+        `prepare` gets it before queries do, which use the older one meanwhile and do not wait.
+        """
+        self._check_open()
+        return self._reader.refresh(prepare)
+
+    def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
+        """Return the snapshot of an index with only the documents that pass a filter.
+
+        Nothing of the others is visible: no entity or relation that only they name, no form of a name, no description,
+        no share in document frequencies. It is built in memory at the first call, without encoding texts that have a
+        vector. Raises DataError if no document passes.
+        """
+        return self._reader.filtered(Filter.of(filter))
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the current snapshot."""
+        return self.snapshot.graph
+
+    @property
+    def documents(self) -> int:
+        """The number of stored documents."""
+        return self._store.counts()[0]
+
+    @property
+    def encoder(self) -> str:
+        """The id of the encoder that the index was created with."""
+        return self._store.setting("encoder") or ""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the conversion of documents to a graph."""
+        return self._store.build_settings
+
+    @property
+    def imported(self) -> dict[str, Any] | None:
+        """Facts about the files that a graph was imported from; None for an index of documents."""
+        about = self._store.setting("graph")
+        return None if about is None else dict(json.loads(about))
+
+    @property
+    def takes_documents(self) -> bool:
+        """Whether documents can be added; not to an imported graph of more than a million nodes."""
+        return self._imported_nodes <= MAX_NORMALISED
+
+    def _first_documents(self) -> bool:
+        """Return whether the index is an imported graph without documents. Raises StoreError if it takes none."""
+        nodes = self._imported_nodes
+        if not self.takes_documents:
+            raise StoreError(
+                f"{self.path} is an imported graph of {nodes:,} nodes; documents can be added to one of at most "
+                f"{MAX_NORMALISED:,}. Index documents into a folder of their own."
+            )
+        return nodes > 0
+
+    @property
+    def _imported_nodes(self) -> int:
+        """The number of nodes of an imported graph that has had no documents so far, 0 otherwise."""
+        return 0 if self.imported is None or self._layout.imported.is_dir() else len(self.graph)
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether some process is changing the index now."""
+        return is_written(self.path)
+
+    @property
+    def progress(self) -> tuple[str, int, int] | None:
+        """How far the process is that changes the index now: work, done, total; None if there is none or not known."""
+        if not self.is_being_written:
+            return None
+        record = read_progress(self._layout.progress)
+        return None if record is None else record[1:]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the snapshot contains all stored documents; false after indexing was interrupted."""
+        return bool(self.snapshot.about.get("revision") == self._store.revision)
+
+    def list_documents(self) -> list[Listed]:
+        """Return the documents that can be searched, by id: title, characters, chunks. Empty for an imported graph.
+
+        Numbers in ids count by their value: `#2` is before `#10`.
+        """
+        snapshot = self.snapshot
+        passages = snapshot.graph.passages
+        if passages is None:
+            return []
+        nodes = snapshot.about.get("graph passages", 0)  # the last ones are passages of an imported graph's nodes
+        own = set(passages.documents[: len(passages.documents) - nodes])
+        return [listed for listed in passages.listed() if listed.id in own]
+
+    def metadata(self, document: str) -> dict[str, str]:
+        """Return the metadata of a document, empty for an unknown one."""
+        return self._store.metadata([document]).get(document, {})
+
+    def metadata_by_document(self, documents: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
+        """Return the metadata of these documents, or of all, by id; unknown ones are left out."""
+        return self._store.metadata(documents)
+
+    def text(self, document: str) -> str:
+        """Return the text of a document as it was read, in whose characters citations are counted.
+
+        White space that no chunk contains, such as that between two, is returned as line ends. Raises OptionError for
+        an unknown document.
+        """
+        graph, passages, rows = self._rows(document)
+        return passages.text(document, [graph.text(int(passages.nodes[row])) for row in rows])
+
+    def places(self, document: str) -> Places | None:
+        """Return the pages, slides, cells or lines of a document's file, by characters of its text; None without any.
+
+        Raises OptionError for an unknown document.
+        """
+        _, passages, rows = self._rows(document)
+        return passages.places_of(rows[0])
+
+    def _rows(self, document: str) -> tuple[Graph, Passages, list[int]]:
+        """Return the rows of a document. Raises OptionError for an unknown one."""
+        graph = self.graph
+        known = {} if graph.passages is None else graph.passages.rows_of_document
+        if graph.passages is None or not isinstance(document, str) or document not in known:
+            candidates = known if len(known) <= _MAX_COMPARED else ()
+            raise OptionError(
+                f"there is no document {document!r} among the {len(known):,} of {self.path}."
+                f"{meant(document, candidates)} 'graphwright documents --index {self.path}' lists them."
+            )
+        return graph, graph.passages, known[document]
+
+    def info(self) -> dict[str, Any]:
+        """Return facts about the index: counts, encoder, extractors, settings, bytes on disk."""
+        snapshot = self.snapshot
+        documents, chunks = self._store.counts()
+        return {
+            "path": str(self.path),
+            "documents": documents,
+            "chunks": chunks,
+            "nodes": len(snapshot.graph),
+            "edges": len(snapshot.graph.edges),
+            "embedded": snapshot.about["texts"],
+            "encoder": self.encoder,
+            "extractors": self._store.extractors(),
+            "pending": self._store.pending(),
+            "missing_values": int(self._store.setting("missing values") or 0),
+            "folders": self._store.folders(),
+            **({} if self.imported is None else {"imported": self.imported}),
+            **({} if (source := self._store.setting("source")) is None else {"source": json.loads(source)}),
+            "settings": asdict(self.settings),
+            "bytes": self._layout.bytes(),
+            "current": self.is_current,
+        }
+
+    def matching(self, patterns: Iterable[str]) -> list[str]:
+        """Return the ids that patterns stand for, in order: `notes/*.md`, a folder `notes/`, or an id as it is.
+
+        The name of a file whose rows or messages are documents, `box.mbox`, stands for all of them, `box.mbox#*`.
+        Raises DataError for a folder or a pattern with * or ? that no document matches.
+        """
+        stored, matching = self._store.metadata(), dict[str, None]()
+        for pattern in checked_ids(patterns):
+            if pattern in stored or not (pattern.endswith("/") or "*" in pattern or "?" in pattern):
+                parts = [] if pattern in stored else sorted(id for id in stored if id.startswith(f"{pattern}#"))
+                matching |= dict.fromkeys(parts) or {pattern: None}
+                continue
+            glob = f"{pattern}*" if pattern.endswith("/") else pattern
+            found = sorted(fnmatch.filter(stored, glob.replace("[", "[[]")))
+            if not found:
+                raise DataError(f"{self.path} holds no document that matches {pattern!r}; nothing was changed.")
+            matching |= dict.fromkeys(found)
+        return list(matching)
+
+    def close(self) -> None:
+        """Close the store and release the snapshot; `with Index(path) as index:` does it at the end of the block."""
+        self._closed = True
+        self._store.close()
+        self._reader.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.path} was closed. Open the index again.")
+
+
+def checked_ids(ids: str | Iterable[str]) -> list[str]:
+    """Return ids as a list. Raises OptionError for anything else."""
+    listed = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
+    if wrong := [one for one in listed if not isinstance(one, str)]:
+        raise OptionError(f"{wrong[0]!r} is not the id of a document. Give ids as strings.")
+    return listed

@@ -1,0 +1,213 @@
+"""Writing of an index: documents are added, replaced, removed and read again, one change at a time or in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from graphwright.build.apply_change import IndexChange
+from graphwright.build.document_sources import Source, Transform
+from graphwright.build.operation import Batch, Operation, vector_cache
+from graphwright.build.verification import problems_of
+from graphwright.data.reading import ReadOptions
+from graphwright.engines import Engine
+from graphwright.errors import GraphwrightError, OptionError
+from graphwright.extract.distribution import EngineEncoder, on_engine
+from graphwright.extract.extraction import Excerpt, Extractor
+from graphwright.index_folder.reading import IndexReading, checked_ids
+from graphwright.models.protocols import Usage
+from graphwright.store.changes import Changes, Progress
+from graphwright.store.locks import writer_lock
+from graphwright.store.problem import Problem
+from graphwright.store.progress import Recorder
+
+
+class IndexWriting(IndexReading):
+    """The writing half of `Index`."""
+
+    _extractor: Extractor
+    _reported: int  # the revision up to which changes are known to have succeeded
+    _batch: Batch | None
+    _resumed: bool
+
+    def add(
+        self,
+        documents: Iterable[Source] | Source,
+        progress: Progress | None = None,
+        *,
+        usage: Usage | None = None,
+        options: ReadOptions | None = None,
+        transform: Transform | None = None,
+        engine: Engine | None = None,
+    ) -> Changes:
+        """Add documents, replace those with a known id and other content, and publish the new snapshot.
+
+        A document is a text, a mapping with text and perhaps id, title and metadata, a Document, or a Path of a file or
+        folder; several are given as a list. A document without an id is named by its content. Unchanged documents cost
+        nothing. An error in one document leaves none of them.
+        If the extractor is a language model, the offline extractor reads the documents first, so that they can be
+        searched at once; then the model reads them, with failures retried in the next call. After an interruption the
+        next call continues where this one stopped. `usage`: a record that the models' work is added to. `options`: how
+        files and folders are read (`graphwright.data.ReadOptions`). `transform`: a function from all documents read to
+        those that are stored, such as `with_references`. `engine`: where chunks are extracted and texts encoded
+        (`graphwright.engines`), by default in this process; the result is the same.
+        """
+        with self._write(progress, usage, engine) as writer:
+            return writer.add(documents, options, transform)
+
+    def sync(
+        self,
+        folder: str | Path,
+        progress: Progress | None = None,
+        *,
+        usage: Usage | None = None,
+        options: ReadOptions | None = None,
+        transform: Transform | None = None,
+        engine: Engine | None = None,
+    ) -> Changes:
+        """Make the documents that came from a folder those that it contains now: added, replaced and removed.
+
+        Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
+        (`Changes.retained`, `Changes.unreadable`). `options`: how the folder is read; documents of files that they
+        leave out are removed. `transform`, `engine`: as in `add`. Raises DataError for a folder that is missing or has
+        no documents.
+        """
+        with self._write(progress, usage, engine) as writer:
+            return writer.sync(checked_path(folder), options, transform)
+
+    def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
+        """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id.
+
+        An interrupted call can be repeated: documents that it has removed are not unknown.
+        """
+        with self._write(progress, usage) as writer:
+            return writer.remove(checked_ids(ids))
+
+    @contextmanager
+    def batch(self, progress: Progress | None = None) -> Iterator[None]:
+        """Publish the changes of the block together, at its end: they cost one merge instead of one each.
+
+        Each is stored when its call returns, all or nothing as ever; until the end of the block questions see the
+        index as it was before. An error leaves the changes before it, which are published too. If the process is
+        killed in the block, the next change publishes what was stored. `progress` is called while they are published.
+        Raises OptionError in a batch.
+
+        >>> import tempfile; from graphwright import Index; from graphwright.models.fake import HashEncoder
+        >>> index = Index.create(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
+        >>> with index.batch():
+        ...     _ = index.add([{"id": "graz", "text": "Graz lies on the Mur."}])
+        ...     _ = index.add([{"id": "lyon", "text": "Lyon lies on the Rhône."}])
+        ...     len(index.list_documents())
+        0
+        >>> len(index.list_documents())
+        2
+        """
+        if self._batch is not None:
+            raise OptionError(f"{self.path} is in a batch already; changes of the outer block are published together.")
+        self._check_open()
+        with writer_lock(self.path):
+            batch = Batch(self._store.revision + 1, vector_cache(self._layout, self._encoder))
+            with self._layout.changing(batch.first):
+                self._batch = batch
+                try:
+                    yield
+                except Exception:
+                    self._publish_batch(progress)
+                    raise
+                else:
+                    self._publish_batch(progress)
+                finally:
+                    self._batch = None
+            self._reported, self._resumed = self._store.revision, False
+
+    def _publish_batch(self, progress: Progress | None) -> None:
+        with self._write(progress) as writer:
+            writer.publish()
+
+    def reextract(
+        self,
+        ids: Sequence[str] | None = None,
+        progress: Progress | None = None,
+        *,
+        usage: Usage | None = None,
+        engine: Engine | None = None,
+    ) -> Changes:
+        """Extract entities and relations again where another extractor did; of all documents by default.
+
+        The texts are stored, so the files are not needed. After an interruption the next call continues. `engine`: as
+        in `add`.
+        """
+        with self._write(progress, usage, engine) as writer:
+            return writer.reextract(None if ids is None else checked_ids(ids))
+
+    def chunks_to_reextract(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
+        """Return the chunks that `reextract` would read, for an estimate."""
+        return self._writer().outdated_chunks(ids)
+
+    def chunks_to_extract(
+        self,
+        documents: Iterable[Source] | Source,
+        options: ReadOptions | None = None,
+        transform: Transform | None = None,
+    ) -> list[Excerpt]:
+        """Return the chunks that `add` would read, for an estimate; writes nothing."""
+        return self._writer().unread_chunks(documents, options, transform)
+
+    def verify(self, *, repair: bool = False) -> list[Problem]:
+        """Return the problems of the folder, none if it is sound.
+
+        The store and all files are read, and the snapshot is compared with one that is built anew. `repair`: rebuild
+        the snapshot if it has problems, and return those that are left.
+        """
+        self._check_open()
+        problems = problems_of(self._layout, self._store, self._encoder)
+        if repair and any(problem.repairable for problem in problems):
+            with self._write() as writer:
+                writer.rebuild()
+            problems = problems_of(self._layout, self._store, self._encoder)
+        return problems
+
+    def _writer(
+        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
+    ) -> IndexChange:
+        changes = Changes(resumed=self._resumed, usage=Usage() if usage is None else usage)
+        encoder, extractor = self._encoder, self._extractor
+        if engine is not None:
+            encoder, extractor = EngineEncoder(encoder, engine), on_engine(extractor, engine)
+        return IndexChange(
+            Operation(self._layout, self._store, encoder, extractor, progress, changes, self._reported, self._batch)
+        )
+
+    @contextmanager
+    def _write(
+        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
+    ) -> Iterator[IndexChange]:
+        """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
+        keeps_graph = self._first_documents()
+        self._reader.release()
+        with writer_lock(self.path) if self._batch is None else nullcontext():
+            if keeps_graph:
+                self._layout.keep_imported()
+            recorder = Recorder(self._layout.progress, progress)
+            try:
+                yield self._writer(recorder, usage, engine)
+            finally:
+                recorder.end()
+            if self._batch is None:
+                self._reported, self._resumed = self._store.revision, False
+
+    def _resume(self) -> None:
+        """Finish an interrupted change that removed or replaced documents, unless that takes long or is not possible.
+
+        Then they are hidden from queries until the next change.
+        """
+        with suppress(GraphwrightError), writer_lock(self.path):
+            self._resumed = self._writer().resume()
+
+
+def checked_path(path: str | Path) -> Path:
+    """Return a path as a Path. Raises OptionError for anything else."""
+    if not isinstance(path, str | Path):
+        raise OptionError(f"{path!r} is not a path. Give the folder, such as 'my-index'.")
+    return Path(path)
