@@ -22,7 +22,7 @@ from graphwright.errors import NeedsError, OptionError
 from graphwright.generate import Generate, Quote
 from graphwright.generate.citations import overlap
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
-from graphwright.graph.evidence import Ranking
+from graphwright.graph.ranking import Ranking
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion

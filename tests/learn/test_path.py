@@ -13,7 +13,7 @@ from tests.toys import GRAPHS, untrained
 
 from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
 from graphwright.errors import OptionError
-from graphwright.graph.walks import relation_paths, relation_text, ways_of
+from graphwright.graph.relation_paths import relation_paths, relation_text, ways_of
 from graphwright.learn import Decode, PathRetriever
 from graphwright.models import HashEncoder
 from graphwright.operators.paths.paths import query_entities

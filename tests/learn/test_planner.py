@@ -11,7 +11,7 @@ import pytest
 
 from graphwright import Graph, start
 from graphwright.errors import DataError, NeedsError
-from graphwright.graph.walks import relation_words, ways_of
+from graphwright.graph.relation_paths import relation_words, ways_of
 from graphwright.learn import planner as module
 from graphwright.learn.candidates import Example
 from graphwright.learn.labels import Labels, make_labels

@@ -10,8 +10,9 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError, cut
-from graphwright.graph.evidence import Evidence, Ints, Ranking, html_table
+from graphwright.graph.evidence import Evidence, Ints, html_table
 from graphwright.graph.graph import Graph
+from graphwright.graph.ranking import Ranking
 from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
 from graphwright import Evidence, Graph
-from graphwright.graph.walks import (
+from graphwright.graph.relation_paths import (
     relation_path,
     relation_paths,
     relation_text,
