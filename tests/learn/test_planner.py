@@ -73,7 +73,7 @@ def trained(base: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, d
 def scores(folder: str, question: str, film: str) -> dict[str, float]:
     state = start(question, FILMS, entities=[film])
     after = (module.RelationPaths(1) >> module.Rerank(Planner(folder)))(state).items
-    relations = [relation_words(FILMS, ways_of(FILMS, *item)) for item in after]
+    relations = [relation_words(FILMS, ways_of(FILMS, item)) for item in after.items()]
     return dict(zip(relations, after.ranked_scores.tolist(), strict=True))
 
 

@@ -204,8 +204,9 @@ def texts_along(graph: Graph, item: Item) -> list[tuple[int, str]]:
     Between two nodes are the texts of all edges that join them; if one of the two is a passage, the relations alone.
     An item that is not a path has the texts of its nodes, then those of its edges.
 
+    >>> from graphwright import Evidence
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a")])
-    >>> texts_along(graph, path_item(graph, [1, 0], [0]))
+    >>> texts_along(graph, Evidence.of_paths(graph, [([1, 0], [0])]).item(0))
     [(1, 'b'), (-1, 'a r b; b s a'), (0, 'a')]
     """
     texts = [(node, graph.reading(node)) for node in item.nodes]

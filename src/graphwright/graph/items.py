@@ -250,11 +250,14 @@ def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
 
 
 def walk_to(graph: Graph, item: Item, node: int) -> tuple[Step, ...]:
-    """Return the steps of an item up to the first that reaches a node; all steps of a node or triple; else none."""
+    """Return the steps of an item to a node: of a path up to the last that reaches it, of a tree the first walk there.
+
+    Of a node or triple all steps; none where no step reaches the node.
+    """
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE):
         return item.steps
-    last = next((at for at, (_, end) in enumerate(ends_of(graph, item.steps)) if end == node), -1)
-    return _walk(graph, item, last)
+    reaching = [at for at, (_, end) in enumerate(ends_of(graph, item.steps)) if end == node]
+    return _walk(graph, item, reaching[-1 if item.kind == ItemKind.PATH else 0] if reaching else -1)
 
 
 def walk_to_passage(graph: Graph, item: Item, passage: int) -> tuple[Step, ...]:
