@@ -70,7 +70,7 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.graph.evidence import Ranking
+from graphwright.graph.ranking import Ranking
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models.budget import estimated_tokens

@@ -40,7 +40,7 @@ from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
 from graphwright.generate.path_prompts import ChainPrompt
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import relation_words
+from graphwright.graph.relation_paths import relation_words
 from graphwright.learn.candidates import examples_of
 from graphwright.learn.labels import Labels, intersection, make_labels, union
 from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, Refiner, ShortestPathLabels

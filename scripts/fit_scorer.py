@@ -332,7 +332,7 @@ def _plain(network: Network, means: Any, deviations: Any, masks: Any, several: t
 
 def value(scorer: PassageScorer, example: Example, metric: str) -> float:
     """Return recall@5 or nDCG@10 of the list that a scorer chooses."""
-    return quality(example, scorer.chosen(example.features, 20)[0], metric)
+    return quality(example, scorer.chosen(example.features, *scorer(example.features), 20)[0], metric)
 
 
 def value_of_hybrid(example: Example, metric: str) -> float:

@@ -100,7 +100,7 @@ def given(evidence: Evidence) -> State:
 
 
 def test_trees_are_shown_by_their_triples_with_the_names_that_are_left() -> None:
-    tree = Evidence.of_pieces([([2, 4, 5, 6, 0], [4, 5, 6])])
+    tree = Evidence.of_trees(GRAPHS["family"], [([2, 4, 5, 6, 0], [4, 5, 6])])
     shown = section(explained(given(tree)), "Given")
     assert [line.strip() for line in shown.splitlines() if " → " in line] == [
         "1   Lothair II — spouse → Waldrada",
@@ -110,18 +110,18 @@ def test_trees_are_shown_by_their_triples_with_the_names_that_are_left() -> None
     assert "Lothair I " in shown
     # A triple lists no nodes; edges that do not join the nodes in their order make no path.
     assert "Lothair II — spouse → Waldrada" in explained(given(Evidence.of_edges([4])))
-    assert "Lothair II — spouse → Teutberga" in explained(given(Evidence.of_pieces([([2, 4], [3])])))
+    assert "Lothair II — spouse → Teutberga" in explained(given(Evidence.of_trees(GRAPHS["family"], [([2, 4], [3])])))
 
 
 def test_long_items_and_many_are_cut_with_a_count() -> None:
     graph = Graph.from_triples(
         [("hub", f"relation {i}", f"a leaf {i} with a name {'so ' * 30}long") for i in range(30)]
     )
-    tree = Evidence.of_pieces([(range(31), range(30))])
+    tree = Evidence.of_trees(graph, [(range(31), range(30))])
     state = start("?", graph, evidence=tree)
     shown = section(explained(Unite()(state)), "Unite")
     assert "and 18 more" in shown and "…" in shown and shown.count(" → ") == 12
-    many = Evidence.of_edges(range(7)).union(Evidence.of_pieces([([0], [i]) for i in range(5)]))
+    many = Evidence.of_edges(range(7)).union(Evidence.of_trees(GRAPHS["family"], [([0], [i]) for i in range(5)]))
     assert "12 items, the best 8" in explained(given(many))
 
 

@@ -276,7 +276,7 @@ def test_nodes_of_one_name_count_once_and_are_one_answer() -> None:
 def test_paths_are_judged_by_the_last_node_that_the_question_does_not_name() -> None:
     graph = GRAPHS["line"]
     asked = start("?", graph, entities=["a", "c"])
-    paths = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([2, 3], [2]), ([2, 3, 4], [2, 3])])  # lead to b, d and e
+    paths = Evidence.of_trees(graph, [([0, 1, 2], [0, 1]), ([2, 3], [2]), ([2, 3, 4], [2, 3])])  # lead to b, d and e
     state = asked.with_(evidence=paths)
     assert path_quality(state, ["d", "x"]) == pytest.approx((1 / 3, 1 / 2, 2 / 5))
     assert path_quality(state, ["c"]) == (0, 0, 0)  # a query entity is no target, though it be the answer

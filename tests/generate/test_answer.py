@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tests.models.llm_server import LLMServer, cut_stream, events, silent
 from tests.toys import CORPUS, WordReader, corpus_index, family_state, loose
 
-from graphwright import ToPassages, VectorSearch, start
+from graphwright import ShortestPaths, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.generate import Generate, Quote
 from graphwright.generate.citations import overlap
 from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
-from graphwright.graph.evidence import Ranking
+from graphwright.graph.ranking import Ranking
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion
@@ -156,10 +156,10 @@ def test_a_prompt_without_numbers_lets_the_best_passages_be_cited() -> None:
     assert reply_ is not None and [c.document for c in reply_.citations] == ["erstein"]
 
 
-def test_the_path_leads_from_what_the_question_names() -> None:
-    state = family_state()
-    gisela = state.graph.id("Gisela")
-    answer, _ = answered(reply("Her [1].", (1, "Gisela")), state.with_(passages=Ranking.of([gisela], [1])))
+def test_citation_has_the_path_of_the_item_that_brought_its_passage() -> None:
+    state = (ShortestPaths(to="Gisela") >> ToPassages(limit=4))(family_state())
+    gisela = state.passages.ids.tolist().index(state.graph.id("Gisela")) + 1
+    answer, _ = answered(reply("Her [1].", (gisela, "Gisela")), state)
     assert answer.citations[0].path[0] == "Lothair II" and answer.citations[0].path[-1] == "Gisela"
 
 

@@ -1,57 +1,19 @@
-"""Citations: their text is that of the document, and their path is a walk in the graph."""
+"""Citations: their text is that of the document, and their path is the steps of the item that brought the passage."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
-import pytest
-from tests.toys import GRAPHS, as_networkx, corpus_index, family_state
+from tests.toys import GRAPHS, corpus_index, family_state
 
-from graphwright import Evidence, Graph, Index, start
-from graphwright.generate.citations import citation, path_text, path_to
+from graphwright import Evidence, Graph, Index, ToPassages, start
+from graphwright.generate.citations import citation
+from graphwright.graph import Ranking
+from graphwright.graph.items import Steps
 from graphwright.models import HashEncoder
-from graphwright.operators.state import Anchor
 
 GRAPH = corpus_index().graph
-
-
-def steps_hold(graph: Graph, path: tuple[str, ...]) -> bool:
-    triples = {graph.triple(int(e)) for e in graph.edges}
-    walked = zip(path[::2], path[1::2], path[2::2], strict=False)
-    return all((b, r[:-2], a) in triples if r.endswith("⁻¹") else (a, r, b) in triples for a, r, b in walked)
-
-
-@pytest.mark.parametrize("name", sorted(GRAPHS))
-def test_the_walk_is_a_shortest_one_and_in_the_graph(name: str) -> None:
-    graph = GRAPHS[name]
-    distance = nx.single_source_shortest_path_length(as_networkx(graph), 0)
-    state = start("?", graph, anchors=[Anchor("a", [0])])
-    for node in graph.nodes.tolist():
-        path = path_to(state, node)
-        if distance.get(node, 99) > 4:
-            assert path == ()
-            continue
-        assert len(path) == 2 * distance[node] + 1 and steps_hold(graph, path)
-        assert (path[0], path[-1]) == (graph.names[0], graph.names[node])
-
-
-def test_walks_begin_at_the_nearest_anchor_and_stay_in_a_part() -> None:
-    state = family_state()
-    graph = state.graph
-    assert path_to(state, graph.id("Lothair II")) == ("Lothair II",)
-    gisela = graph.id("Gisela")
-    assert path_to(state, gisela) == ("Lothair II", "spouse", "Waldrada", "mother of", "Gisela")
-    bertha = Anchor("Bertha", [graph.id("Bertha")])
-    both = state.with_(anchors=(*state.anchors, bertha))  # type: ignore[misc]
-    assert path_to(both, graph.id("Waldrada")) == path_to(both.with_(anchors=both.anchors[::-1]), graph.id("Waldrada"))  # type: ignore[index]
-    alone = state.with_(anchors=(bertha,))
-    assert path_to(alone, graph.id("Waldrada")) == ("Bertha", "mother of⁻¹", "Waldrada")
-    without = [n for n in graph.nodes.tolist() if n != graph.id("Waldrada")]
-    assert path_to(state.with_(graph=graph.part(without)), gisela) == ()
-    for anchors in (None, (), (Anchor("nobody", []),)):
-        assert path_to(state.with_(anchors=anchors), gisela) == ()
 
 
 def test_a_graph_without_passages_cites_its_nodes() -> None:
@@ -60,7 +22,6 @@ def test_a_graph_without_passages_cites_its_nodes() -> None:
     at = state.graph.passage(gisela).index("Gisela")
     cited = citation(state, gisela, at, at + 3)
     assert (cited.document, cited.chunk, cited.start, cited.text) == ("", "Gisela", at, "Gis")
-    assert cited.path[0] == "Lothair II" and cited.path[-1] == "Gisela"
 
 
 def test_a_chunk_amid_a_document_is_cited_by_the_characters_of_the_document(tmp_path: Path) -> None:
@@ -74,36 +35,45 @@ def test_a_chunk_amid_a_document_is_cited_by_the_characters_of_the_document(tmp_
     assert text[cited.start : cited.end] == cited.text == index.graph.text(2)[5:30]
 
 
-class TestCarriedPaths:
-    """The path of a citation is the walk of the evidence item that leads to its passage."""
+class TestPath:
+    """The path of a citation is the steps of the item that brought its passage."""
 
-    def test_the_walk_of_a_path_ends_at_the_last_edge_that_the_passage_states(self) -> None:
+    def test_path_ends_at_the_last_edge_that_the_passage_states(self) -> None:
         chunk = GRAPH.id("ermengarde#0")
         edge = next(e for e in GRAPH.edges.tolist() if chunk in GRAPH.chunks_of((), [e]) and _between(e))
         head, tail = GRAPH.ends([edge]).tolist()
         others = (e for e in GRAPH.edges.tolist() if _between(e) and not _states(chunk, e))
         beyond = next(e for e in others if tail in GRAPH.ends([e]))
         far = next(node for node in GRAPH.ends([beyond]).tolist() if node != tail)
-        state = start("?", GRAPH, evidence=Evidence.of_pieces([([head, tail, far], [edge, beyond])]))
-        assert path_to(state, chunk) == GRAPH.triple(edge)
+        evidence = Evidence.of_paths(GRAPH, [([head, tail, far], [edge, beyond])])
+        assert path_of(GRAPH, evidence, chunk) == GRAPH.triple(edge)
 
-    def test_a_triple_is_a_walk_and_the_best_item_counts(self) -> None:
+    def test_path_of_the_best_item_counts(self) -> None:
         chunk = GRAPH.id("erstein#0")
         edges = [e for e in GRAPH.edges.tolist() if _states(chunk, e)][:2]
-        state = start("?", GRAPH, evidence=Evidence.of_edges(edges))
-        assert path_to(state, chunk) == GRAPH.triple(edges[0])
+        assert path_of(GRAPH, Evidence.of_edges(edges), chunk) == GRAPH.triple(edges[0])
 
-    def test_a_walk_to_the_passage_itself(self) -> None:
-        graph = GRAPHS["line"]
-        state = start("?", graph, evidence=Evidence.of_pieces([([0, 1, 2], [0, 1])]))
-        path = path_to(state, 1)
-        assert path == path_text(graph, np.array([0, 1]), np.array([0])) and len(path) == 3
+    def test_path_leads_to_a_passage_that_is_on_it(self) -> None:
+        evidence = Evidence.of_paths(GRAPHS["line"], [([0, 1, 2], [0, 1])])
+        assert path_of(GRAPHS["line"], evidence, 1) == ("a", "r", "b")
 
-    def test_items_that_are_no_walks_leave_the_shortest_walk_from_an_anchor(self) -> None:
-        state = family_state()
-        gisela = state.graph.id("Gisela")
-        tree = Evidence.of_pieces([([gisela, 0, 1], [0])])
-        assert path_to(state.with_(evidence=tree), gisela) == path_to(state, gisela) != ()
+    def test_path_of_a_tree_is_the_walk_from_its_root(self) -> None:
+        graph = Graph.from_triples([("a", "r", "b"), ("c", "s", "a"), ("c", "t", "d")])
+        tree = Evidence.of_trees(graph, [([0, 1, 2, 3], [0, 1, 2])])
+        assert path_of(graph, tree, graph.id("d")) == ("a", "s⁻¹", "c", "t", "d")
+
+    def test_path_of_a_node_is_the_steps_that_led_to_it_or_empty(self) -> None:
+        graph, walk = GRAPHS["line"], Steps.of([((0, True), (1, True)), ()])
+        for node, path in ((2, ("a", "r", "b", "r", "c")), (3, ())):
+            assert path_of(graph, Evidence.of_nodes([2, 3], steps=walk), node) == path
+
+    def test_path_of_a_passage_that_no_item_brought_is_empty(self) -> None:
+        state = start("?", GRAPHS["line"]).with_(passages=Ranking.of([1], [1.0]))
+        assert citation(state, 1, 0, 1).path == () == citation(state.with_(passages=None), 1, 0, 1).path
+
+
+def path_of(graph: Graph, evidence: Evidence, node: int) -> tuple[str, ...]:
+    return citation(ToPassages()(start("?", graph, evidence=evidence)), node, 0, 1).path
 
 
 def _states(chunk: int, edge: int) -> bool:

@@ -10,7 +10,7 @@ LABELLED = Graph.from_triples(
 
 
 def answer(question: str, *pieces: tuple[list[int], list[int]]):  # type: ignore[no-untyped-def]
-    state = start(question, LABELLED, anchors=[], evidence=Evidence.of_pieces(pieces))
+    state = start(question, LABELLED, anchors=[], evidence=Evidence.of_trees(LABELLED, pieces))
     return GraphAnswer(HashEncoder())(state).answer
 
 

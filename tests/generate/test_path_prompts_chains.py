@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
+from graphwright import Chains, Evidence, Graph, MergeChains, ToPassages, Triples, start
 from graphwright.errors import OptionError
 from graphwright.generate import ChainAnswer, ChainPrompt, Generate
 from graphwright.generate.prompts import passages_in
-from graphwright.graph import Ranking
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
 
@@ -42,7 +41,7 @@ def test_each_chain_is_a_line() -> None:
     ]
     # Without chunks no passage is shown; triples are no chains but edges, and nodes alone are none at all.
     assert passages_in(ChainPrompt()(state).prompt or "") == {}
-    some = state.with_(evidence=Evidence.of_pieces([([0], []), ([], [2])]))
+    some = state.with_(evidence=Evidence.of_trees(state.graph, [([0], []), ([], [2])]))
     assert shown(some) == ["Chain 2. Alien has_genre Horror"]
 
 
@@ -75,7 +74,7 @@ def test_a_language_model_answers_and_cites_the_nodes_of_a_graph() -> None:
         return json.dumps({"found": True, "text": "Fantasy [1]. Musical [2].", "citations": cited})
 
     state = chained(FILMS, "Ridley Scott")
-    state = state.with_(passages=Ranking.of(range(len(state.graph)), range(len(state.graph), 0, -1)))
+    state = ToPassages()(state)
     answer = (ChainPrompt() >> Generate(ScriptedLLM(reply)))(state).answer
     assert answer is not None and answer.text == "Fantasy [1]. Musical [unsupported]."
     assert [c.text for c in answer.citations] == ["Fantasy"]

@@ -12,7 +12,7 @@ from tests.toys import GRAPHS, corpus_index, loose
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.generate.prompts import PassagePrompt, instructions, line_size, passages_in
-from graphwright.graph.evidence import Ranking
+from graphwright.graph.ranking import Ranking
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 

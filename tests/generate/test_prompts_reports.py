@@ -27,7 +27,7 @@ TREE = SummaryTree(SNAPSHOT.passages, size=2)
 def asked(nodes: list[str], edges: list[int] | None = None) -> State:
     pieces = [([GRAPH.id(name)], []) for name in nodes] + [([], [e]) for e in edges or []]
     chunks = Ranking.of(SNAPSHOT.passages.ids, range(len(SNAPSHOT.passages.ids)))
-    state = start("On which river does Graz lie?", GRAPH, evidence=Evidence.of_pieces(pieces))
+    state = start("On which river does Graz lie?", GRAPH, evidence=Evidence.of_trees(GRAPH, pieces))
     return state.with_(passages=chunks)
 
 

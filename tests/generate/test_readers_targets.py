@@ -8,7 +8,7 @@ from tests.toys import GRAPHS
 from graphwright import Evidence, Graph, ShortestPaths, Triples, hits_at_1, start
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
-from graphwright.generate.citations import path_text
+from graphwright.graph.walks import step_names
 
 
 def answered(graph: Graph, evidence: Evidence, *entities: str, limit: int | None = None):
@@ -26,7 +26,7 @@ def test_targets_come_in_the_order_of_their_best_paths() -> None:
         ([item, two, waldrada, gisela], [2, 4, 5]),
         ([two, waldrada, bertha], [4, 6]),
     ]
-    answer = answered(graph, Evidence.of_pieces(paths), "Lothair I", "Lothair II")
+    answer = answered(graph, Evidence.of_trees(graph, paths), "Lothair I", "Lothair II")
     assert answer.short == ("Bertha", "Waldrada", "Gisela")
     names = [citation.text for citation in answer.citations]
     assert names == ["Bertha", "Waldrada", "Gisela"] and answer.text == "Bertha\nWaldrada\nGisela" and answer.found
@@ -34,12 +34,12 @@ def test_targets_come_in_the_order_of_their_best_paths() -> None:
         "Lothair I", "father of", "Lothair II", "spouse", "Waldrada", "mother of", "Bertha",
     )  # fmt: skip
     assert hits_at_1(names, ["bertha"]) == 1.0
-    assert len(answered(graph, Evidence.of_pieces(paths), "Lothair I", limit=1).citations) == 1
+    assert len(answered(graph, Evidence.of_trees(graph, paths), "Lothair I", limit=1).citations) == 1
 
 
 def test_what_the_question_names_is_no_answer() -> None:
     graph = GRAPHS["line"]
-    between = Evidence.of_pieces([([0, 1, 2], [0, 1])])
+    between = Evidence.of_trees(graph, [([0, 1, 2], [0, 1])])
     assert answered(graph, between, "a", "c").text == "b"
     assert answered(graph, between, "a").text == "c"
     nothing = answered(graph, Evidence.of_nodes([0]), "a")
@@ -52,8 +52,9 @@ def test_nodes_triples_and_trees_have_targets_too() -> None:
     assert answered(graph, Evidence.of_nodes([3, 1])).text == "d\nb"
     triple = answered(graph, Evidence.of_edges([0]), "b")
     assert triple.text == "a" and triple.citations[0].path == ("a", "r", "b")
-    tree = Evidence.of_pieces([([1, 0, 2], [0])])
-    assert answered(graph, tree, "a").citations[0].path == ("b", "a", "c")
+    tree = Evidence.of_trees(graph, [([1, 0, 2], [0])])
+    assert answered(graph, tree).citations[0].path == ()  # no step leads to "c"
+    assert answered(graph, tree, "c").citations[0].path == ("b", "r⁻¹", "a")
 
 
 def test_the_path_says_which_way_each_relation_goes() -> None:
@@ -62,8 +63,7 @@ def test_the_path_says_which_way_each_relation_goes() -> None:
     assert state.answer is not None
     assert {c.text for c in state.answer.citations} == set(graph.names) - {"Teutberga"}
     assert state.answer.citations[0].path == ("Teutberga", "spouse⁻¹", "Lothair II")
-    piece = state.evidence.piece(0)  # type: ignore[union-attr]
-    assert path_text(graph, *piece) == state.answer.citations[0].path
+    assert step_names(graph, state.items.item(0).steps) == state.answer.citations[0].path
 
 
 def test_two_nodes_of_one_name_are_one_answer() -> None:

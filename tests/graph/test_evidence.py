@@ -1,5 +1,7 @@
 """Evidence and rankings: order, pieces, union, texts."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,8 +10,10 @@ from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Evidence
 from graphwright.errors import OptionError
-from graphwright.graph import Ranking
+from graphwright.graph import Item, ItemKind, Ranking
+from graphwright.graph.items import Steps
 
+CLUB = GRAPHS["club"]
 pieces = st.lists(
     st.tuples(st.lists(st.integers(0, 9), max_size=3), st.lists(st.integers(0, 9), max_size=2)), max_size=8
 )
@@ -35,11 +39,11 @@ def test_pieces_come_back_whole_and_ranked(
     scores = data.draw(
         st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(given_pieces), max_size=len(given_pieces))
     )
-    result = Evidence.of_pieces(given_pieces, scores)
+    result = Evidence.of_trees(CLUB, given_pieces, scores)
     expected = sorted(((-s, tuple(n), tuple(e)) for s, (n, e) in zip(scores, given_pieces, strict=True)))
     assert result.identities() == [(n, e) for _, n, e in expected]
     assert result.scores is not None and result.scores.tolist() == [-s for s, *_ in expected]
-    assert Evidence.of_pieces(given_pieces).identities() == [(tuple(n), tuple(e)) for n, e in given_pieces]
+    assert Evidence.of_trees(CLUB, given_pieces).identities() == [(tuple(n), tuple(e)) for n, e in given_pieces]
     k = data.draw(st.integers(0, len(given_pieces) + 1))
     assert result.top(k).identities() == result.identities()[:k]
 
@@ -48,7 +52,7 @@ def test_pieces_come_back_whole_and_ranked(
 def test_union_takes_new_pieces_in_order_within_the_cap(
     a: list[tuple[list[int], list[int]]], b: list[tuple[list[int], list[int]]], cap: int
 ) -> None:
-    first, second = Evidence.of_pieces(a), Evidence.of_pieces(b)
+    first, second = Evidence.of_trees(CLUB, a), Evidence.of_trees(CLUB, b)
     expected = first.identities()
     for key in second.identities():
         if key not in expected and len(expected) < cap:
@@ -59,8 +63,8 @@ def test_union_takes_new_pieces_in_order_within_the_cap(
 
 
 @given(st.lists(st.integers(0, 5)), st.lists(st.integers(0, 5)), st.integers(0, 12))
-def test_union_of_nodes_is_that_of_pieces(a: list[int], b: list[int], cap: int) -> None:
-    pieces = [Evidence.of_pieces([([v], []) for v in nodes]) for nodes in (a, b)]
+def test_union_of_nodes_is_that_of_items(a: list[int], b: list[int], cap: int) -> None:
+    pieces = [Evidence.of_items(map(Item.node, nodes)) for nodes in (a, b)]
     united, expected = Evidence.of_nodes(a).union(Evidence.of_nodes(b), cap), list(a)
     for v in b:
         if v not in expected and len(expected) < cap:
@@ -105,7 +109,7 @@ def test_texts_of_nodes_triples_paths_and_sets() -> None:
     family = GRAPHS["family"]
     assert Evidence.of_nodes([1]).texts(family) == ["Ermengarde of Tours"]
     assert Evidence.of_edges([0]).texts(family) == ["Lothair I spouse Ermengarde of Tours"]
-    path = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 2], [])])
+    path = Evidence.of_trees(family, [([0, 1, 2], [0, 1]), ([0, 2], [])])
     assert path.texts(family) == [
         "Lothair I spouse Ermengarde of Tours; Ermengarde of Tours mother of Lothair II",
         "Lothair I, Lothair II",
@@ -122,6 +126,30 @@ def test_text_of_a_passage_has_its_title_before_it() -> None:
 def test_ranking_is_by_score_then_id() -> None:
     ranking = Ranking.of([7, 3, 5], [1.0, 1.0, 2.0])
     assert ranking.ids.tolist() == [5, 3, 7] and ranking.top(1).ids.tolist() == [5] and len(ranking) == 3
+
+
+def test_kinds_and_steps_follow_the_items_through_derivations() -> None:
+    items = [
+        Item.node(3, ((0, True), (1, False))),
+        Item.triple(2),
+        Item(ItemKind.PATH, (0, 1), (0,), ((0, True),)),
+        Item(ItemKind.TREE, (1, 4), ()),
+    ]
+    evidence = Evidence.of_items(items, [0.1, 0.2, 0.3, 0.4])
+    assert list(evidence.items()) == items[::-1] and evidence.item(3) == items[0]
+    assert list(evidence.top(2).items()) == items[:1:-1]
+    assert list(evidence.unscored().items()) == items[::-1]
+    assert list(evidence.take([0, 3], [0.1, 0.2]).items()) == [items[0], items[3]]
+    assert list(Evidence.of_nodes([5]).union(evidence).items()) == [Item.node(5), *items[::-1]]
+    assert list(pickle.loads(pickle.dumps(evidence)).items()) == items[::-1]
+    assert [item.steps for item in evidence.without_steps().items()] == [(), (), (), ()]
+
+
+def test_of_nodes_with_scores_sorts_the_steps_too() -> None:
+    walk = ((0, True), (1, True))
+    evidence = Evidence.of_nodes([4, 2, 7], [0.1, 0.9, 0.5], Steps.of([walk, (), walk[:1]]))
+    assert list(evidence.items()) == [Item.node(2), Item.node(7, walk[:1]), Item.node(4, walk)]
+    assert list(evidence.steps_to(np.array([4, 9])).rows()) == [walk, ()]
 
 
 def test_piece_out_of_range() -> None:

@@ -187,7 +187,7 @@ def test_a_part_keeps_the_ids_of_its_snapshot(form: str, tmp_path: Path) -> None
 def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_path: Path) -> None:
     graph = GRAPHS["line"]
     # A path a-b-c, then the triple c-d, which brings its ends along, then b alone.
-    evidence = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([], [2]), ([1], [])], [0.9, 0.5, 0.1])
+    evidence = Evidence.of_trees(graph, [([0, 1, 2], [0, 1]), ([], [2]), ([1], [])], [0.9, 0.5, 0.1])
     assert export(graph, tmp_path / f"found.{form}", evidence=evidence) == (4, 3)
     nodes, edges = record(read(tmp_path / f"found.{form}"))
     assert {i: (data["rank"], data["score"]) for i, data in nodes.items()} == {
@@ -205,7 +205,7 @@ def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_p
 
 def test_best_score_counts_where_pieces_were_put_in_another_order() -> None:
     evidence = Evidence.of_nodes([0, 1], [2.0, 1.0]).take([1, 0, 0])
-    twice = Evidence.of_pieces([([0], []), ([0], [])], [2.0, 1.0]).take([1, 0])
+    twice = Evidence.of_nodes([0, 0], [2.0, 1.0]).take([1, 0])
     for result, best in ((evidence, {0: (2, 2.0), 1: (1, 1.0)}), (twice, {0: (1, 2.0)})):
         file = StringIO()
         write_json(GRAPHS["line"], file, result)

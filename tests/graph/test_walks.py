@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from graphwright import Evidence, Graph
-from graphwright.generate.citations import path_text
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import CO_OCCURS
-from graphwright.graph.walks import bundle_of, edge_label, walk_text, write_walk
+from graphwright.graph.items import Item, ItemKind, path_item, tree_item, walk_of, walk_to
+from graphwright.graph.walks import bundle_of, edge_label, step_names, walk_text, write_walk
 
 TRIPLES = [
     ("Q", "r", "a"),  # 0
@@ -28,9 +28,10 @@ TRIPLES = [
 GRAPH = Graph.from_triples(TRIPLES)
 
 
-def text(nodes: str, edges: list[int]) -> str:
-    piece = Evidence.of_pieces([([GRAPH.id(name) for name in nodes], edges)], render=walk_text)
-    return piece.texts(GRAPH)[0]
+def stepped(nodes: str, steps: str) -> Item:
+    """An item of these nodes whose steps are edges, "-" after one that is walked from its tail."""
+    walked = tuple((int(edge[0]), not edge.endswith("-")) for edge in steps.split())
+    return Item(ItemKind.TREE, tuple(map(GRAPH.id, nodes)), tuple(edge for edge, _ in walked), walked)
 
 
 @pytest.mark.parametrize(
@@ -39,53 +40,70 @@ def text(nodes: str, edges: list[int]) -> str:
         ("Qa", [0], "Q → [r] → a"),
         ("aQ", [0], "a → [r⁻¹] → Q"),
         ("Qax", [0, 2], "Q → [r] → a → [s] → x"),
-        ("Qaxy", [0, 2, 3], "Q → [r] → a → [s] → x; y"),
-        ("Qabxy", [0, 1, 2, 3, 4], "Q → [r] → a; b → [s] → x; y"),
-        ("xabQ", [2, 4, 0, 1], "x → [s⁻¹] → a; b → [r⁻¹] → Q"),
-        # Walks that end in one node.
-        ("abx", [2, 4], "a; b → [s] → x"),
-        ("Qxa", [0, 6], "Q; x → [r] → a"),
-        # Of two nodes reached at once, one is also reached from the other: which way tells the other walk.
-        ("Qaby", [0, 1, 9, 8], "Q → [r] → a; b → [s⁻¹] → b; y"),
-        ("Qabx", [0, 1, 9, 2], "Q → [r] → a; b → [s] → a; x"),
-        # By a triple that an earlier hop took, to a node where the walks were.
-        ("Qabx", [0, 1, 2, 4, 4, 2], "Q → [r] → a; b → [s] → x → [s⁻¹] → b; a"),
         # A walk back and forth.
         ("QaQ", [0, 0], "Q → [r] → a → [r⁻¹] → Q"),
-        # Two relations from one node, walks of unequal length, edges apart, triples: all by the texts of their edges.
-        ("Qab", [7, 1], "Q t a; Q r b"),
-        ("Qabx", [0, 1, 2], "Q r a; Q r b; a s x"),
+    ],
+)
+def test_walk_text_of_a_path_is_names_and_relations_in_turn(nodes: str, edges: list[int], message: str) -> None:
+    assert walk_text(GRAPH, path_item(GRAPH, [GRAPH.id(name) for name in nodes], edges)) == message
+
+
+@pytest.mark.parametrize(
+    ("nodes", "steps", "message"),
+    [
+        ("Qaxy", "0 2 3", "Q → [r] → a → [s] → x; y"),
+        ("Qabxy", "0 1 2 3 4", "Q → [r] → a; b → [s] → x; y"),
+        ("xabQ", "2- 4- 0- 1-", "x → [s⁻¹] → a; b → [r⁻¹] → Q"),
+        # Walks that end in one node.
+        ("abx", "4- 2-", "a; b → [s] → x"),
+        ("Qxa", "6- 0-", "Q; x → [r] → a"),
+        # Of two nodes reached at once, one is also reached from the other: which way tells the other walk.
+        ("Qaby", "0 1 9- 8-", "Q → [r] → a; b → [s⁻¹] → b; y"),
+        ("Qabx", "0 1 9 2", "Q → [r] → a; b → [s] → a; x"),
+        # By a triple that an earlier hop took, to a node where the walks were.
+        ("Qabx", "0 1 2 4 4- 2-", "Q → [r] → a; b → [s] → x → [s⁻¹] → b; a"),
+    ],
+)
+def test_walk_text_of_walks_by_the_same_relations_is_hop_by_hop(nodes: str, steps: str, message: str) -> None:
+    assert walk_text(GRAPH, stepped(nodes, steps)) == message
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "message"),
+    [
+        ("Qab", [7, 1], "Q t a; Q r b"),  # two relations from one node
+        ("Qabx", [0, 1, 2], "Q r a; Q r b; a s x"),  # walks of unequal length
         ("Qxy", [0, 2], "Q r a; a s x"),
         ("", [0, 2], "Q r a; a s x"),
         ("", [0], "Q r a"),
     ],
 )
-def test_a_piece_is_written_as_it_is_walked(nodes: str, edges: list[int], message: str) -> None:
-    assert text(nodes, edges) == message
+def test_walk_text_of_other_trees_is_the_texts_of_their_edges(nodes: str, edges: list[int], message: str) -> None:
+    assert walk_text(GRAPH, tree_item(GRAPH, [GRAPH.id(name) for name in nodes], edges)) == message
 
 
-def test_the_walk_to_an_end_does_not_go_straight_back_where_another_one_leads_there() -> None:
-    piece = Evidence.of_pieces([([GRAPH.id(name) for name in "Qabx"], [0, 1, 2, 4, 4, 2])]).piece(0)
-    bundle = bundle_of(GRAPH, *piece)
+def test_walk_to_an_end_does_not_go_straight_back_where_another_walk_leads_there() -> None:
+    item = stepped("Qabx", "0 1 2 4 4- 2-")
+    bundle = bundle_of(GRAPH, item)
     assert bundle is not None
-    assert ["".join(GRAPH.names.take(bundle.walk_to(end))) for end in bundle.levels()[-1]] == ["Qaxb", "Qbxa"]
-    there_and_back = bundle_of(GRAPH, *Evidence.of_pieces([([0, 1, 0], [0, 0])]).piece(0))
-    assert there_and_back is not None and there_and_back.walk_to(0) == [0, 1, 0]
+    walks = [walk_of(GRAPH, item.steps, at) for at in (5, 4)]
+    assert ["".join(step_names(GRAPH, walk)[::2]) for walk in walks] == ["Qbxa", "Qaxb"]
+    back = path_item(GRAPH, [0, 1, 0], [0, 0])
+    assert walk_to(GRAPH, back, 0) == back.steps
 
 
 def test_a_walk_of_any_length_is_written() -> None:
     line = Graph.from_triples([(str(i), "r", str(i + 1)) for i in range(3000)])
-    walk = Evidence.of_pieces([(range(3001), range(3000))], render=walk_text)
+    walk = Evidence.of_paths(line, [(range(3001), range(3000))], render=walk_text)
     assert walk.texts(line)[0].count(" → [r] → ") == 3000
 
 
 def test_names_and_relations_are_handed_to_the_writer() -> None:
-    nodes, edges = Evidence.of_pieces([([1, 0], [0])]).piece(0)
-    assert write_walk(GRAPH, nodes, edges, lambda message: message.upper()) == "A → [R⁻¹] → Q"
+    assert write_walk(GRAPH, path_item(GRAPH, [1, 0], [0]), lambda message: message.upper()) == "A → [R⁻¹] → Q"
 
 
 def test_pieces_that_are_taken_ranked_or_unscored_are_still_written_as_walks() -> None:
-    result = Evidence.of_pieces([([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5], walk_text)
+    result = Evidence.of_paths(GRAPH, [([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5], walk_text)
     back, out = "a → [r⁻¹] → Q", "Q → [r] → a"
     assert result.texts(GRAPH) == [back, out]
     assert result.top(1).texts(GRAPH) == [back] and result.unscored().texts(GRAPH) == [back, out]
@@ -102,10 +120,10 @@ def test_an_edge_without_a_predicate_is_shown_by_its_sentence() -> None:
     }
     graph = Graph(replace(graph.columns, **sentences))
     assert [graph.co_occurs(edge) for edge in range(3)] == [True, False, False]
-    (walk,) = Evidence.of_pieces([([1, 0], [0])], render=walk_text).texts(graph)
+    (walk,) = Evidence.of_paths(graph, [([1, 0], [0])], render=walk_text).texts(graph)
     assert walk == "Graz → [Ida left Graz.] → Ida"
     assert [edge_label(graph, edge, False) for edge in range(3)] == ["Ida left Graz.", "lies on⁻¹", CO_OCCURS]
-    assert path_text(graph, np.array([0, 1, 2]), np.array([0, 1])) == (
+    assert step_names(graph, [(0, True), (1, True)]) == (
         "Ida",
         "Ida left Graz.",
         "Graz",

@@ -163,7 +163,9 @@ def test_a_triple_has_its_probability_and_what_was_narrowed_away_none() -> None:
     logits = triple_logits(w, Batch.of([at], asked, relations), gates, at.heads, at.tails, at.relation, 0 * at.heads)
     result = retriever.prepare(ASKED, Run())(Evidence.of_edges(graph.edges))
     assert result == pytest.approx(1 / (1 + np.exp(-logits)), rel=1e-5)
-    assert retriever.prepare(ASKED, Run())(Evidence.of_pieces([((), (0, 1))])) == pytest.approx([result[:2].mean()])
+    assert retriever.prepare(ASKED, Run())(Evidence.of_trees(graph, [((), (0, 1))])) == pytest.approx(
+        [result[:2].mean()]
+    )
     narrow = ASKED.with_(graph=graph.part(graph.nodes[:3]))
     assert retriever.prepare(narrow, Run())(Evidence.of_edges([4])) == [0.0]
     best = retriever.search(3)(ASKED).evidence

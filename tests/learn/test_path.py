@@ -13,7 +13,7 @@ from tests.toys import GRAPHS, untrained
 
 from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
 from graphwright.errors import OptionError
-from graphwright.graph.walks import relation_paths, relation_text, ways_of
+from graphwright.graph.relation_paths import relation_paths, relation_text, ways_of
 from graphwright.learn import Decode, PathRetriever
 from graphwright.models import HashEncoder
 from graphwright.operators.paths.paths import query_entities
@@ -84,11 +84,11 @@ def test_a_width_of_twenty_finds_the_best_paths_of_a_small_graph_in_the_order_of
     wanted = sorted((-likelihood(retriever, state, ways), ways) for ways in every)[:20]
     assert result.scores == pytest.approx([-cost for cost, _ in wanted], abs=1e-4)
     # Two relation paths as likely as each other may change places.
-    written = {ways_of(graph, nodes, edges) for nodes, edges in result}
+    written = {ways_of(graph, item) for item in result.items()}
     assert len(written) == min(len(every), 20) and written <= set(every)
-    for (nodes, edges), score in zip(result, result.scores, strict=True):
-        walk, ways = nodes.tolist(), ways_of(graph, nodes, edges)
-        assert walk[0] == 0 and len(walk) == len(edges) + 1
+    for item, score in zip(result.items(), result.scores, strict=True):
+        walk, ways = item.nodes, ways_of(graph, item)
+        assert walk[0] == 0 and len(walk) == len(item.edges) + 1
         for at in range(1, len(ways)):  # never straight back
             assert walk[at - 1] != walk[at + 1] or ways[at] != ways[at - 1] ^ 1
         assert likelihood(retriever, state, ways) == pytest.approx(score, abs=1e-4)
@@ -125,7 +125,7 @@ def test_the_search_goes_on_from_the_best_prefixes_alone() -> None:
         best += [(likelihood(retriever, state, ways), ways) for ways in level]
     result = (Decode(retriever, LENGTH) % 2)(state).evidence
     assert result is not None and result.scores is not None
-    assert [ways_of(graph, *piece) for piece in result] == [ways for _, ways in sorted(best, reverse=True)[:2]]
+    assert [ways_of(graph, item) for item in result.items()] == [ways for _, ways in sorted(best, reverse=True)[:2]]
 
 
 def test_every_thing_that_the_question_names_is_searched_from_and_the_best_of_all_kept() -> None:
@@ -145,9 +145,9 @@ def test_the_walks_by_the_best_relation_paths_are_what_is_retrieved() -> None:
     state = asked(graph, "Waldrada")
     plans, result = (Decode(retriever, LENGTH) % 20)(state).evidence, retriever.search(500)(state).evidence
     assert plans is not None and result is not None and plans.scores is not None and result.scores is not None
-    score = {ways_of(graph, *piece): s for piece, s in zip(plans, plans.scores.tolist(), strict=True)}
-    for piece, s in zip(result, result.scores.tolist(), strict=True):
-        assert score[ways_of(graph, *piece)] == s
+    score = {ways_of(graph, item): s for item, s in zip(plans.items(), plans.scores.tolist(), strict=True)}
+    for item, s in zip(result.items(), result.scores.tolist(), strict=True):
+        assert score[ways_of(graph, item)] == s
     # Waldrada has two daughters, of whom the one walk that stands for the relation path shows one.
     named = {graph.names[int(nodes[-1])] for nodes, edges in result if len(edges) == 1}
     assert {"Gisela", "Bertha"} <= named and len(plans) < len(result)
@@ -191,7 +191,7 @@ def test_a_relation_path_is_there_though_its_one_walk_comes_back_to_a_node() -> 
     graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "c"), ("c", "t", "d"), ("d", "u", "b")])
     result = Decode(writer(), 4)(asked(graph, "a")).evidence
     assert result is not None
-    by_ways = {ways_of(graph, *piece): graph.names.take(piece[0]) for piece in result}
+    by_ways = {ways_of(graph, item): graph.names.take(item.nodes) for item in result.items()}
     assert by_ways[(1, 3, 5, 7)] == ["a", "b", "c", "d", "b"]
 
 

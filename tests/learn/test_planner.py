@@ -11,7 +11,7 @@ import pytest
 
 from graphwright import Graph, start
 from graphwright.errors import DataError, NeedsError
-from graphwright.graph.walks import relation_words, ways_of
+from graphwright.graph.relation_paths import relation_words, ways_of
 from graphwright.learn import planner as module
 from graphwright.learn.candidates import Example
 from graphwright.learn.labels import Labels, make_labels
@@ -73,7 +73,7 @@ def trained(base: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, d
 def scores(folder: str, question: str, film: str) -> dict[str, float]:
     state = start(question, FILMS, entities=[film])
     after = (module.RelationPaths(1) >> module.Rerank(Planner(folder)))(state).items
-    relations = [relation_words(FILMS, ways_of(FILMS, *item)) for item in after]
+    relations = [relation_words(FILMS, ways_of(FILMS, item)) for item in after.items()]
     return dict(zip(relations, after.ranked_scores.tolist(), strict=True))
 
 

@@ -12,7 +12,7 @@ from tests.models.llm_server import LLMServer
 
 from graphwright import Graph
 from graphwright.errors import OptionError
-from graphwright.graph.walks import Ways
+from graphwright.graph.relation_paths import Ways
 from graphwright.learn.candidates import SHORTEST, Candidate, Example, Pool, candidate_pool
 from graphwright.learn.refine import (
     CosineRefiner,

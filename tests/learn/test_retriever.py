@@ -22,7 +22,7 @@ ENTITY = untrained("entity")
 def test_a_piece_has_the_score_of_its_last_node() -> None:
     state = start("?", FILMS, entities=["Heat"])
     nodes = ENTITY.prepare(state, Run())(Evidence.of_nodes(FILMS.nodes))
-    pieces = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([3], []), ([], [2])])
+    pieces = Evidence.of_trees(FILMS, [([0, 1], [0]), ([0, 1, 2], [0, 1]), ([3], []), ([], [2])])
     assert LastNode(ENTITY).prepare(state, Run())(pieces).tolist() == nodes[[1, 2, 3, 3]].tolist()
 
 

@@ -72,7 +72,7 @@ def test_parts_that_found_nothing_or_set_nothing_add_nothing(fusion: type[Operat
 
 
 def test_pieces_are_the_same_only_in_nodes_edges_and_order() -> None:
-    paths = Found(Evidence.of_pieces([([0, 1], [0]), ([1, 0], [0]), ([2], [])], [3, 2, 1]))
+    paths = Found(Evidence.of_trees(START.graph, [([0, 1], [0]), ([1, 0], [0]), ([2], [])], [3, 2, 1]))
     result = ReciprocalRank(paths, listed(2), constant=0)(START).evidence
     assert result is not None and result.scores is not None
     wanted = {((2,), ()): 1 / 3 + 1, ((0, 1), (0,)): 1.0, ((1, 0), (0,)): 0.5}

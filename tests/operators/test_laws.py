@@ -7,8 +7,10 @@ import inspect
 import pickle
 import pkgutil
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from tests.models.grammars import GrammarLLM
@@ -62,6 +64,7 @@ from graphwright.generate.overview import Overview
 from graphwright.generate.prompts import HybridPrompt, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
+from graphwright.graph.items import Item, ItemKind, ends_of
 from graphwright.learn import Explain
 from graphwright.models import HashEncoder, HashSparseEncoder, MiniLM, MiniLMReader, OverlapCrossEncoder
 from graphwright.models.protocols import Completion
@@ -543,6 +546,27 @@ def fingerprint(state: State) -> tuple[object, ...]:
     )
 
 
+def assert_steps_fit(graph: Graph, item: Item) -> None:
+    """Check that the kind of an item says what its nodes and edges are, and that its steps walk along them."""
+    ends = list(ends_of(graph, item.steps))
+    if item.kind == ItemKind.NODE:
+        assert len(item.nodes) == 1 and not item.edges
+        assert all(a[1] == b[0] for a, b in pairwise(ends)) and {end for _, end in ends[-1:]} <= set(item.nodes)
+        return
+    assert {edge for edge, _ in item.steps} == set(item.edges)
+    if item.kind == ItemKind.TRIPLE:
+        assert not item.nodes and item.steps == ((item.edges[0], True),)
+    elif item.kind == ItemKind.PATH:
+        assert item.edges and tuple(edge for edge, _ in item.steps) == item.edges
+        assert ends == list(pairwise(item.nodes))
+    else:
+        reached, parts = set[int](), 0
+        for start_node, end in ends:
+            parts += start_node not in reached
+            reached |= {start_node, end}
+        assert parts == nx.number_connected_components(nx.Graph(ends))
+
+
 def test_every_operator_of_the_package_is_covered() -> None:
     covered = {type(op) for op in every_operator()}
     for package in (graphwright.operators, graphwright.generate):
@@ -600,6 +624,16 @@ class TestEveryOperator:
         after = op(start(QUESTION, SNAPSHOT.graph, evidence=Evidence.of_nodes([]), anchors=()))
         assert after.evidence is None or len(after.evidence) == 0
         assert after.passages is None or len(after.passages) == 0
+
+    def test_steps_walk_along_the_item(self, op: Operator) -> None:
+        if "evidence" not in op.gives:
+            pytest.skip("gives no evidence")
+        given = [full_state()]
+        if not isinstance(op, OnGraph):  # a view may have other edges than the triples
+            given.append((Triples() % 30)(given[0]))
+        for result in map(op, given):
+            for item in result.items.items():
+                assert_steps_fit(result.graph, item)
 
     def test_pickles(self, op: Operator) -> None:
         again = pickle.loads(pickle.dumps(op))

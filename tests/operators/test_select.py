@@ -56,7 +56,7 @@ def test_the_passages_that_state_a_triple_or_path_are_behind_it() -> None:
     for edge in edges:
         (chunk,) = GRAPH.columns.edge_chunks.row(edge).tolist()  # type: ignore[union-attr]
         assert ranked(ToPassages(), Evidence.of_edges([edge], [2.0])) == [(chunk, 2.0)]
-    path = Evidence.of_pieces([([2, 4], [edges[0]])], [0.5])
+    path = Evidence.of_trees(GRAPH, [([2, 4], [edges[0]])], [0.5])
     assert {c for c, _ in ranked(ToPassages(), path)} == {2, 4, *GRAPH.chunks_of(edges=edges[:1]).tolist()}
 
 
@@ -68,7 +68,7 @@ def test_the_smaller_of_limit_and_cut_applies_and_ties_are_ordered_by_id(op: obj
     # The second of two equal items comes from a passage with a smaller id than the first.
     late = Evidence.of_nodes([5, 4, GRAPH.id("Lothair I")], [0.9, 0.5, 0.5])
     assert passages_of("Lothair I") == [3] and ranked(op, late) == [(5, 0.9), (3, 0.5)]
-    tour = Evidence.of_pieces([([5], []), ([4], []), ([0, 1], [])])
+    tour = Evidence.of_trees(GRAPH, [([5], []), ([4], []), ([0, 1], [])])
     assert ranked(op, tour) == [(5, 1.0), (4, 0.5)]
 
 
@@ -89,7 +89,7 @@ def test_summed_is_the_sum_over_the_items_of_a_passage(items, random) -> None:
     for (nodes, edges), score in zip(items, scores, strict=True):
         for passage in GRAPH.chunks_of(nodes, edges).tolist():
             expected[passage] = expected.get(passage, 0.0) + score
-    ranking = ranked(ToPassages(summed=True), Evidence.of_pieces(items, scores))
+    ranking = ranked(ToPassages(summed=True), Evidence.of_trees(GRAPH, items, scores))
     assert dict(ranking) == pytest.approx(expected)
 
 
@@ -101,7 +101,7 @@ def test_two_entities_of_low_score_outweigh_one_of_a_higher_score() -> None:
 
 def test_unscored_items_and_nodes_are_summed_too() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    evidence = Evidence.of_pieces([([0, 1], [0]), ([1], [])])
+    evidence = Evidence.of_trees(graph, [([0, 1], [0]), ([1], [])])
     assert ranked(ToPassages(summed=True), evidence, graph=graph) == [(1, 1.5), (0, 1.0)]
 
 
@@ -115,7 +115,7 @@ def test_with_an_index_the_score_is_the_cosine_plus_the_weighted_best_item(weigh
             cosine = float(SNAPSHOT.passages.vectors[SNAPSHOT.passages.row_of[passage]] @ query)  # type: ignore[index]
             expected[passage] = max(cosine + weight * score, expected.get(passage, -9.0))
     op = ToPassages(index=SNAPSHOT.passages, weight=weight)
-    ranking = ranked(op, Evidence.of_pieces(items, [0.3, 0.9]), QUESTION)
+    ranking = ranked(op, Evidence.of_trees(GRAPH, items, [0.3, 0.9]), QUESTION)
     assert len(ranking) > 3 and dict(ranking) == pytest.approx(expected, abs=1e-3)
 
 

@@ -20,7 +20,7 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
     graph = SNAPSHOT.graph
     triple = next(e for e in graph.edges.tolist() if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all())
     nodes = graph.ends([triple])
-    state = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple])], [0.8]))
+    state = start("?", graph, evidence=Evidence.of_trees(graph, [(nodes, [triple])], [0.8]))
     passages = ToPassages(mentions=0.1)(state).passages
     assert passages is not None
     stating, naming = graph.chunks_of((), [triple]), graph.chunks_of(nodes)
@@ -29,7 +29,7 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
     assert ToPassages(limit=1, mentions=0.1)(state).passages.ids.tolist() == passages.ids[:1].tolist()  # type: ignore[union-attr]
     # A passage on the path counts, whatever the edges state; without scores the rank counts.
     chunk = int(graph.passages.nodes[0])  # type: ignore[union-attr]
-    on_it = start("?", graph, evidence=Evidence.of_pieces([(nodes, [triple]), ([chunk], [])]))
+    on_it = start("?", graph, evidence=Evidence.of_trees(graph, [(nodes, [triple]), ([chunk], [])]))
     ranked = ToPassages(mentions=0.0)(on_it).passages
     assert ranked is not None
     scores = dict(zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True))
@@ -38,7 +38,7 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
 
 def test_without_passages_the_nodes_take_their_place() -> None:
     graph = GRAPHS["line"]
-    state = start("?", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])], [0.9, 0.4]))
+    state = start("?", graph, evidence=Evidence.of_trees(graph, [([0, 1], [0]), ([], [2])], [0.9, 0.4]))
     passages = ToPassages(mentions=0.1)(state).passages
     assert passages is not None and passages.ids.tolist() == [0, 1, 2, 3]
     assert passages.scores.tolist() == [0.9, 0.9, 0.4, 0.4]
@@ -80,7 +80,7 @@ def test_without_passages_nodes_are_ranked_by_cosine_and_a_zero_vector_is_last()
     vectors = vectors_of(graph).vectors.copy()
     vectors[1] = 0
     index = VectorIndex.from_array(vectors, vectors_of(graph).encoder)
-    state = start("d", graph, evidence=Evidence.of_pieces([([0, 1], [0]), ([], [2])]))
+    state = start("d", graph, evidence=Evidence.of_trees(graph, [([0, 1], [0]), ([], [2])]))
     passages = ToPassages(index=index, weight=0.0)(state).passages
     assert passages is not None and passages.ids[0] == graph.id("d") and sorted(passages.ids.tolist()) == [0, 1, 2, 3]
     assert passages.scores[passages.ids == 1] == 0

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from graphwright.cli.terminal import console, plain_table, shortened
 from graphwright.errors import counted
-from graphwright.graph.evidence import Piece
 from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.items import Item, ItemKind
 from graphwright.graph.walks import edge_label
 from graphwright.models.protocols import Usage
 from graphwright.operators.state import Anchor, State, Step
@@ -113,24 +112,23 @@ def _show_items(output: Console, step: Step, state: State) -> None:
     if evidence.scores is not None:
         table.add_column(_SCORES.get(_name_of(step), "score"), justify="right", style="dim")
     table.add_column("item", ratio=1)
-    for position, item in enumerate(evidence.top(_MAX_ITEMS)):
+    for position, item in enumerate(evidence.top(_MAX_ITEMS).items()):
         score = [] if evidence.scores is None else [f"{evidence.scores[position]:.3g}"]
         table.add_row(str(position + 1), *score, _item(state.graph, item))
     output.print(table)
 
 
-def _item(graph: Graph, item: Piece) -> Text:
+def _item(graph: Graph, item: Item) -> Text:
     """Return a path as names and arrows, and any other item as its triples and its other nodes."""
-    nodes, edges = (part.tolist() for part in item)
-    if [sorted(graph.ends([edge]).tolist()) for edge in edges] == [sorted(hop) for hop in pairwise(nodes)]:
-        path = Text(_name(graph, nodes[0]))
-        for edge, node in zip(edges, nodes[1:], strict=True):
-            path.append(_relation(graph, edge, forward=graph.columns.tails[edge] == node), "dim")
+    if item.kind == ItemKind.PATH:
+        path = Text(_name(graph, item.nodes[0]))
+        for (edge, forward), node in zip(item.steps, item.nodes[1:], strict=True):
+            path.append(_relation(graph, edge, forward=forward), "dim")
             path.append(_name(graph, node))
         return path
-    lines = _triples(graph, edges, _MAX_TRIPLES)
-    ends = set(graph.ends(edges).tolist())
-    others = [node for node in nodes if node not in ends]
+    lines = _triples(graph, list(item.edges), _MAX_TRIPLES)
+    ends = set(graph.ends(item.edges).tolist())
+    others = [node for node in item.nodes if node not in ends]
     return Text("\n").join([*lines, *([Text(_names(graph, others, _MAX_TRIPLES))] if others else [])])
 
 

@@ -1,4 +1,4 @@
-"""Citations: verification of quotes against passages, character spans, and the walk that led to each."""
+"""Citations: verification of quotes against passages, character spans, and the steps that led to each."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache, partial
-from itertools import pairwise
+from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
-from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Bundle, bundle_of, edge_label, relation_label
-from graphwright.kernels.paths import nearest_path
+from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import Citation, State
 from graphwright.text.sentences import sentence_spans
@@ -228,9 +223,6 @@ def _folded(text: str) -> tuple[str, list[int]]:
     return "".join(folded), origin
 
 
-_HOPS = 4
-
-
 def passage_text(graph: Graph, node: int) -> PassageText:
     """Return the title of a passage's document, on one line, and the text of the passage."""
     row = -1 if graph.passages is None else graph.passages.row(node)
@@ -246,13 +238,13 @@ def best_passages(state: State, limit: int | None = None) -> list[int]:
 def citation(state: State, node: int, start: int, end: int) -> Citation:
     """Return characters `start` to `end` of a passage's text as a citation of its document.
 
-    On a graph without passages the citation has the name of the node as its chunk and no document, and its offsets
-    count in the node's own text.
+    Its path is the steps that the passage carries, empty where it carries none. On a graph without passages the
+    citation has the name of the node as its chunk and no document, and its offsets count in the node's own text.
     """
     graph = state.graph
     text = graph.passage(node)[start:end]
     passage = graph.passages.of(node) if graph.passages is not None else None
-    path = path_to(state, node)
+    path = () if state.passages is None else step_names(graph, state.passages.steps(node))
     if passage is None:
         return Citation("", graph.names[node], start, end, text, path)
     first, last = passage.start + start, passage.start + end
@@ -299,96 +291,3 @@ def _joined(state: State, one: Citation, other: Citation) -> Citation:
     )
     location = "" if places is None else places.of(start, end)
     return replace(one, start=start, end=end, text=text, location=location)
-
-
-def path_to(state: State, node: int) -> tuple[str, ...]:
-    """Return the walk that leads to a passage, as names and relations in turn.
-
-    It is the walk of the best evidence item that passes through the passage or that the passage states, up to there.
-    Where no item is such a walk, as for a passage that was ranked alone, it is the shortest walk of at most four
-    edges from a query entity, empty if there is none. A relation walked against its direction ends in ⁻¹.
-    """
-    graph = state.graph
-    for nodes, edges in state.evidence or ():
-        path = _path_in(graph, nodes, edges, node)
-        if path:
-            return path
-    return _nearest(state, node)
-
-
-def _path_in(graph: Graph, nodes: Ints, edges: Ints, node: int) -> tuple[str, ...]:
-    """Return the walk of an item up to a passage, or to the last edge that it states; empty if there is none."""
-    if not len(edges) or (node not in nodes and node not in graph.chunks_of((), edges)):
-        return ()
-    if not (_is_walk(graph, nodes, edges) or len(nodes) == 0):
-        bundle = bundle_of(graph, nodes, edges)
-        return () if bundle is None or node not in bundle.levels()[-1] else bundle_path(graph, bundle, node)
-    if node in nodes:
-        steps = int(np.flatnonzero(nodes == node)[0])
-    else:
-        steps = max(at for at, edge in enumerate(edges, 1) if node in graph.chunks_of((), [edge]))
-    return path_text(graph, nodes[: steps + 1], edges[:steps]) if steps else ()
-
-
-def _is_walk(graph: Graph, nodes: Ints, edges: Ints) -> bool:
-    if len(nodes) != len(edges) + 1:
-        return False
-    ends = graph.ends(edges).reshape(-1, 2).tolist()
-    return all(sorted(end) == sorted(pair) for end, pair in zip(ends, pairwise(nodes.tolist()), strict=True))
-
-
-def _nearest(state: State, node: int) -> tuple[str, ...]:
-    graph = state.graph
-    seeds = [anchor.seeds(graph) for anchor in state.anchors or ()]
-    sources = graph.local(np.unique(np.concatenate(seeds))) if seeds else np.empty(0, np.int64)
-    target = graph.local([node])
-    if not len(sources) or not len(target):
-        return ()
-    nodes = graph.at(nearest_path(*graph.adjacency, sources, int(target[0]), _HOPS))
-    edges = np.array([graph.edges_between(a, b)[0] for a, b in pairwise(nodes.tolist())], np.int64)
-    return path_text(graph, nodes, edges)
-
-
-def bundle_path(graph: Graph, bundle: Bundle, end: int) -> tuple[str, ...]:
-    """Return the walk of a bundle to one of its ends, as `path_text` does."""
-    names = [graph.names[node] for node in bundle.walk_to(end)]
-    labels = [relation_label(graph, relation, forward) for relation, forward in bundle.relations]
-    return (*(part for step in zip(names, labels, strict=False) for part in step), names[-1])
-
-
-def path_text(graph: Graph, nodes: Ints, edges: Ints) -> tuple[str, ...]:
-    """Return a walk as names and relations in turn; a relation walked against its direction ends in ⁻¹.
-
-    Nodes and edges that are not a walk give the names of the nodes; a triple without nodes gives itself.
-
-    >>> import numpy as np
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "s", "b")])
-    >>> path_text(graph, np.array([0, 1, 2]), np.array([0, 1]))
-    ('a', 'r', 'b', 's⁻¹', 'c')
-    """
-    return PathWriter(graph).path(nodes, edges)
-
-
-class PathWriter:
-    """The names and edges of a graph, each read from disk once, because paths share most of theirs."""
-
-    def __init__(self, graph: Graph) -> None:
-        """Start with nothing read."""
-        self.graph = graph
-        self.name = cache(graph.names.__getitem__)
-        self.label = cache(partial(edge_label, graph))
-
-    def path(self, nodes: Ints, edges: Ints) -> tuple[str, ...]:
-        """Return a walk as `path_text` does."""
-        ids, columns = nodes.tolist(), self.graph.columns
-        if not ids and len(edges):
-            head, _, tail = self.graph.triple(int(edges[-1]))
-            return head, self.label(int(edges[-1]), True), tail
-        names = [self.name(node) for node in ids]
-        if len(edges) + 1 != len(names):
-            return tuple(names)
-        steps = names[:1]
-        heads = columns.heads[edges].tolist()
-        for edge, head, before, name in zip(edges.tolist(), heads, ids, names[1:], strict=False):
-            steps += [self.label(edge, head == before), name]
-        return tuple(steps)

@@ -9,10 +9,11 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import Has
-from graphwright.generate.citations import PathWriter
 from graphwright.generate.readers import MayAnswer, answered
 from graphwright.graph.evidence import Evidence, Piece
 from graphwright.graph.graph import ABOUT, Graph
+from graphwright.graph.items import path_item
+from graphwright.graph.walks import step_names
 from graphwright.models.protocols import Encoder
 from graphwright.operators.control import View
 from graphwright.operators.operator import Operator
@@ -137,7 +138,7 @@ def _truth(state: State, run: Run, encoder: Encoder, reading: Reading, whole: Gr
         return None
     graph = state.graph
     citations = tuple(_citation(graph, piece, int(piece[0][-1]), whole) for piece in verdict.shown[:_CITED])
-    walks = "; ".join(" – ".join(cited.path) for cited in citations[:5])
+    walks = "; ".join(" – ".join(cited.path or (cited.text,)) for cited in citations[:5])
     if not citations:
         name = _name(graph, int(reading.anchors[0].seeds(graph)[0]))
         return Answer(f"No: {verdict.reason} {name}.", ("no",))
@@ -183,7 +184,7 @@ def _name(graph: Graph, node: int) -> str:
 
 def _citation(graph: Graph, piece: Piece, end: int, whole: Graph) -> Citation:
     """Return the citation of a walk: of the passage that states its last edge, where the whole graph has passages."""
-    name, path = _name(graph, end), PathWriter(graph).path(*piece)
+    name, path = _name(graph, end), step_names(graph, path_item(graph, *piece).steps)
     if whole.passages is not None:
         for chunk in _stating(whole, piece, end):
             text, own, passage = whole.passage(chunk), whole.names[end], whole.passages.of(chunk)

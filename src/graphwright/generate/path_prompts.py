@@ -24,6 +24,7 @@ from graphwright.generate.prompts import (
 )
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
+from graphwright.graph.items import Item, ItemKind
 from graphwright.graph.walks import write_walk
 from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.keywords import themes
@@ -121,7 +122,7 @@ class PathPrompt(Operator):
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
-    >>> paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
+    >>> paths = Evidence.of_paths(graph, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
     >>> print("\\n".join(PathPrompt()(start("Who?", graph, evidence=paths)).prompt.splitlines()[-2:]))
     {"path": 2, "steps": ["Bertha", "Bertha mother of Gisela", "Gisela", "Gisela wife of Godfrid", "Godfrid"]}
     {"path": 1, "steps": ["Bertha", "Bertha mother of Gisela", "Gisela"]}
@@ -151,9 +152,9 @@ class PathPrompt(Operator):
     def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
         """Yield the lines of the evidence, the best first; `numbers` are those of the shown passages, by node."""
         graph = state.graph
-        for rank, (nodes, edges) in enumerate(state.evidence or (), 1):
-            steps = [f"passage {numbers[v]}" if v in numbers else text for v, text in steps_of(graph, nodes, edges)]
-            sources = {*graph.chunks_of((), edges).tolist(), *nodes.tolist()} & numbers.keys()
+        for rank, item in enumerate(state.items.items(), 1):
+            steps = [f"passage {numbers[v]}" if v in numbers else text for v, text in texts_along(graph, item)]
+            sources = {*graph.chunks_of((), item.edges).tolist(), *item.nodes} & numbers.keys()
             about = {"path": rank} | ({"passages": sorted(numbers[node] for node in sources)} if sources else {})
             yield _path_line(about, steps, tokens if rank == 1 else None)
 
@@ -167,7 +168,7 @@ class FlatPrompt(PathPrompt):
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
-    >>> paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
+    >>> paths = Evidence.of_paths(graph, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
     >>> print("\\n".join(FlatPrompt()(start("Who?", graph, evidence=paths)).prompt.splitlines()[-5:]))
     {"relation": "Gisela wife of Godfrid"}
     {"relation": "Bertha mother of Gisela"}
@@ -180,7 +181,7 @@ class FlatPrompt(PathPrompt):
 
     def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
         """Yield the lines of nodes, then those of edges, each text once."""
-        steps = [step for item in state.evidence or () for step in steps_of(state.graph, *item)]
+        steps = [step for item in state.items.items() for step in texts_along(state.graph, item)]
         entities = dict.fromkeys(text for node, text in steps if node >= 0 and node not in numbers)
         relations = dict.fromkeys(text for node, text in steps if node < 0)
         yield from (data_line({"entity": text}) for text in entities)
@@ -197,22 +198,23 @@ def _path_line(about: Mapping[str, object], steps: list[str], tokens: int | None
     return line(length) if tokens is None else longest(line, length, lambda cut: line_size(cut) <= tokens)
 
 
-def steps_of(graph: Graph, nodes: Ints, edges: Ints) -> list[tuple[int, str]]:
+def texts_along(graph: Graph, item: Item) -> list[tuple[int, str]]:
     """Return the texts along an item, each with its node, -1 for edges: of a path nodes and edges in turn (Eq. 5).
 
     Between two nodes are the texts of all edges that join them; if one of the two is a passage, the relations alone.
     An item that is not a path has the texts of its nodes, then those of its edges.
 
+    >>> from graphwright import Evidence
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a")])
-    >>> steps_of(graph, np.array([1, 0]), np.array([0]))
+    >>> texts_along(graph, Evidence.of_paths(graph, [([1, 0], [0])]).item(0))
     [(1, 'b'), (-1, 'a r b; b s a'), (0, 'a')]
     """
-    texts = [(node, graph.reading(node)) for node in nodes.tolist()]
-    between = [graph.edges_between(a, b).tolist() for a, b in pairwise(nodes.tolist())]
-    if len(between) != len(edges) or not all(e in joins for e, joins in zip(edges.tolist(), between, strict=True)):
-        return texts + [(-1, graph.edge_text(edge)) for edge in edges.tolist()]
+    texts = [(node, graph.reading(node)) for node in item.nodes]
+    if item.kind != ItemKind.PATH:
+        return texts + [(-1, graph.edge_text(edge)) for edge in item.edges]
     steps = texts[:1]
-    for joins, after in zip(between, texts[1:], strict=True):
+    for ends, after in zip(pairwise(item.nodes), texts[1:], strict=True):
+        joins = graph.edges_between(*ends).tolist()
         steps += [(-1, "; ".join(dict.fromkeys(_edge_text(graph, edge) for edge in joins))), after]
     return steps
 
@@ -232,7 +234,7 @@ class ChainPrompt(Operator):
 
     >>> from graphwright import Evidence, Graph, start
     >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
-    >>> state = start("Which genres?", film, evidence=Evidence.of_pieces([([0, 1, 2], [0, 1])]))
+    >>> state = start("Which genres?", film, evidence=Evidence.of_trees(film, [([0, 1, 2], [0, 1])]))
     >>> print(ChainPrompt()(state).prompt.splitlines()[-2])
     Chain 1. Alien → [genre] → Horror; Drama
     """
@@ -251,12 +253,12 @@ class ChainPrompt(Operator):
 
 def _chain_lines(state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
     """Yield the lines of the chains, the best first; that one is cut if it takes more than `tokens`."""
-    for number, (nodes, edges) in enumerate(state.evidence or (), 1):
-        if not len(edges):
+    for number, item in enumerate(state.items.items(), 1):
+        if not item.edges:
             continue
         # An item that is not a chain, such as a triple, is shown by the texts of its edges.
-        texts = (_escaped(state.graph.edge_text(edge)) for edge in edges.tolist())
-        chain = write_walk(state.graph, nodes, edges, _escaped) or "; ".join(texts)
+        texts = (_escaped(state.graph.edge_text(edge)) for edge in item.edges)
+        chain = write_walk(state.graph, item, _escaped) or "; ".join(texts)
         line = _TOKEN.sub(r"\\u005b", f"Chain {number}. {chain}")
         if number == 1 and line_size(line) > tokens:
             line = longest(partial(_whole_ends, line), len(line), lambda cut: line_size(cut) <= tokens)

@@ -11,9 +11,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.generate.citations import (
-    PathWriter,
     best_passages,
-    bundle_path,
     citation,
     numbered,
     overlap,
@@ -22,7 +20,8 @@ from graphwright.generate.citations import (
 from graphwright.generate.quotations import Sentence, around, sentences_of, widened
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Bundle, bundle_of
+from graphwright.graph.items import walk_to
+from graphwright.graph.walks import Bundle, bundle_of, step_names
 from graphwright.models.protocols import AnsweringReader, Encoder, PassageText, Reader, Span
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -194,7 +193,7 @@ class ChainAnswer(Operator):
     >>> from graphwright import Evidence, Graph, start
     >>> from graphwright.models import HashEncoder
     >>> film = Graph.from_triples([("Alien", "has_genre", "Horror"), ("Alien", "director", "Scott")])
-    >>> state = start("Who was the director?", film, evidence=Evidence.of_pieces([([0, 1], [0]), ([0, 2], [1])]))
+    >>> state = start("Who was the director?", film, evidence=Evidence.of_paths(film, [([0, 1], [0]), ([0, 2], [1])]))
     >>> ChainAnswer(HashEncoder())(state).answer.citations[0].path
     ('Alien', 'director', 'Scott')
     """
@@ -207,14 +206,14 @@ class ChainAnswer(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         graph = state.graph
-        bundles = [bundle for item in state.evidence or () if (bundle := bundle_of(graph, *item)) is not None]
-        if not bundles:
+        items = [(item, bundle) for item in state.items.items() if (bundle := bundle_of(graph, item)) is not None]
+        if not items:
             return state.with_(answer=Answer(NO_TARGET, found=False))
-        texts = [_reading(graph, bundle) for bundle in bundles]
+        texts = [_reading(graph, bundle) for _, bundle in items]
         vectors = normalised(run.encode(self.encoder, [state.question.text, *texts]))
-        scores = vectors[1:] @ vectors[0] - self.step * np.array([len(bundle.hops) for bundle in bundles])
-        best = bundles[int(scores.argmax())]
-        paths = {graph.names[end]: bundle_path(graph, best, end) for end in best.levels()[-1]}
+        scores = vectors[1:] @ vectors[0] - self.step * np.array([len(bundle.ways) for _, bundle in items])
+        best, bundle = items[int(scores.argmax())]
+        paths = {graph.names[end]: step_names(graph, walk_to(graph, best, end)) for end in bundle.levels[-1]}
         return state.with_(answer=_names_answer(paths))
 
 
@@ -242,18 +241,18 @@ class TargetAnswer(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
-        graph, writer = state.graph, PathWriter(state.graph)
+        graph = state.graph
         seeds = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
         paths: dict[str, tuple[str, ...]] = {}
-        for nodes, edges in self._items(state):
+        for item in self._items(state).items():
             if self.limit is not None and len(paths) >= self.limit:
                 break
-            ends = nodes.tolist() or graph.ends(edges).tolist()
-            returns = len(nodes) > 1 and ends[0] == ends[-1]
+            ends = item.nodes or graph.ends(item.edges).tolist()
+            returns = len(item.nodes) > 1 and ends[0] == ends[-1]
             target = ends[-1] if returns else next((node for node in reversed(ends) if node not in seeds), None)
             # Writing the text of a path is expensive, so it is done for new targets only.
-            if target is not None and (name := writer.name(target)) not in paths:
-                paths[name] = writer.path(nodes, edges)
+            if target is not None and (name := graph.names[target]) not in paths:
+                paths[name] = step_names(graph, walk_to(graph, item, target))
         if not paths:
             return state.with_(answer=Answer(NO_TARGET if seeds else _UNLINKED, found=False))
         return state.with_(answer=_names_answer(paths))
@@ -361,8 +360,10 @@ def _place(graph: Graph, node: int) -> str:
 
 
 def _reading(graph: Graph, bundle: Bundle) -> str:
-    relations = (graph.columns.relations[relation] for relation, _ in bundle.relations)
-    return " ".join([graph.names[bundle.root], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)])
+    relations = (graph.columns.relations[relation] for relation, _ in bundle.ways)
+    return " ".join(
+        [graph.names[bundle.levels[0][0]], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)]
+    )
 
 
 def _names_answer(paths: dict[str, tuple[str, ...]]) -> Answer:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError
-from graphwright.graph.columns import Passage
+from graphwright.graph.items import Ints as Ints
+from graphwright.graph.items import Item, ItemKind, Steps, path_item, tree_item
 from graphwright.kernels.csr import row_entries, row_pointers
 from graphwright.kernels.ranking import rank_items
 
@@ -21,98 +21,39 @@ if TYPE_CHECKING:
 
 _SHOWN = 10  # rows of a table in a notebook
 
-Ints = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Piece = tuple[Ints, Ints]
 """The nodes and the edges of an item, in walk order."""
-Render = Callable[["Graph", Ints, Ints], str]
-"""A function that writes the text of an item: (graph, nodes, edges) -> text. Module level, so that evidence pickles."""
+Render = Callable[["Graph", Item], str]
+"""A function that writes the text of an item. Module level, so that evidence pickles."""
 
 
-def item_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
+def item_text(graph: Graph, item: Item) -> str:
     """Return the text of an item.
 
     A node gives its text (a passage with its title before it), a triple or path the texts of its edges, and several
     nodes without edges their names.
     """
-    if len(edges):
-        return "; ".join(graph.edge_text(int(e)) for e in edges)
-    if len(nodes) == 1:
-        return graph.reading(int(nodes[0]))
-    return ", ".join(graph.names[int(v)] for v in nodes)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Ranking:
-    """Passages with scores: `ids: int64[n]` (snapshot ids of chunk nodes), `scores: float64[n]`, best first.
-
-    A State binds its ranking to its graph; iterating over it then gives Passage values.
-    """
-
-    ids: Ints
-    scores: Scores
-    graph: Graph | None = None
-
-    @classmethod
-    def of(cls, ids: ArrayLike, scores: ArrayLike) -> Ranking:
-        """Rank ids by score: higher first, then smaller id.
-
-        >>> Ranking.of([4, 2, 9], [0.5, 0.5, 0.7]).ids.tolist()
-        [9, 2, 4]
-        """
-        return cls(*_in_order(ids, scores))
-
-    def bound(self, graph: Graph) -> Ranking:
-        """Return the same ranking with the graph that its passages are read from."""
-        return Ranking(self.ids, self.scores, graph)
-
-    def top(self, k: int) -> Ranking:
-        """Keep the k best."""
-        return Ranking(self.ids[:k], self.scores[:k], self.graph)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __iter__(self) -> Iterator[Passage]:
-        """Yield the passages, best first. Raises OptionError for a ranking that is not part of a State."""
-        return (self[position] for position in range(len(self)))
-
-    def __getitem__(self, position: int) -> Passage:
-        """Return the passage at a position, 0 for the best. Raises OptionError as `__iter__` does."""
-        graph = self.graph
-        if graph is None:
-            raise OptionError("this ranking is not part of a State, so its texts are unknown; read ids and scores.")
-        node, score = int(self.ids[position]), float(self.scores[position])
-        text = graph.passage(node)
-        location = graph.passages.of(node) if graph.passages is not None else None
-        if location is None:
-            return Passage(graph.names[node], "", text, score, 0, len(text), graph.names[node])
-        start, end = location.start, location.end
-        return Passage(location.document, location.title, text, score, start, end, location.id)
-
-    def __repr__(self) -> str:
-        return f"Ranking({len(self)} passages{_best(self.scores)})"
-
-    def _repr_html_(self) -> str:
-        if self.graph is None:
-            return html_table(repr(self))
-        rows = [(p.document, f"{p.start}–{p.end}", p.text, f"{p.score:.4g}") for p in self.top(_SHOWN)]
-        return html_table(repr(self), ("document", "characters", "text", "score"), rows)
+    if item.edges:
+        return "; ".join(map(graph.edge_text, item.edges))
+    if len(item.nodes) == 1:
+        return graph.reading(item.nodes[0])
+    return ", ".join(graph.names[node] for node in item.nodes)
 
 
 class Evidence:
-    """Scored items, best first; each item is some nodes and some edges, in the order in which they are walked.
+    """Scored items, best first; each item is some nodes and some edges, in walk order, a kind, and steps (see `Item`).
 
-    Held as two ragged arrays over snapshot ids. Without scores the order given is the ranking. With scores the items
-    are sorted here: higher score first, then the smaller ids. A triple holds its edge only; readers take its ends from
-    the graph. `render` writes the text of an item for models and readers (see `item_text`).
+    Held as ragged arrays over snapshot ids, `kinds: uint8[n]` and `steps`. Without scores the order given is the
+    ranking. With scores the items are sorted here: higher score first, then the smaller ids. `render` writes the text
+    of an item for models and readers (see `item_text`).
 
     >>> evidence = Evidence.of_nodes([3, 1, 2], [0.1, 0.9, 0.5])
     >>> evidence, evidence.scores.tolist(), evidence.piece(0)[0].tolist()
     (Evidence(3 nodes, best 0.9), [0.9, 0.5, 0.1], [1])
     """
 
-    __slots__ = ("edge_ptr", "edges", "node_ptr", "nodes", "render", "scores")
+    __slots__ = ("edge_ptr", "edges", "kinds", "node_ptr", "nodes", "render", "scores", "steps")
 
     def __init__(
         self,
@@ -120,45 +61,81 @@ class Evidence:
         node_ptr: Ints,
         edges: Ints,
         edge_ptr: Ints,
+        kinds: NDArray[np.uint8],
+        steps: Steps,
         scores: Scores | None,
         render: Render = item_text,
     ) -> None:
-        """Take ragged arrays that are already in order; `of_nodes`, `of_edges` and `of_pieces` sort."""
+        """Take ragged arrays that are already in order; the constructors by kind sort."""
         self.nodes, self.node_ptr = nodes, node_ptr
         self.edges, self.edge_ptr = edges, edge_ptr
+        self.kinds, self.steps = kinds, steps
         self.scores, self.render = scores, render
 
     @classmethod
-    def of_nodes(cls, ids: ArrayLike, scores: ArrayLike | None = None) -> Evidence:
-        """Make one item of each node."""
-        nodes, values = _in_order(ids, scores)
-        return cls(nodes, _steps(len(nodes)), _frozen([], np.int64), _zeros(len(nodes)), values)
+    def of_nodes(cls, ids: ArrayLike, scores: ArrayLike | None = None, steps: Steps | None = None) -> Evidence:
+        """Make one item of each node; `steps`: the walk that led to each."""
+        nodes, values, order = in_order(ids, scores)
+        if steps is not None and order is not None:
+            steps = steps.take(order)
+        zeros, kinds = _zeros(len(nodes)), np.zeros(len(nodes), np.uint8)
+        steps = Steps(_NO_IDS, _NO_FLAGS, zeros) if steps is None else steps
+        return cls(nodes, _ones(len(nodes)), _NO_IDS, zeros, kinds, steps, values)
 
     @classmethod
     def of_edges(cls, ids: ArrayLike, scores: ArrayLike | None = None) -> Evidence:
         """Make one item, a triple, of each edge."""
-        edges, values = _in_order(ids, scores)
-        return cls(_frozen([], np.int64), _zeros(len(edges)), edges, _steps(len(edges)), values)
+        edges, values, _ = in_order(ids, scores)
+        ptr, kinds = _ones(len(edges)), np.full(len(edges), ItemKind.TRIPLE, np.uint8)
+        steps = Steps(edges, np.ones(len(edges), bool), ptr)
+        return cls(_NO_IDS, _zeros(len(edges)), edges, ptr, kinds, steps, values)
 
     @classmethod
-    def of_pieces(
+    def of_items(cls, items: Iterable[Item], scores: ArrayLike | None = None, render: Render = item_text) -> Evidence:
+        """Make evidence of items of any kind.
+
+        >>> Evidence.of_items([Item.node(3), Item.triple(2)], [0.5, 0.7]).kinds.tolist()
+        [1, 0]
+        """
+        values = list(items)
+        parts = *_ragged([item.nodes for item in values]), *_ragged([item.edges for item in values])
+        kinds = np.fromiter((item.kind for item in values), np.uint8, len(values))
+        evidence = cls(*parts, kinds, Steps.of(item.steps for item in values), None, render)
+        return evidence if scores is None else evidence.take(np.arange(len(values)), scores)
+
+    @classmethod
+    def of_paths(
         cls,
+        graph: Graph,
         pieces: Iterable[tuple[ArrayLike, ArrayLike]],
         scores: ArrayLike | None = None,
         render: Render = item_text,
     ) -> Evidence:
-        """Make items of any shape, each (nodes, edges) in walk order.
+        """Make a path of each walk, (nodes, edges) from node to node.
 
-        >>> path = Evidence.of_pieces([([0, 4, 7], [2, 9])])
-        >>> [part.tolist() for part in path.piece(0)], path.scores
-        ([[0, 4, 7], [2, 9]], None)
+        >>> from graphwright import Graph
+        >>> path = Evidence.of_paths(Graph.from_triples([("a", "r", "b"), ("c", "r", "b")]), [([0, 1, 2], [0, 1])])
+        >>> [part.tolist() for part in path.piece(0)], path.scores, path.item(0).steps
+        ([[0, 1, 2], [0, 1]], None, ((0, True), (1, False)))
         """
-        items = [(_ids(nodes), _ids(edges)) for nodes, edges in pieces]
-        parts = *_ragged([n for n, _ in items]), *_ragged([e for _, e in items])
-        if scores is None:
-            return cls(*parts, None, render)
-        values = _scored(scores, len(items))
-        return cls(*parts, values, render).take(rank_items(values, *parts))
+        return cls.of_items((path_item(graph, *piece) for piece in pieces), scores, render)
+
+    @classmethod
+    def of_trees(
+        cls,
+        graph: Graph,
+        pieces: Iterable[tuple[ArrayLike, ArrayLike]],
+        scores: ArrayLike | None = None,
+        render: Render = item_text,
+    ) -> Evidence:
+        """Make a tree of each part of the graph, (nodes, edges), with its steps from the first node (see `tree_item`).
+
+        >>> from graphwright import Graph
+        >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "b"), ("b", "r", "d")])
+        >>> Evidence.of_trees(graph, [([0, 1, 2, 3], [0, 1, 2])]).item(0).steps
+        ((0, True), (1, False), (2, True))
+        """
+        return cls.of_items((tree_item(graph, *piece) for piece in pieces), scores, render)
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -176,10 +153,26 @@ class Evidence:
     def __iter__(self) -> Iterator[Piece]:
         return (self.piece(i) for i in range(len(self)))
 
+    def item(self, i: int) -> Item:
+        """Return item i, 0 the best."""
+        return next(iter(self.take([i]).items()))
+
+    def items(self) -> Iterator[Item]:
+        """Yield the items, best first."""
+        columns = self.kinds.tolist(), *zip(*self.identities(), strict=True), self.steps.rows()
+        return (Item(ItemKind(kind), *rest) for kind, *rest in zip(*columns, strict=True)) if len(self) else iter(())
+
+    def steps_to(self, nodes: Ints) -> Steps:
+        """Return the steps of the first item that is each node; none for a node that is no item."""
+        if not len(self.steps.edges):
+            return Steps.none(len(nodes))
+        first = {item.nodes[0]: item.steps for item in reversed(list(self.items())) if item.kind == ItemKind.NODE}
+        return Steps.of(first.get(node, ()) for node in nodes.tolist())
+
     @property
     def only_nodes(self) -> bool:
-        """Whether every item is one node, so that `nodes` lists the items."""
-        return not len(self.edges) and _all_single(self.node_ptr)
+        """Whether every item is a node, so that `nodes` lists the items."""
+        return not self.kinds.any()
 
     def identities(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Return a hashable key of each item: its nodes and its edges, in order."""
@@ -197,12 +190,17 @@ class Evidence:
 
         Without new scores the items keep their scores.
         """
-        if scores is not None:
-            return Evidence.of_pieces([self.piece(i) for i in positions], scores, self.render)
         at = np.asarray(positions, np.int64)
+        if scores is not None:
+            values = _scored(scores, len(at))
+            taken = self.unscored().take(at)
+            order = rank_items(values, taken.nodes, taken.node_ptr, taken.edges, taken.edge_ptr)
+            return taken.take(order).with_scores(_sealed(values[order]))
         return Evidence(
             *_gather(self.nodes, self.node_ptr, at),
             *_gather(self.edges, self.edge_ptr, at),
+            _sealed(self.kinds[at]),
+            self.steps.take(at),
             None if self.scores is None else _frozen(self.scores[at], np.float64),
             self.render,
         )
@@ -214,7 +212,19 @@ class Evidence:
 
     def unscored(self) -> Evidence:
         """Return the same items in the same order, without scores."""
-        return Evidence(self.nodes, self.node_ptr, self.edges, self.edge_ptr, None, self.render)
+        return self.with_scores(None)
+
+    def without_steps(self) -> Evidence:
+        """Return the same items without steps, for a graph with other edges."""
+        if not len(self.steps.edges):
+            return self
+        parts = self.nodes, self.node_ptr, self.edges, self.edge_ptr, self.kinds, Steps.none(len(self))
+        return Evidence(*parts, self.scores, self.render)
+
+    def with_scores(self, scores: Scores | None) -> Evidence:
+        """Return the same items in the same order, with scores that must descend."""
+        parts = self.nodes, self.node_ptr, self.edges, self.edge_ptr, self.kinds, self.steps
+        return Evidence(*parts, scores, self.render)
 
     def union(self, other: Evidence, cap: int | None = None) -> Evidence:
         """Return these items in order, then those of `other` that are not among them; unscored.
@@ -235,22 +245,22 @@ class Evidence:
             if key not in known:
                 known.add(key)
                 new.append(i)
-        if nodes_alone:
-            return Evidence.of_nodes(np.concatenate((self.nodes, other.nodes[new])))
         more = other.take(new)
         return Evidence(
             *_joined(self.nodes, self.node_ptr, more.nodes, more.node_ptr),
             *_joined(self.edges, self.edge_ptr, more.edges, more.edge_ptr),
+            np.concatenate((self.kinds, more.kinds)),
+            self.steps.joined(more.steps),
             None,
             self.render if self.render is other.render else item_text,
         )
 
     def texts(self, graph: Graph) -> list[str]:
         """Return the text of each item, as a reader or a model should see it."""
-        return [self.render(graph, nodes, edges) for nodes, edges in self]
+        return [self.render(graph, item) for item in self.items()]
 
     def __repr__(self) -> str:
-        only_edges = not len(self.nodes) and _all_single(self.edge_ptr)
+        only_edges = bool((self.kinds == ItemKind.TRIPLE).all())
         kind = "nodes" if self.only_nodes else "triples" if only_edges else "items"
         return f"Evidence({len(self)} {kind}{_best(self.scores)})"
 
@@ -308,10 +318,6 @@ def _scored(scores: ArrayLike, count: int) -> Scores:
     return array
 
 
-def _all_single(ptr: Ints) -> bool:
-    return bool((np.diff(ptr) == 1).all())
-
-
 def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
     if not len(flat):
         return repeat((), len(ptr) - 1)
@@ -319,27 +325,33 @@ def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
     return (tuple(values[begin:end]) for begin, end in pairwise(ends))
 
 
-def _in_order(ids: ArrayLike, scores: ArrayLike | None) -> tuple[Ints, Any]:
-    """Return ids and scores, sorted where there are scores: higher score first, then smaller id."""
-    values, numbers = _ids(ids), None
-    if scores is not None:
-        numbers = _scored(scores, len(values))
-        order = np.lexsort((values, -numbers))
-        values, numbers = _sealed(values[order]), _sealed(numbers[order])
-    return values, numbers
+def in_order(ids: ArrayLike, scores: ArrayLike | None) -> tuple[Ints, Any, Ints | None]:
+    """Return ids and scores by score, higher first, then smaller id, and the order; as given without scores."""
+    values = _ids(ids)
+    if scores is None:
+        return values, None, None
+    numbers = _scored(scores, len(values))
+    order = np.lexsort((values, -numbers))
+    return _sealed(values[order]), _sealed(numbers[order]), order
 
 
-def _steps(n: int) -> Ints:
+def _ones(n: int) -> Ints:
+    """Return the pointers of n rows with one entry each."""
     return _sealed(np.arange(n + 1, dtype=np.int64))
 
 
 def _zeros(n: int) -> Ints:
+    """Return the pointers of n empty rows."""
     return _sealed(np.zeros(n + 1, np.int64))
 
 
-def _ragged(parts: Sequence[Ints]) -> tuple[Ints, Ints]:
-    lengths = np.array([len(part) for part in parts], np.int64)
-    return _sealed(np.concatenate([np.empty(0, np.int64), *parts])), _sealed(row_pointers(lengths))
+_NO_IDS = _sealed(np.empty(0, np.int64))
+_NO_FLAGS = _sealed(np.empty(0, bool))
+
+
+def _ragged(parts: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    return _ids(list(chain.from_iterable(parts))), _sealed(row_pointers(lengths))
 
 
 def _gather(flat: Ints, ptr: Ints, at: Ints) -> tuple[Ints, Ints]:

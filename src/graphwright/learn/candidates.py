@@ -14,7 +14,7 @@ from graphwright.data.graph_questions import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Ways, relation_paths
+from graphwright.graph.relation_paths import Ways, relation_paths
 from graphwright.kernels.csr import Csr, group
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.state import Anchor, start

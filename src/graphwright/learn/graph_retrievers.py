@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Ways
+from graphwright.graph.relation_paths import Ways
 from graphwright.learn.network import (
     Batch,
     DirectedEdges,

@@ -16,7 +16,8 @@ from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import labelled_edges, relation_label, walks_along
+from graphwright.graph.relation_paths import labelled_edges, walks_along
+from graphwright.graph.walks import relation_label
 from graphwright.learn.candidates import Candidate, Example, Examples, candidate_pool, ppr_subgraph
 from graphwright.learn.refine import LabelledPath, LLMRefiner, RefineOne, Refiner
 

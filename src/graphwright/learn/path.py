@@ -13,11 +13,11 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.errors import DataError
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import (
+from graphwright.graph.items import Item
+from graphwright.graph.relation_paths import (
     MAX_EDGES,
     RelationPath,
     Ways,
-    bundle_of,
     extension_cost,
     extensions,
     labelled_edges,
@@ -25,6 +25,7 @@ from graphwright.graph.walks import (
     relation_text,
     ways_of,
 )
+from graphwright.graph.walks import bundle_of
 from graphwright.learn.network import relu
 from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Samples, Schedule, Trained, Training
@@ -61,7 +62,7 @@ class PathRetriever(Retriever):
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the log-probability of an item's relation path; each path is computed once."""
         graph, log_probability = state.graph, cache(self.decoder(state, run).path_log_probability)
-        return lambda items: np.array([log_probability(_path_of(graph, *item)) for item in items])
+        return lambda items: np.array([log_probability(_path_of(graph, item)) for item in items.items()])
 
     def decoder(self, state: State, run: Run) -> Decoder:
         """Return the decoder for the question of a state and the relations of its graph."""
@@ -72,12 +73,12 @@ class PathRetriever(Retriever):
         return Decoder(self.weights, self.question_vector(state, run), vectors, relations)
 
 
-def _path_of(graph: Graph, nodes: Any, edges: Any) -> Ways:
+def _path_of(graph: Graph, item: Item) -> Ways:
     """Return the directed relations of an item: a walk or bundle as it is walked, other items edge by edge."""
-    bundle = bundle_of(graph, nodes, edges)
+    bundle = bundle_of(graph, item)
     if bundle is None:
-        return ways_of(graph, nodes, edges)
-    return tuple(2 * relation + forward for relation, forward in bundle.relations)
+        return ways_of(graph, item)
+    return tuple(2 * relation + forward for relation, forward in bundle.ways)
 
 
 class Decoder:
@@ -143,14 +144,16 @@ class Decode(Ranker):
         """Search from each query entity, and keep the best of all."""
         graph, paths = state.graph, list[tuple[float, RelationPath]]()
         if not len(graph.edges):
-            return state.with_(evidence=Evidence.of_pieces([], [], relation_text))
+            return state.with_(evidence=Evidence.of_items([], [], relation_text))
         decoder = self.retriever.decoder(state, run)
         for source in graph.at(query_entities(state)).tolist():
             paths += self._from(graph, source, decoder, run)
         paths = sorted(paths, key=_order)[: self.width]
         walks = [path.walks(np.zeros(1, np.int64)) for _, path in paths]
         items = [(graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks]
-        return state.with_(evidence=Evidence.of_pieces(items, [score for score, _ in paths], relation_text).top(k))
+        return state.with_(
+            evidence=Evidence.of_paths(graph, items, [score for score, _ in paths], relation_text).top(k)
+        )
 
     def _from(self, graph: Graph, source: int, decoder: Decoder, run: Run) -> list[tuple[float, RelationPath]]:
         """Search from one query entity."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,14 @@ import numpy as np
 from graphwright.errors import DataError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Ways, labelled_edges, walks_along, ways_of
+from graphwright.graph.items import Item, path_item
+from graphwright.graph.relation_paths import Ways, labelled_edges, walks_along, ways_of
 from graphwright.learn.candidates import ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.operators.paths.paths import ShortestPaths
 from graphwright.operators.state import start
 
 _MAX_WALKS = 1_000  # by one relation path, one of which is learned
-
-Items = list[tuple[Any, Any]]
-"""Paths and triples, by their nodes and edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,44 +68,41 @@ def _groups(
         (walk, _other_paths(subgraph, label, length, rng)),
         (_triple(walk, rng), _other_triples(subgraph, positive_edges(graph, label, edges), walk, rng)),
     ):
-        texts = list(dict.fromkeys(Evidence.of_pieces([first, *others[:negatives]]).texts(graph)))
+        texts = list(dict.fromkeys(Evidence.of_items([first, *others[:negatives]]).texts(graph)))
         if len(texts) > 1:
             yield PathGroup(example.id, example.text, tuple(texts))
 
 
-def _walks_to_answers(graph: Graph, label: Label, edges: Any) -> Items:
-    walks: Items = []
+def _walks_to_answers(graph: Graph, label: Label, edges: Any) -> list[Item]:
+    walks: list[Item] = []
     for path in label.paths:
         nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, edges, returning=True)
         ids = graph.at(nodes)
         arrive = np.isin(ids[:, -1], label.example.answers)
-        walks += list(zip(ids[arrive], graph.edges[by[arrive]], strict=True))
+        walks += [path_item(graph, *walk) for walk in zip(ids[arrive], graph.edges[by[arrive]], strict=True)]
     return walks
 
 
-def _other_paths(subgraph: Graph, label: Label, length: int, rng: np.random.Generator) -> Items:
+def _other_paths(subgraph: Graph, label: Label, length: int, rng: np.random.Generator) -> list[Item]:
     """Return shortest paths by relations that are not labelled and to nodes that are no answers, one of each kind."""
     state = ShortestPaths()(start(label.example.text, subgraph, evidence=Evidence.of_nodes(label.example.entities)))
-    learned, chosen = {path.candidate.ways for path in label.paths}, dict[Ways, tuple[Any, Any]]()
+    learned, chosen = {path.candidate.ways for path in label.paths}, dict[Ways, Item]()
     items = state.items
     for at in rng.permutation(len(items)).tolist():
-        nodes, edges = items.piece(at)
-        ways = ways_of(subgraph, nodes, edges)
-        if 0 < len(edges) <= length and ways not in learned and nodes[-1] not in label.example.answers:
-            chosen.setdefault(ways, (nodes, edges))
+        path = items.item(at)
+        ways = ways_of(subgraph, path)
+        if 0 < len(path.edges) <= length and ways not in learned and path.nodes[-1] not in label.example.answers:
+            chosen.setdefault(ways, path)
     return list(chosen.values())
 
 
-def _triple(item: tuple[Any, Any], rng: np.random.Generator) -> tuple[Any, Any]:
-    return _NO_NODES, item[1][[rng.integers(len(item[1]))]]
+def _triple(walk: Item, rng: np.random.Generator) -> Item:
+    return Item.triple(walk.edges[rng.integers(len(walk.edges))])
 
 
-def _other_triples(subgraph: Graph, positive: Any, walk: tuple[Any, Any], rng: np.random.Generator) -> Items:
+def _other_triples(subgraph: Graph, positive: Any, walk: Item, rng: np.random.Generator) -> list[Item]:
     """Return triples that are not labelled, those at the nodes of a walk first."""
     others = rng.permutation(np.setdiff1d(subgraph.edges, positive))
     heads, tails = subgraph.columns.heads[others], subgraph.columns.tails[others]
-    near = np.isin(heads, walk[0]) | np.isin(tails, walk[0])
-    return [(_NO_NODES, others[[at]]) for at in np.argsort(~near, kind="stable").tolist()]
-
-
-_NO_NODES: Sequence[int] = ()
+    near = np.isin(heads, walk.nodes) | np.isin(tails, walk.nodes)
+    return [Item.triple(edge) for edge in others[np.argsort(~near, kind="stable")].tolist()]

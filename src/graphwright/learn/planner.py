@@ -17,7 +17,7 @@ from graphwright.errors import DataError, NeedsError
 from graphwright.files import write_text
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import relation_words, ways_of
+from graphwright.graph.relation_paths import relation_words, ways_of
 from graphwright.learn.labels import Labels
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.relation_paths import Instances, RelationPaths
@@ -65,7 +65,7 @@ class Planner(Scorer):
         graph, prompt, known = state.graph, _prompt(state.question.text), dict[str, float]()
 
         def scores(items: Evidence) -> Scores:
-            texts = [relation_words(graph, ways_of(graph, *item)) for item in items]
+            texts = [relation_words(graph, ways_of(graph, item)) for item in items.items()]
             new = [text for text in dict.fromkeys(texts) if text not in known]
             run.usage.texts += len(new)
             for begin in range(0, len(new), self.batch):

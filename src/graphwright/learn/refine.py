@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import Ways, labelled_edges, relation_label, relation_path, relation_words
+from graphwright.graph.relation_paths import Ways, labelled_edges, relation_path, relation_words
+from graphwright.graph.walks import relation_label
 from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool
 from graphwright.models.protocols import LLM, Encoder
 from graphwright.operators.rerank.mask import mask_names

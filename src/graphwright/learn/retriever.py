@@ -19,15 +19,15 @@ from graphwright.errors import DataError, OptionError
 from graphwright.files import whole
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import (
+from graphwright.graph.relation_paths import (
     Ways,
     labelled_edges,
     leading_elsewhere,
     relation_paths,
     relation_words,
-    walk_text,
     walks_along,
 )
+from graphwright.graph.walks import walk_text
 from graphwright.learn.network import Batch, view_graph
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.operator import Operator, Ranker
@@ -262,7 +262,7 @@ class Explain(Ranker):
         paths.sort(key=lambda path: (-path[0], len(path[1]), path[1]))
         best = [(item, score) for score, _, items in paths[: self.paths] for item in items]
         items, scores = [item for item, _ in best], [score for _, score in best]
-        return state.with_(evidence=Evidence.of_pieces(items, scores, walk_text).top(k))
+        return state.with_(evidence=Evidence.of_paths(graph, items, scores, walk_text).top(k))
 
 
 def _best_triples(graph: Graph, edges: Ints, reach: StepScores, share: float) -> Graph:

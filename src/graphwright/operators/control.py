@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Annotated, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from graphwright.graph.graph import Graph, Kind
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
+from graphwright.operators.subgraph.views import with_steps_of
 
 
 class Predicate(Protocol):
@@ -126,7 +128,9 @@ class If(Composite):
 class OnGraph(Composite):
     """Run a step on another view of the graph, then put the graph back; node ids are the same in both.
 
-    Views: `PassageGraph`, `EntityGraph`, `StatementGraph`, `MentionGraph` in `operators.subgraph.views`.
+    Views: `PassageGraph`, `EntityGraph`, `StatementGraph`, `MentionGraph` in `operators.subgraph.views`. Steps to nodes
+    are those of the graph that is put back: where a view joined two nodes, their edge, or the two by way of a node that
+    both are joined with.
     """
 
     view: Annotated[View, Has("a function of a graph", "__call__")]
@@ -134,7 +138,13 @@ class OnGraph(Composite):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step on the view, and keep the k best."""
-        return self.step.execute(state.with_(graph=self.view(state.graph)), run, k).with_(graph=state.graph)
+        view = self.view(state.graph)
+        if not getattr(self.view, "has_other_edges", False):
+            return self.step.execute(state.with_(graph=view), run, k).with_(graph=state.graph)
+        given = None if state.evidence is None else state.evidence.without_steps()
+        after = self.step.execute(state.with_(graph=view, evidence=given), run, k)
+        evidence = state.evidence if after.evidence is given else with_steps_of(state.graph, after.items, view)
+        return after.with_(graph=state.graph, evidence=evidence)
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,16 +224,17 @@ class _Fusion(Composite):
         return self.traced(begun, run, k, lambda _: top_of(begun.with_(evidence=self._fuse(fused)), self.gives, k))
 
     def _fuse(self, parts: list[Evidence]) -> Evidence:
-        if all(evidence.only_nodes for evidence in parts):
+        if all(evidence.only_nodes and not len(evidence.steps.edges) for evidence in parts):
             return self._fuse_nodes(parts)
         totals: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
         for at, evidence in enumerate(parts):
             for key, score in zip(evidence.identities(), self.scores(at, evidence).tolist(), strict=True):
                 totals[key] = totals.get(key, 0.0) + score
-        return Evidence.of_pieces(totals, list(totals.values()))
+        united = reduce(Evidence.union, parts)
+        return united.take(range(len(united)), [totals[key] for key in united.identities()])
 
     def _fuse_nodes(self, parts: list[Evidence]) -> Evidence:
-        """Fuse items that are single nodes, with arrays: thousands of passages in a millisecond."""
+        """Fuse items that are single nodes without steps, with arrays: thousands of passages in a millisecond."""
         nodes, at = np.unique(np.concatenate([evidence.nodes for evidence in parts]), return_inverse=True)
         scores = np.concatenate([self.scores(i, evidence) for i, evidence in enumerate(parts)])
         return Evidence.of_nodes(nodes, np.bincount(at, scores, len(nodes)))

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between
-from graphwright.graph.evidence import Evidence, Ints, Ranking, Scores
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.ranking import Ranking
 from graphwright.kernels.csr import Csr
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
@@ -26,7 +27,8 @@ ItemsOf = Callable[[State, Run], Evidence]
 class ToPassages(Ranker):
     """Rank the passages of the evidence: nodes of an item, and passages that state its edges or name its nodes.
 
-    A passage has the score of its best item (1/rank where items have no scores). Options:
+    A passage has the score of its best item (1/rank where items have no scores), which brought it: its steps lead to
+    the passage (see `Ranking.steps`). Options:
 
     - `limit`: the number of passages.
     - `summed`: the sum over all its items, instead of the best. With entities and their PageRank it is the product with
@@ -66,18 +68,20 @@ class ToPassages(Ranker):
         item, passage, states = _behind(state.graph, items)
         ids, position = np.unique(passage, return_inverse=True)
         shares = scores[item] * np.where(states, 1.0, self.mentions)
-        totals = self._combined(position, shares, len(ids))
+        best = np.full(len(ids), -np.inf)
+        np.maximum.at(best, position, shares)
+        totals = np.bincount(position, shares, len(ids)).astype(np.float64, copy=False) if self.summed else best
         if self.index is not None:
             totals = self.index.cosines(ids, self.index.encode(state.question.text, run)) + self.weight * totals
-        return state.with_(passages=Ranking.of(ids, totals).top(len(ids) if limit is None else limit))
+        ranking = Ranking.of(ids, totals, items, _best_items(item, position, shares == best[position]))
+        return state.with_(passages=ranking.top(len(ids) if limit is None else limit))
 
-    def _combined(self, position: Ints, shares: Scores, count: int) -> Scores:
-        """Return the sum or the largest of the shares of each passage."""
-        if self.summed:
-            return np.bincount(position, shares, count).astype(np.float64, copy=False)
-        best = np.full(count, -np.inf)
-        np.maximum.at(best, position, shares)
-        return best
+
+def _best_items(item: Ints, position: Ints, is_best: NDArray[np.bool_]) -> Ints:
+    """Return for each passage, by position, the first of its best items; items ascend."""
+    first = np.empty(position.max(initial=-1) + 1, np.int64)
+    first[position[is_best][::-1]] = item[is_best][::-1]
+    return first
 
 
 def _leading(graph: Graph, items: Evidence, limit: int) -> Evidence:

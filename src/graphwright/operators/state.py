@@ -10,8 +10,9 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError, cut
-from graphwright.graph.evidence import Evidence, Ints, Ranking, html_table
+from graphwright.graph.evidence import Evidence, Ints, html_table
 from graphwright.graph.graph import Graph
+from graphwright.graph.ranking import Ranking
 from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
 
@@ -77,7 +78,8 @@ class Anchor(Checked):
 class Citation:
     """Verified source of a statement: characters `start` to `end` of a document, in one of its chunks.
 
-    `text` is copied from there; `path` is the walk in the graph that led to the chunk, as names and relations in turn.
+    `text` is copied from there; `path` is the steps of the item that brought the chunk, as names and relations in turn,
+    empty if it has none.
     `location`: the page, slide, cell or lines in the file of the document, "" where it has none.
     """
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from graphwright import Anchor, Chains, Evidence, Graph, MergeChains, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.graph.walks import ways_of
+from graphwright.graph.items import path_item, tree_item
+from graphwright.graph.relation_paths import ways_of
 from graphwright.operators import Instances, RelationPaths
 from graphwright.operators.state import State
 
@@ -93,7 +94,7 @@ def test_what_stands_in_the_state_is_taken_as_it_is() -> None:
         "q → [r] → a → [r] → b",
     ]
     # Paths give their triples; nodes give none.
-    paths = Evidence.of_pieces([([1, 2, 3], [1, 2]), ([0], [])])
+    paths = Evidence.of_trees(graph, [([1, 2, 3], [1, 2]), ([0], [])])
     assert Chains()(state.with_(evidence=paths)).evidence.texts(graph)[-1] == "a → [r] → b → [r] → c"  # type: ignore[union-attr]
     assert len(Chains()(state.with_(evidence=Evidence.of_nodes([0, 1]))).evidence) == 0  # type: ignore[arg-type]
     assert len(Chains()(state.with_(anchors=())).evidence) == 0  # type: ignore[arg-type]
@@ -107,9 +108,8 @@ def test_what_stands_in_the_state_is_taken_as_it_is() -> None:
 def test_pieces_that_are_no_chain_stay_in_their_place() -> None:
     graph = Graph.from_triples([("q", "r", "a"), ("q", "r", "b"), ("c", "r", "q")])
     state = start("?", graph, entities=["q"])
-    pieces = Evidence.of_pieces(
-        [([0, 1], [0]), ([3], []), ([], []), ([], [2]), ([1, 2], [0, 1]), ([], [1]), ([0, 1, 0], [0, 0])]
-    )
+    no_walks = [([0, 1], [0]), ([3], []), ([], []), ([], [2]), ([1, 2], [0, 1]), ([], [1])]
+    pieces = Evidence.of_items([*(tree_item(graph, *piece) for piece in no_walks), path_item(graph, [0, 1, 0], [0, 0])])
     merged = MergeChains()(state.with_(evidence=pieces)).evidence
     assert merged is not None
     assert merged.identities() == [
@@ -288,9 +288,9 @@ def walked(triples: list[Triple], length: int, *, every: bool) -> tuple[list[Wal
     merged = MergeChains()(state).evidence
     assert state.evidence is not None and merged is not None
     walks = []
-    for nodes, edges in state.evidence:
-        ways = ((graph.columns.relations[way >> 1], bool(way & 1)) for way in ways_of(graph, nodes, edges))
-        walks.append(Walk(tuple(graph.names.take(nodes)), tuple(ways)))
+    for item in state.evidence.items():
+        ways = ((graph.columns.relations[way >> 1], bool(way & 1)) for way in ways_of(graph, item))
+        walks.append(Walk(tuple(graph.names.take(item.nodes)), tuple(ways)))
     return walks, merged.texts(graph)
 
 
@@ -305,12 +305,11 @@ def test_walks_that_pass_a_node_twice_are_merged_and_none_of_their_ends_is_lost(
     # A film of both directors of X leads from each to the other.
     both = [("X", "by", "D"), ("X", "by", "E"), ("F", "by", "D"), ("F", "by", "E")]
     assert walked(both, 3, every=False)[1][-1] == "X → [by] → D; E → [by⁻¹] → F → [by] → E; D"
-    # Of a and b, which lead to each other, a union does not tell which way: each walk stands for itself.
+    # Of a and b, which lead to each other, the steps tell which way they are walked.
     pair = [("X", "r", "a"), ("X", "r", "b"), ("a", "r", "b"), ("b", "r", "a")]
     assert walked(pair, 2, every=False)[1] == [
         "X → [r] → a; b",
-        "X → [r] → a → [r⁻¹] → b",
-        "X → [r] → b → [r⁻¹] → a",
+        "X → [r] → a; b → [r⁻¹] → b; a",
         "X → [r] → a; b → [r] → b; a",
     ]
 

@@ -52,7 +52,7 @@ def test_a_path_names_the_smallest_edge_and_its_text_has_all_that_are_parallel()
     assert graph.names.take(nodes) == ["a", "b", "c"] and edges.tolist() == [0, 2]
     assert evidence.texts(graph) == ["b t a; a r b; b s c; b s c"]
     assert evidence.top(1).render is path_text and evidence.take([0], [2.0]).texts(graph) == evidence.texts(graph)
-    assert Evidence.of_pieces([([1], []), ([], [2])], render=path_text).texts(graph) == ["a", "b s c"]
+    assert Evidence.of_trees(graph, [([1], []), ([], [2])], render=path_text).texts(graph) == ["a", "b s c"]
 
 
 def test_a_part_of_the_graph_is_all_that_is_seen() -> None:
@@ -74,7 +74,7 @@ def test_triples_and_paths_of_the_evidence_stand_for_their_nodes() -> None:
     nodes = graph.ends([0, 5])
     plain = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes(np.unique(nodes)))).evidence
     assert same(FlowPaths()(start("?", graph, evidence=Evidence.of_edges([0, 5]))).evidence, plain)
-    mixed = Evidence.of_pieces([(nodes[:2], [0]), (nodes[2:], [5])])
+    mixed = Evidence.of_trees(graph, [(nodes[:2], [0]), (nodes[2:], [5])])
     assert same(FlowPaths()(start("?", graph, evidence=mixed)).evidence, plain)
 
 

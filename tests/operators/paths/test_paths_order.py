@@ -69,7 +69,7 @@ def test_the_cut_takes_the_first_of_the_new_order() -> None:
 
 def test_what_is_no_path_is_ordered_too_and_empty_stays_empty() -> None:
     graph = GRAPHS["family"]
-    mixed = Evidence.of_pieces([([], [3]), ([1], []), ([0, 1], [0])], [0.9, 0.5, 0.1])
+    mixed = Evidence.of_trees(graph, [([], [3]), ([1], []), ([0, 1], [0])], [0.9, 0.5, 0.1])
     assert items(HopFirst()(start("?", graph, evidence=mixed))) == [((1,), ()), ((), (3,)), ((0, 1), (0,))]
     for op in (HopFirst(), Shuffled()):
         assert len(op(start("?", graph, evidence=Evidence.of_nodes([]))).evidence) == 0  # type: ignore[arg-type]

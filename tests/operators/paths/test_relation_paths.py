@@ -141,7 +141,7 @@ def test_who_wrote_films_by_the_director_may_be_the_director() -> None:
 
 def test_instances_of_what_leads_nowhere_are_none_and_repeats_count_once() -> None:
     heat, mann = FILMS.id("Heat"), FILMS.id("Mann")
-    pieces = Evidence.of_pieces([([mann, heat], [0]), ([mann, FILMS.id("Ali")], [5]), ([heat], [])])
+    pieces = Evidence.of_trees(FILMS, [([mann, heat], [0]), ([mann, FILMS.id("Ali")], [5]), ([heat], [])])
     evidence = Instances()(start("?", FILMS, evidence=pieces)).evidence
     assert evidence is not None and len(evidence) == 3 and evidence.scores is None
     part = FILMS.part([heat, FILMS.id("Pacino")])

@@ -47,7 +47,7 @@ def test_a_question_of_a_name_alone_is_not_masked() -> None:
 
 
 def test_the_penalty_is_divided_by_the_content_words_of_the_question() -> None:
-    paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2])], [0.5, 0.58, 0.6])
+    paths = Evidence.of_trees(LINE, [([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2])], [0.5, 0.58, 0.6])
 
     def scores(text: str, penalty: float) -> list[float]:
         result = LengthPenalty(Keep(), penalty)(start(text, LINE, anchors=[Anchor("Heat")], evidence=paths)).evidence
@@ -63,7 +63,7 @@ def test_the_penalty_is_divided_by_the_content_words_of_the_question() -> None:
 
 
 def test_the_cut_follows_the_penalty_and_unscored_evidence_stays() -> None:
-    paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.51])
+    paths = Evidence.of_trees(LINE, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.51])
     state = start("who directed it", LINE, evidence=paths)
     cut = (LengthPenalty(Keep()) % 1)(state).evidence
     assert cut is not None and cut.piece(0)[1].tolist() == [0]

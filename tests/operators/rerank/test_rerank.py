@@ -15,8 +15,8 @@ QUESTION = "Who was the mother of Gisela?"
 SHAPES = {
     "nodes": Evidence.of_nodes(range(len(FAMILY))),
     "triples": Evidence.of_edges(range(7)),
-    "paths": Evidence.of_pieces([([0, 1, 2], [0, 1]), ([2, 4, 5], [4, 5]), ([2, 3], [3])]),
-    "trees": Evidence.of_pieces([([1, 0, 2], [0, 2]), ([4, 5, 6], [5, 6]), ([2], [])]),
+    "paths": Evidence.of_trees(FAMILY, [([0, 1, 2], [0, 1]), ([2, 4, 5], [4, 5]), ([2, 3], [3])]),
+    "trees": Evidence.of_trees(FAMILY, [([1, 0, 2], [0, 2]), ([4, 5, 6], [5, 6]), ([2], [])]),
 }
 
 
@@ -48,7 +48,7 @@ def test_ties_are_ordered_by_id_under_a_cut_too() -> None:
 
 def test_equal_texts_are_read_once() -> None:
     graph = GRAPHS["apart"]  # nodes a, b, c, x, y, z: each its own text
-    state = start("a", graph, evidence=Evidence.of_pieces([([0], []), ([0], []), ([1], [])]))
+    state = start("a", graph, evidence=Evidence.of_trees(FAMILY, [([0], []), ([0], []), ([1], [])]))
     after = Rerank(OverlapCrossEncoder())(state)
     assert after.usage.texts == 2 and after.evidence.nodes.tolist() == [0, 0, 1]
 

@@ -112,7 +112,7 @@ def test_the_order_of_the_evidence_does_not_matter() -> None:
 
 def test_a_triple_stands_for_both_its_ends() -> None:
     graph = GRAPHS["family"]
-    state = start("Gisela", graph, evidence=Evidence.of_pieces([([], [5]), ([2, 4], [4]), ([0], [])]))
+    state = start("Gisela", graph, evidence=Evidence.of_trees(graph, [([], [5]), ([2, 4], [4]), ([0], [])]))
     names = ["Waldrada", "Gisela", "Lothair II", "Lothair I"]
     assert graph.names.take(list(state.node_scores())) == names
     assert sorted(graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)) == sorted(names)

@@ -41,7 +41,7 @@ def test_it_ranks_by_the_scorer(cover: bool) -> None:
     scorer = fitted_scorer()
     alone, pairs = scorer(features)
     if cover:
-        order, scores = scorer.chosen(features, 100)
+        order, scores = scorer.chosen(features, *scorer(features), 100)
     else:
         scores = np.sort(alone + features.best_pair(pairs))[::-1]
         order = np.argsort(-(alone + features.best_pair(pairs)), kind="stable")

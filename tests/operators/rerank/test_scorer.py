@@ -53,7 +53,7 @@ def test_a_worked_number() -> None:
     graph = Graph.from_triples([("red", "fox", "a"), ("a", "ran", "b")])
     score = Steps(OverlapCrossEncoder()).prepare(start("red fox ran home", graph), Run())
     first, second = 0.625 / 2 + 0.25 * 2 / 3, 0.625 / 4 + 0.25 / 3
-    scores = score(Evidence.of_pieces([([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])]))
+    scores = score(Evidence.of_trees(graph, [([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])]))
     assert scores.tolist() == pytest.approx([first, second, (first + second) / 2], abs=1e-6)
 
 
@@ -69,7 +69,7 @@ def test_only_the_new_step_of_a_path_is_read() -> None:
 
 def test_an_item_without_edges_is_scored_by_its_text() -> None:
     state = start(QUESTION, FAMILY)
-    pieces = Evidence.of_pieces([([2], []), ([2, 3], [3]), ([0, 4], [])])
+    pieces = Evidence.of_trees(FAMILY, [([2], []), ([2, 3], [3]), ([0, 4], [])])
     expected = score_function(HashEncoder(), state, Run())(pieces)
     assert Steps(HashEncoder()).prepare(state, Run())(pieces).tolist() == pytest.approx(expected.tolist())
     assert Steps(HashEncoder()).prepare(state, Run())(Evidence.of_nodes([])).tolist() == []
@@ -78,7 +78,7 @@ def test_an_item_without_edges_is_scored_by_its_text() -> None:
 def test_items_are_ranked_as_evidence_ranks_them() -> None:
     pieces = paths(GRAPHS["club"], "member 0").top(300)
     scores = np.random.default_rng(1).integers(0, 4, len(pieces)) / 4
-    expected = Evidence.of_pieces(pieces, scores)
+    expected = pieces.take(range(300), scores)
     assert same(ranked_by(pieces, scores), expected)
     assert same(ranked_by(pieces, scores, 40), expected.top(40))
 

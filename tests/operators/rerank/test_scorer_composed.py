@@ -86,7 +86,9 @@ def test_names_are_masked_in_question_and_pattern() -> None:
         [("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann"), ("Ali", "starredActors", "Smith")]
     )
     state = start("Who acted in films by the director of heat?", graph, entities=["Heat"])
-    pieces = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2]), ([], [2]), ([3], [])])
+    pieces = Evidence.of_trees(
+        graph, [([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2]), ([], [2]), ([3], [])]
+    )
     assert Patterns(HashEncoder()).texts(state, pieces) == [
         "x directed by y",
         "x directed by y; z directed by y",
@@ -152,7 +154,7 @@ def test_patterns_of_many_long_paths_over_many_relations_stay_apart() -> None:
     named[100:] = named[:100]
     rows = [(f"{i} {j}", f"relation {r}", f"{i} {j + 1}") for i, row in enumerate(named) for j, r in enumerate(row)]
     graph = Graph.from_triples(rows)
-    pieces = Evidence.of_pieces([(range(13 * i, 13 * i + 13), range(12 * i, 12 * i + 12)) for i in range(200)])
+    pieces = Evidence.of_trees(graph, [(range(13 * i, 13 * i + 13), range(12 * i, 12 * i + 12)) for i in range(200)])
     texts = Patterns(HashEncoder()).texts(start("?", graph), pieces)
     assert texts[:100] == texts[100:] and len(set(texts)) == len({tuple(row) for row in named.tolist()})
     assert texts[0].split("; ")[0] == f"y relation {named[0, 0]} z" and texts[0].endswith("x12")

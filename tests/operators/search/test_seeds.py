@@ -25,7 +25,7 @@ def weights(op: Operator, evidence: Evidence) -> dict[str, float]:
 
 
 def test_entities_with_the_largest_sums_weigh_as_their_best_path() -> None:
-    paths = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([1, 2], [1]), ([0, 1, 2, 3], [0, 1, 2])], [0.8, 0.6, 0.5])
+    paths = Evidence.of_trees(LINE, [([0, 1, 2], [0, 1]), ([1, 2], [1]), ([0, 1, 2, 3], [0, 1, 2])], [0.8, 0.6, 0.5])
     assert weights(PathSeeds(NONE, entities=2, weight=0.0), paths) == {"b": 1.0, "c": 1.0}
     # d is on the path of 0.5 alone.
     assert weights(PathSeeds(NONE, weight=0.0), paths) == {"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.625}
@@ -34,7 +34,7 @@ def test_entities_with_the_largest_sums_weigh_as_their_best_path() -> None:
 
 
 def test_single_propositions_keep_their_place_beside_longer_paths() -> None:
-    paths = Evidence.of_pieces([([0, 1], [0, 0]), ([2, 3], [2])], [0.8, 0.4])
+    paths = Evidence.of_trees(LINE, [([0, 1], [0, 0]), ([2, 3], [2])], [0.8, 0.4])
     assert weights(PathSeeds(NONE, paths=1, weight=0.0), paths) == {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.5}
 
 
@@ -51,7 +51,7 @@ def test_passages_weigh_by_their_scaled_cosine() -> None:
 
 
 def test_an_entity_has_the_sum_of_the_walks_that_end_at_it() -> None:
-    walks = Evidence.of_pieces([([0], []), ([0, 1], [0]), ([2, 1], [1])], [1.0, 0.5, 0.25])
+    walks = Evidence.of_trees(LINE, [([0], []), ([0, 1], [0]), ([2, 1], [1])], [1.0, 0.5, 0.25])
     found = weights(BridgeSeeds(NONE, weight=0.0), walks)
     assert found == {"a": 1.0, "b": 0.75}
 
@@ -59,7 +59,7 @@ def test_an_entity_has_the_sum_of_the_walks_that_end_at_it() -> None:
 def test_a_passage_gains_by_the_active_entities_that_it_names() -> None:
     graph = IX.graph
     entity = graph.id("Erstein Abbey")
-    start_state = start("?", graph, evidence=Evidence.of_pieces([([entity], [])], [0.8]))
+    start_state = start("?", graph, evidence=Evidence.of_trees(LINE, [([entity], [])], [0.8]))
     after = BridgeSeeds(IX.passages, ratio=0.0, weight=1.0)(start_state).evidence
     assert after is not None and after.scores is not None and graph.columns.node_chunks is not None
     found = dict(zip(after.nodes.tolist(), after.scores.tolist(), strict=True))

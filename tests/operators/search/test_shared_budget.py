@@ -10,7 +10,7 @@ from tests.toys import GRAPHS
 
 from graphwright import Evidence, Graph, State, ToPassages, start
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Ranking
+from graphwright.graph.ranking import Ranking
 from graphwright.operators import SharedBudget
 
 GRAPH = Graph.from_triples([(f"n{i}", "r", f"n{i + 1}") for i in range(30)])

@@ -11,7 +11,7 @@ from graphwright.operators import InduceEdges, Nodes
 
 def test_only_the_edges_of_the_evidence_are_left() -> None:
     graph = GRAPHS["apart"]
-    state = start("?", graph, evidence=Evidence.of_pieces([([0, 1, 2], [0, 1]), ([5], []), ([], [3])]))
+    state = start("?", graph, evidence=Evidence.of_trees(graph, [([0, 1, 2], [0, 1]), ([5], []), ([], [3])]))
     after = InduceEdges()(state)
     assert after.evidence is None and after.graph.edges.tolist() == [0, 1, 3]
     assert after.graph.nodes.tolist() == [0, 1, 2, 3, 4, 5]

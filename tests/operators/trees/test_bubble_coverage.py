@@ -42,7 +42,7 @@ A, C = Anchor("a", nodes=[0], weight=3.0), Anchor("c", nodes=[2], weight=1.0)
 
 def test_cost_is_the_mean_of_all_nodes_terminals_included() -> None:
     # Eq. 4: 1 - 1 = 0, 1 - 0.6 = 0.4, 1 - 0 = 1. Their mean 1.4 / 3 is Cost_sem, and nothing is missed.
-    assert scores(Evidence.of_pieces([([0, 1, 2], [0, 1])]), A, C) == pytest.approx([1 / (1.4 / 3 + 1e-6)])
+    assert scores(Evidence.of_trees(LINE, [([0, 1, 2], [0, 1])]), A, C) == pytest.approx([1 / (1.4 / 3 + 1e-6)])
 
 
 def test_what_is_missed_weighs_by_its_share() -> None:
@@ -50,7 +50,7 @@ def test_what_is_missed_weighs_by_its_share() -> None:
     at_c, near_a = ([2], []), ([0, 1], [0])
     for alpha in (0.0, 1.0, 2.0):
         expected = [1 / (1 * math.exp(alpha * 0.75) + 1e-6), 1 / (0.2 * math.exp(alpha * 0.25) + 1e-6) / 1.1]
-        assert scores(Evidence.of_pieces([at_c, near_a]), A, C, alpha=alpha) == pytest.approx(expected)
+        assert scores(Evidence.of_trees(LINE, [at_c, near_a]), A, C, alpha=alpha) == pytest.approx(expected)
 
 
 def test_a_piece_without_cost_scores_a_million() -> None:
@@ -59,7 +59,7 @@ def test_a_piece_without_cost_scores_a_million() -> None:
 
 def test_several_nodes_for_one_anchor_are_penalised_mildly() -> None:
     # A node alone is not, nor is a piece of two anchors or of none.
-    evidence = Evidence.of_pieces([([2], []), ([2, 3], [2]), ([3, 4], [3])])
+    evidence = Evidence.of_trees(LINE, [([2], []), ([2, 3], [2]), ([3, 4], [3])])
     assert scores(evidence, C) == pytest.approx([1 / (1 + 1e-6), 1 / (1 + 1e-6) / 1.1, 1 / (0.5 * math.e + 1e-6)])
     twice = scores(evidence, C, Anchor("again", nodes=[2]))
     assert twice[1] == pytest.approx(1 / (1 + 1e-6))
@@ -90,7 +90,7 @@ def test_an_anchor_without_nodes_is_missed_by_all() -> None:
 
 def test_and_or_by_alpha() -> None:
     whole, near = ([0, 1, 2, 3], [0, 1, 2]), ([0, 1], [0])
-    evidence = Evidence.of_pieces([near, whole])
+    evidence = Evidence.of_trees(LINE, [near, whole])
     strict, lax = ((Coverage(INDEX, alpha) % 1)(state(evidence, A, C)).evidence for alpha in (20.0, 0.0))
     assert strict is not None and lax is not None
     assert strict.identities() == [((0, 1, 2, 3), (0, 1, 2))] and lax.identities() == [((0, 1), (0,))]
@@ -106,7 +106,7 @@ def test_cut_to_three_keeps_the_best_three() -> None:
 def test_nothing_to_rank() -> None:
     empty = Coverage(INDEX)(state(Evidence.of_nodes([]), A)).evidence
     assert empty is not None and len(empty) == 0
-    assert scores(Evidence.of_pieces([([], [])]), A) == pytest.approx([1 / (math.e + 1e-6)])
+    assert scores(Evidence.of_trees(LINE, [([], [])]), A) == pytest.approx([1 / (math.e + 1e-6)])
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 701, float("nan"), True, "1"])

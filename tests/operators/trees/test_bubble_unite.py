@@ -17,7 +17,7 @@ def united(evidence: Evidence) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 
 def test_nodes_and_edges_stand_where_they_first_came() -> None:
-    evidence = Evidence.of_pieces([([5, 2], [9]), ([2, 5, 1], [9, 3])], [0.2, 0.9])
+    evidence = Evidence.of_trees(CLUB, [([5, 2], [9]), ([2, 5, 1], [9, 3])], [0.2, 0.9])
     assert united(evidence) == [((2, 5, 1), (9, 3))]
 
 
@@ -31,7 +31,7 @@ def test_nothing_in_nothing_out() -> None:
 
 @given(st.lists(PIECE, max_size=6))
 def test_nothing_is_lost(pieces: list[tuple[list[int], list[int]]]) -> None:
-    whole = united(Evidence.of_pieces(pieces))
+    whole = united(Evidence.of_trees(CLUB, pieces))
     edges = {e for _, some in pieces for e in some}
     assert len(whole) == min(len(pieces), 1)
     assert {e for _, some in whole for e in some} == edges

@@ -53,7 +53,7 @@ def grown(op: Grow, state: State) -> list[Piece]:
 
 
 def asked(pieces: Sequence[Piece], graph: Graph = KIN, question: str = QUESTION) -> State:
-    return start(question, graph, evidence=Evidence.of_pieces(pieces))
+    return start(question, graph, evidence=Evidence.of_trees(graph, pieces))
 
 
 def vectors(graph: Graph) -> VectorIndex:
@@ -153,7 +153,7 @@ def test_pieces_keep_their_order_and_their_scores() -> None:
     op = Grow(ALL, width=1, depth=2)
     unscored = grown(op, asked(pieces))
     assert len(unscored) == 3 and [edges[:1] for _, edges in unscored][::2] == [[3], [0]]
-    result = op(asked(pieces).with_(evidence=Evidence.of_pieces(pieces, [0.2, 0.9, 0.5]))).evidence
+    result = op(asked(pieces).with_(evidence=Evidence.of_trees(KIN, pieces, [0.2, 0.9, 0.5]))).evidence
     assert result is not None and result.scores is not None and result.scores.tolist() == [0.9, 0.5, 0.2]
     assert [(n.tolist(), e.tolist()) for n, e in result] == [unscored[1], unscored[2], unscored[0]]
 

@@ -187,6 +187,6 @@ class TestPrizedItems:
 
     def test_nodes_replace_missing_passages(self) -> None:
         graph = GRAPHS["family"]
-        state = start("Gisela", graph, evidence=Evidence.of_pieces([([4, 5], [5])], [1.0]))
+        state = start("Gisela", graph, evidence=Evidence.of_trees(graph, [([4, 5], [5])], [1.0]))
         chunks = ToPassages(items=PrizedItems(prizes_of(graph, 1)), summed=True)(state).passages
         assert chunks is not None and chunks.ids[0] == graph.id("Gisela")

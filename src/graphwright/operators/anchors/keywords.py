@@ -304,7 +304,7 @@ class Relax(Operator):
     (see Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language
     model (`model`) chooses them; the step needs one. If its reply is unusable, the anchors do not change.
 
-    >>> from graphwright.graph.evidence import Ranking
+    >>> from graphwright.graph.ranking import Ranking
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Waldrada", "wife of", "Lothair II"), ("Graz", "on the", "Mur")])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Columns, Kind
+from graphwright.graph.items import Item
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import Summaries, first_items, for_each
@@ -116,11 +117,14 @@ class LocalContext(Ranker):
         if evidence is None or not len(evidence):
             return state
         scores = dict(zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True))
-        for key, score in (*self._relations(state, scores), *self._gists(state, run)):
-            scores[key] = max(score, scores.get(key, -math.inf))
-        return state.with_(evidence=Evidence.of_pieces(scores, list(scores.values())).top(k))
+        added = [*self._relations(state, scores), *self._gists(state, run)]
+        for item, score in added:
+            scores[item.nodes, item.edges] = max(score, scores.get((item.nodes, item.edges), -math.inf))
+        united = evidence.union(Evidence.of_items(item for item, _ in added))
+        best = united.take(range(len(united)), [scores[key] for key in united.identities()])
+        return state.with_(evidence=best.top(k))
 
-    def _relations(self, state: State, scores: dict[Key, float]) -> list[tuple[Key, float]]:
+    def _relations(self, state: State, scores: dict[Key, float]) -> list[tuple[Item, float]]:
         graph, node_scores = state.graph, {nodes[0]: s for (nodes, _), s in scores.items() if len(nodes) == 1}
         nodes = np.array(sorted(node_scores), np.int64)
         edges = graph.inside(np.union1d(graph.columns.out.rows(nodes), graph.columns.into.rows(nodes)))
@@ -129,19 +133,19 @@ class LocalContext(Ranker):
         edges, ends = edges[between_entities], ends[between_entities]
         means = np.array([(node_scores.get(a, 0.0) + node_scores.get(b, 0.0)) / 2 for a, b in ends.tolist()])
         best = top(means, min(self.relations, len(means)))
-        return [(((), (int(edges[at]),)), float(means[at])) for at in best]
+        return [(Item.triple(int(edges[at])), float(means[at])) for at in best]
 
-    def _gists(self, state: State, run: Run) -> list[tuple[Key, float]]:
+    def _gists(self, state: State, run: Run) -> list[tuple[Item, float]]:
         ids, gists, _ = self.summaries.gists(state.graph, self.level)
         query = self.summaries.passages.encode(state.question.text, run)
-        items: list[tuple[Key, float]] = []
+        items: list[tuple[Item, float]] = []
         for community in communities_of(state, self.summaries, self.level)[: self.communities]:
             gist = gists[int(np.searchsorted(ids, community))]
             cosine = float(gist.vector @ query)
-            items += [(((), (edge,)), cosine) for edge in gist.edges.tolist()]
-            items += [(((node,), ()), cosine) for node in gist.passages.tolist()]
+            items += [(Item.triple(edge), cosine) for edge in gist.edges.tolist()]
+            items += [(Item.node(node), cosine) for node in gist.passages.tolist()]
         graph = state.graph
-        return [item for item in items if graph.holds([*item[0][0], *graph.ends(item[0][1]).tolist()]).all()]
+        return [item for item in items if graph.holds([*item[0].nodes, *graph.ends(item[0].edges).tolist()]).all()]
 
 
 def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:

@@ -12,8 +12,9 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, Has
-from graphwright.graph.evidence import Evidence, Ints, Piece, Scores
+from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Columns, Graph
+from graphwright.graph.items import Item, ItemKind
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats, Usage
 from graphwright.operators.operator import Ranker, source_of
@@ -32,7 +33,7 @@ _CHARACTERS = 2_000  # of a passage in a prompt
 _RELEVANCE = 0.7
 _SAME = 0.9
 
-Item = TypeVar("Item")
+Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
@@ -190,7 +191,7 @@ def _write_summary(run: Run, model: LLM, prompt: str, lines: str, default: str) 
     return text or default
 
 
-def for_each(run: Run, work: Callable[[Run, Item], Result], items: Iterable[Item]) -> list[Result]:
+def for_each(run: Run, work: Callable[[Run, Task], Result], items: Iterable[Task]) -> list[Result]:
     """Do the work for each item, several at a time, and return the results in order; an error cancels the rest.
 
     The work of each item has a run of its own; usage and notes are added to `run` in the order of the items.
@@ -362,15 +363,16 @@ class TreeSearch(Ranker):
 
 def first_items(items: Iterable[tuple[Ints, float]], k: int | None) -> Evidence:
     """Return the k best of items of nodes, which come best first; no more are read than can be among them."""
-    pieces: list[Piece] = []
+    best: list[Item] = []
     scores: list[float] = []
     for nodes, score in items:
         if k is not None and len(scores) >= k and score < scores[k - 1]:
             break
         if len(nodes):
-            pieces.append((nodes, np.empty(0, np.int64)))
+            kind = ItemKind.NODE if len(nodes) == 1 else ItemKind.TREE
+            best.append(Item(kind, tuple(nodes.tolist()), ()))
             scores.append(score)
-    return Evidence.of_pieces(pieces, scores).top(k)
+    return Evidence.of_items(best, scores).top(k)
 
 
 _gists: SnapshotCache[tuple[Ints, list[Gist], Floats]] = SnapshotCache()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import RelationPath
+from graphwright.graph.relation_paths import RelationPath
 from graphwright.operators.paths.relation_match import Reading
 from graphwright.search.relation_index import SUBCLASSES, relation_index_of
 from graphwright.text.values import value_of

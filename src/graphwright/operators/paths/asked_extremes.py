@@ -67,7 +67,7 @@ class Extremes(Operator):
         valued = valued or list(self.by_attribute(state, run, reading, measure, items))
         sign = sign_of(measure, valued)
         best = _best(valued, sign) if limit is None else _beyond(valued, sign, limit)
-        return state.with_(evidence=Evidence.of_pieces(best, [1.0] * len(best), render=walk_text))
+        return state.with_(evidence=Evidence.of_paths(graph, best, [1.0] * len(best), render=walk_text))
 
     def by_attribute(
         self, state: State, run: Run, reading: Reading, measure: Measure, items: Sequence[Piece]

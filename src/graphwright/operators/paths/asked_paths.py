@@ -12,7 +12,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Piece
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import RelationPath, extensions, labelled_edges, path_from, walk_text
+from graphwright.graph.relation_paths import RelationPath, extensions, labelled_edges, path_from
+from graphwright.graph.walks import walk_text
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.answer_types import AnswerType, answer_type
@@ -62,7 +63,7 @@ class AskedPaths(Operator):
         if reading.form.asks == "truth" or offers_choice(reading) or not anchors:
             return state.with_(evidence=Evidence.of_nodes([], []))
         if joint := list(_joint(state.graph, anchors, reading, kind)):
-            return state.with_(evidence=Evidence.of_pieces(joint, [1.0] * len(joint), render=walk_text))
+            return state.with_(evidence=Evidence.of_paths(state.graph, joint, [1.0] * len(joint), render=walk_text))
         anchors = [a for a in anchors if a.weight > DOUBTFUL] or anchors
         doubtful = [a for a in positive_anchors(reading) if a not in anchors]
         best = _from_all(state.graph, anchors, reading, kind, int(self.hops))
@@ -71,7 +72,9 @@ class AskedPaths(Operator):
         for anchor in doubtful:  # a word that may be a name narrows the answers if it can, and if it is the predicate
             narrowed = [p for p in pieces if _belongs(state.graph, p, _NO_WORDS, reading, anchor, _NO_WALKS)]
             pieces = narrowed if narrowed or _is_predicate(state.graph, anchor, reading) else pieces
-        return state.with_(evidence=Evidence.of_pieces(pieces, [best.score] * len(pieces), render=walk_text))
+        return state.with_(
+            evidence=Evidence.of_paths(state.graph, pieces, [best.score] * len(pieces), render=walk_text)
+        )
 
 
 _NO_WORDS = frozenset[int]()

@@ -51,7 +51,7 @@ class AskedClass(Operator):
         if _has_condition(reading):
             return state.with_(evidence=Evidence.of_nodes([], []))
         pieces = list(things_named(state.graph, reading))
-        return state.with_(evidence=Evidence.of_pieces(pieces, [1.0] * len(pieces), render=walk_text))
+        return state.with_(evidence=Evidence.of_paths(state.graph, pieces, [1.0] * len(pieces), render=walk_text))
 
 
 def _has_condition(reading: Reading) -> bool:

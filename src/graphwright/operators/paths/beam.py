@@ -10,9 +10,10 @@ import numpy as np
 
 from graphwright.constraints import AtLeast
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence, Ints, item_text
+from graphwright.graph.evidence import Evidence, item_text
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import relation_words, ways_of
+from graphwright.graph.items import Item
+from graphwright.graph.relation_paths import relation_words, ways_of
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import path_evidence, query_entities
@@ -110,8 +111,8 @@ class BeamSearch(Operator):
 
 def _united(levels: list[Evidence]) -> Evidence:
     """Return the items of all levels as one ranking, by their scores."""
-    pieces = [piece for level in levels for piece in level]
-    return Evidence.of_pieces(pieces, [score for level in levels if level.scores is not None for score in level.scores])
+    items = (item for level in levels for item in level.items())
+    return Evidence.of_items(items, [score for level in levels if level.scores is not None for score in level.scores])
 
 
 def _extended(graph: Graph, beams: Evidence) -> Evidence:
@@ -171,9 +172,10 @@ class Explore(Operator):
         """Return the best paths that are one edge longer: by the best relations, to the best nodes."""
         extensions = _extensions(state.graph, beams)
         examples = _first(run, [walks[0] for walks in extensions], self.max_relations, "relations")
-        best = self._best(state, run, Evidence.of_pieces(examples, render=_next_relation)).identities()
+        ranked = self._best(state, run, Evidence.of_paths(state.graph, examples, render=_next_relation))
+        best = set(ranked.identities())
         walks = [walk for group in extensions if group[0] in best for walk in group]
-        return self._best(state, run, Evidence.of_pieces(_first(run, walks, self.max_nodes, "nodes")))
+        return self._best(state, run, Evidence.of_paths(state.graph, _first(run, walks, self.max_nodes, "nodes")))
 
     def _best(self, state: State, run: Run, paths: Evidence) -> Evidence:
         """Return the `width` best of these paths, ranked."""
@@ -181,17 +183,15 @@ class Explore(Operator):
         return ranker.ranked(state.with_(evidence=paths), run, self.width).evidence or Evidence.of_nodes([], [])
 
 
-def _next_relation(graph: Graph, nodes: Ints, edges: Ints) -> str:
+def _next_relation(graph: Graph, item: Item) -> str:
     """Return the text of a path without its last node: its edges before, the node and its next relation.
 
     An edge without a predicate is shown by the sentence that states it.
     """
-    if len(edges) and graph.co_occurs(int(edges[-1])):
-        return item_text(graph, nodes, edges)
-    relation = relation_words(graph, ways_of(graph, nodes[-2:], edges[-1:]))
-    return "; ".join(
-        [*(graph.edge_text(int(edge)) for edge in edges[:-1]), f"{graph.names[int(nodes[-2])]} {relation}"]
-    )
+    if item.edges and graph.co_occurs(item.edges[-1]):
+        return item_text(graph, item)
+    relation = relation_words(graph, ways_of(graph, item)[-1:])
+    return "; ".join([*map(graph.edge_text, item.edges[:-1]), f"{graph.names[item.nodes[-2]]} {relation}"])
 
 
 def _first(run: Run, walks: list[Walk], limit: int, kind: str) -> list[Walk]:

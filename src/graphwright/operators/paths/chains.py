@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
+from graphwright.graph.items import Item, ItemKind, Step, Steps, path_item
 from graphwright.graph.walks import bundle_of, walk_text
 from graphwright.kernels.csr import readonly
 from graphwright.kernels.walks import expand_chains
@@ -57,7 +57,10 @@ class Chains(Operator):
         )
         node_pointers = readonly(pointers + np.arange(len(pointers)), np.int64)
         chain_nodes, chain_edges = readonly(nodes[at], np.int64), readonly(edges[triples], np.int64)
-        chains = Evidence(chain_nodes, node_pointers, chain_edges, pointers, None, walk_text)
+        kinds, begins = np.full(len(pointers) - 1, ItemKind.PATH, np.uint8), np.ones(len(chain_nodes), bool)
+        begins[node_pointers[1:] - 1] = False  # every node of a chain but its last begins a step
+        steps = Steps(chain_edges, graph.columns.heads[chain_edges] == chain_nodes[begins], pointers)
+        chains = Evidence(chain_nodes, node_pointers, chain_edges, pointers, kinds, steps, None, walk_text)
         if not self.inverse:  # a chain between two query entities was expanded from both
             first = {key: i for i, key in reversed(list(enumerate(chains.identities())))}
             chains = chains.take(sorted(first.values()))
@@ -90,38 +93,52 @@ class MergeChains(Operator):
         if state.evidence is None:
             return state
         query_entities = set(_query_entities(state).tolist())
-        pieces: list[Walk] = []
+        items: list[Item] = []
         for group in _grouped(_merged(state.graph, state.evidence, query_entities), query_entities):
-            pieces += group.pieces(state.graph)
-        return state.with_(evidence=Evidence.of_pieces(pieces, render=walk_text))
+            items += group.items(state.graph)
+        return state.with_(evidence=Evidence.of_items(items, render=walk_text))
 
 
-Walk = tuple[Sequence[int], Sequence[int]]
-"""The nodes and the edges of a walk or an item."""
+T = TypeVar("T")
 
 
 @dataclass
 class _Path:
-    """Walks from one node by the same relations, each in the order from there; `inward`: their text ends at it."""
+    """Walks by the same relations from (or, with `inward`, to) one node, -1 for an item that is not a walk."""
 
     source: int
     inward: bool = False
-    walks: list[Walk] = field(default_factory=list)
+    walks: list[Item] = field(default_factory=list)
 
-    def pieces(self, graph: Graph) -> list[Walk]:
+    def targets(self) -> set[int]:
+        """Return the other ends of the walks."""
+        return {walk.nodes[0 if self.inward else -1] for walk in self.walks}
+
+    def items(self, graph: Graph) -> list[Item]:
         """Return the union, of distinct nodes and each hop's distinct edges; the walks if its text is ambiguous."""
         walks = self.walks[::-1] if self.inward else self.walks
-        if len(walks) > 1:
-            levels, hops = (_by_hop(parts) for parts in zip(*walks, strict=True))
-            nodes, edges = list(dict.fromkeys(itertools.chain(*levels))), list(itertools.chain(*hops))
-            if len(nodes) == sum(map(len, levels)) or self._is_readable(graph, nodes, edges, levels):
-                walks = [(nodes, edges)]
-        return [(nodes[::-1], edges[::-1]) if self.inward else (nodes, edges) for nodes, edges in walks]
+        if len(walks) == 1:
+            return walks
+        levels, hops = _by_hop(_outwards(w.nodes, self.inward) for w in walks), _by_hop(map(self._steps, walks))
+        steps = tuple(itertools.chain(*hops))
+        nodes, edges = tuple(dict.fromkeys(itertools.chain(*levels))), tuple(edge for edge, _ in steps)
+        union = Item(ItemKind.TREE, _outwards(nodes, self.inward), _outwards(edges, self.inward), steps)
+        readable = len(nodes) == sum(map(len, levels)) or self._is_readable(graph, union, levels)
+        return [union] if readable else walks
 
-    def _is_readable(self, graph: Graph, nodes: list[int], edges: list[int], levels: list[list[int]]) -> bool:
-        """Return whether the union is parsed into the same levels, where walks reach a node after different hops."""
-        bundle = bundle_of(graph, *(np.array(part[:: -1 if self.inward else 1]) for part in (nodes, edges)))
-        return bundle is not None and bundle.inward == self.inward and bundle.levels() == levels
+    def _steps(self, walk: Item) -> tuple[Step, ...]:
+        """Return the steps of a walk from the source."""
+        return tuple((edge, not forward) for edge, forward in walk.steps[::-1]) if self.inward else walk.steps
+
+    def _is_readable(self, graph: Graph, union: Item, levels: list[list[int]]) -> bool:
+        """Return whether the union has the same levels, where walks reach a node after different hops."""
+        bundle = bundle_of(graph, union)
+        return bundle is not None and bundle.inward == self.inward and bundle.levels == levels
+
+
+def _outwards(parts: tuple[int, ...], inward: bool) -> tuple[int, ...]:
+    """Return the nodes or edges of a walk from its source."""
+    return parts[::-1] if inward else parts
 
 
 @dataclass
@@ -131,52 +148,28 @@ class _Group:
     paths: list[_Path]
     targets: set[int]
 
-    def pieces(self, graph: Graph) -> Iterator[Walk]:
+    def items(self, graph: Graph) -> Iterator[Item]:
         for path in self.paths:
             if len(self.paths) > 1:
-                path.walks = [walk for walk in path.walks if walk[0][-1] in self.targets]
-            yield from path.pieces(graph)
+                path.walks = [w for w in path.walks if w.nodes[0 if path.inward else -1] in self.targets]
+            yield from path.items(graph)
 
 
 def _merged(graph: Graph, evidence: Evidence, query_entities: set[int]) -> list[_Path]:
     """Unite the walks with the same source and relations; an item that is not a walk stands alone."""
-    evidence = _with_ends(graph, evidence)
-    walks, ways = _ways(graph, evidence)
-    starts = evidence.edge_ptr.tolist()
+    ways = graph.columns.relation[evidence.steps.edges].astype(np.int64) * 2 + evidence.steps.forward
+    starts = evidence.steps.ptr.tolist()
     paths: dict[Hashable, _Path] = {}
-    for i, (nodes, edges) in enumerate(evidence.identities()):  # plain numbers: there are many short items
-        if not walks[i]:
-            paths[i] = _Path(-1, walks=[(nodes, edges)])
+    for i, item in enumerate(evidence.items()):
+        walk = path_item(graph, graph.ends(item.edges), item.edges) if item.kind == ItemKind.TRIPLE else item
+        if walk.kind != ItemKind.PATH:
+            paths[i] = _Path(-1, walks=[walk])
             continue
-        inward = nodes[0] not in query_entities and nodes[-1] in query_entities
-        source, step = (nodes[-1], -1) if inward else (nodes[0], 1)
+        inward = walk.nodes[0] not in query_entities and walk.nodes[-1] in query_entities
+        source = walk.nodes[-1 if inward else 0]
         key = source, inward, ways[starts[i] : starts[i + 1]].tobytes()
-        paths.setdefault(key, _Path(source, inward)).walks.append((nodes[::step], edges[::step]))
+        paths.setdefault(key, _Path(source, inward)).walks.append(walk)
     return list(paths.values())
-
-
-def _with_ends(graph: Graph, evidence: Evidence) -> Evidence:
-    """Return the evidence with the two ends of each triple as its nodes."""
-    bare = (np.diff(evidence.node_ptr) == 0) & (np.diff(evidence.edge_ptr) == 1)
-    if not bare.any():
-        return evidence
-    return Evidence.of_pieces(
-        [(graph.ends(edges) if bare[i] else nodes, edges) for i, (nodes, edges) in enumerate(evidence)]
-    )
-
-
-def _ways(graph: Graph, evidence: Evidence) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which items are walks from node to node, and the directed relation of every edge as a number."""
-    lengths = np.diff(evidence.edge_ptr)
-    item = np.repeat(np.arange(len(evidence)), lengths)
-    before = evidence.node_ptr[item] + np.arange(len(evidence.edges)) - evidence.edge_ptr[item]
-    nodes = np.append(evidence.nodes, -1)  # for items of fewer nodes than edges at the end
-    a, b = (nodes[np.minimum(at, len(evidence.nodes))] for at in (before, before + 1))
-    heads, tails = graph.columns.heads[evidence.edges], graph.columns.tails[evidence.edges]
-    forward = (heads == a) & (tails == b)
-    walks = (lengths > 0) & (np.diff(evidence.node_ptr) == lengths + 1)
-    walks[item[~forward & ~((tails == a) & (heads == b))]] = False
-    return walks, graph.columns.relation[evidence.edges].astype(np.int64) * 2 + forward
 
 
 def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
@@ -184,7 +177,7 @@ def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
     groups: list[_Group] = []
     of_target: dict[int, list[int]] = {}
     for path in paths:
-        targets = {nodes[-1] for nodes, _ in path.walks} if path.source in query_entities else set()
+        targets = path.targets() if path.source in query_entities else set()
         near = sorted({at for target in targets for at in of_target.get(target, ())})
         for at in near:
             group = groups[at]
@@ -199,7 +192,7 @@ def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
     return groups
 
 
-def _by_hop(walks: Sequence[Sequence[int]]) -> list[list[int]]:
+def _by_hop(walks: Iterable[Sequence[T]]) -> list[list[T]]:
     return [list(dict.fromkeys(hop)) for hop in zip(*walks, strict=True)]
 
 

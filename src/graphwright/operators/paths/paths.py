@@ -15,6 +15,7 @@ from graphwright.constraints import AtLeast, Between
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints, Render, Scores, item_text
 from graphwright.graph.graph import Graph
+from graphwright.graph.items import Item, ItemKind, Steps
 from graphwright.kernels.flow import MAX_EDGES, flow_paths
 from graphwright.kernels.paths import joining_edges, paths_between, shortest_paths, simple_paths
 from graphwright.operators.operator import Operator, Ranker
@@ -136,22 +137,23 @@ def path_evidence(
     last[ptr[1:] - 1] = True
     at = np.flatnonzero(~last)
     edges, edge_ptr = edges_between(graph, nodes[at], nodes[at + 1]), ptr - np.arange(len(ptr))
+    forward, kinds = graph.columns.heads[edges] == nodes[at], np.full(len(ptr) - 1, ItemKind.PATH, np.uint8)
     for part in (nodes, ptr, edges, edge_ptr, scores):
         if part is not None:
             part.flags.writeable = False
-    return Evidence(nodes, ptr, edges, edge_ptr, scores, render)
+    return Evidence(nodes, ptr, edges, edge_ptr, kinds, Steps(edges, forward, edge_ptr), scores, render)
 
 
-def path_text(graph: Graph, nodes: Ints, edges: Ints) -> str:
+def path_text(graph: Graph, item: Item) -> str:
     """Return the texts of all parallel edges of each step of a path; for an item that is not a path, its default text.
 
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "t", "a"), ("b", "s", "c")])
-    >>> Evidence.of_pieces([([0, 1, 2], [0, 2])], render=path_text).texts(graph)
+    >>> Evidence.of_paths(graph, [([0, 1, 2], [0, 2])], render=path_text).texts(graph)
     ['a r b; b t a; b s c']
     """
-    if len(nodes) != len(edges) + 1 or not len(edges):
-        return item_text(graph, nodes, edges)
-    steps = (graph.edges_between(a, b).tolist() for a, b in pairwise(nodes.tolist()))
+    if item.kind != ItemKind.PATH:
+        return item_text(graph, item)
+    steps = (graph.edges_between(a, b).tolist() for a, b in pairwise(item.nodes))
     return "; ".join(graph.edge_text(edge) for step in steps for edge in step)
 
 
@@ -232,7 +234,7 @@ class HopFirst(Operator):
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> paths = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([1, 2], [1])], [0.9, 0.7])
+    >>> paths = Evidence.of_paths(graph, [([0, 1, 2], [0, 1]), ([1, 2], [1])], [0.9, 0.7])
     >>> [edges.tolist() for _, edges in HopFirst()(start("?", graph, evidence=paths)).evidence]
     [[1], [0, 1]]
     """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import RelationPath, Ways, extension_cost, extensions, labelled_edges, path_from
+from graphwright.graph.relation_paths import RelationPath, Ways, extension_cost, extensions, labelled_edges, path_from
 from graphwright.operators.paths.answer_types import AnswerType
 from graphwright.operators.paths.relation_match import BY_PRESENCE, BY_SENTENCE, Reading
 from graphwright.text.names import ARTICLES

@@ -146,7 +146,7 @@ class PropositionPaths(Operator):
                 candidates += [(float(scores[i]), (*path, int(near[i]))) for i in first]
             beams = self._selected(state, run, known, candidates, paths)
         items = [_item(known, path) for path, _ in paths.values()]
-        return state.with_(evidence=Evidence.of_pieces(items, [score for _, score in paths.values()]))
+        return state.with_(evidence=Evidence.of_trees(state.graph, items, [score for _, score in paths.values()]))
 
     def _selected(
         self,

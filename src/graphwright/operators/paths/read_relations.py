@@ -10,7 +10,7 @@ import numpy as np
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import (
+from graphwright.graph.relation_paths import (
     MAX_EDGES,
     RelationPath,
     extension_cost,
@@ -69,7 +69,7 @@ class ReadRelations(Operator):
             if path.ways:
                 pieces += _items(graph, [path])
                 scores.append(score)
-        return state.with_(evidence=Evidence.of_pieces(pieces, scores, relation_text))
+        return state.with_(evidence=Evidence.of_paths(graph, pieces, scores, relation_text))
 
     def _read(self, state: State, run: Run, path: RelationPath) -> tuple[RelationPath, float]:
         """Return the relation path that the turns lead to, and its score."""
@@ -91,7 +91,7 @@ class ReadRelations(Operator):
         """Return the position and the score of the best of these paths; None where a language model selects none."""
         items = _items(state.graph, paths)
         ranker = Choose(self.model) if isinstance(self.model, LLM) else LengthPenalty(MaskEntities(Rerank(self.model)))
-        best = best_by(ranker, Evidence.of_pieces(items, render=relation_text), state, run, 1)
+        best = best_by(ranker, Evidence.of_paths(state.graph, items, render=relation_text), state, run, 1)
         if not len(best):
             return None
         position = [tuple(map(tuple, item)) for item in items].index(best.identities()[0])

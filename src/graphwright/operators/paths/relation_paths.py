@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints, Piece, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import (
+from graphwright.graph.items import Item
+from graphwright.graph.relation_paths import (
     MAX_EDGES,
     RelationPath,
     labelled_edges,
@@ -72,7 +73,7 @@ class RelationPaths(Ranker):
         paths.sort(key=lambda path: len(path.ways))
         walks = (path.walks(np.zeros(1, np.int64)) for path in paths[:k])
         pieces = ((graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks)
-        return state.with_(evidence=Evidence.of_pieces(pieces, render=relation_text))
+        return state.with_(evidence=Evidence.of_paths(graph, pieces, render=relation_text))
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +88,7 @@ class Instances(Ranker):
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> state = start("What did Mann film?", films, evidence=Evidence.of_pieces([([1, 0], [0])]))
+    >>> state = start("What did Mann film?", films, evidence=Evidence.of_paths(films, [([1, 0], [0])]))
     >>> Instances()(state).evidence.texts(films)
     ['Heat directed_by Mann', 'Ali directed_by Mann']
     """
@@ -109,15 +110,15 @@ class Instances(Ranker):
                 break
             pieces += walks
             scores += [0.0 if path_scores is None else path_scores[at]] * len(walks)
-        return state.with_(evidence=Evidence.of_pieces(pieces, None if path_scores is None else scores).top(k))
+        return state.with_(evidence=Evidence.of_paths(graph, pieces, None if path_scores is None else scores).top(k))
 
     def _walks(self, graph: Graph, evidence: Evidence, k: int | None) -> Iterator[list[Piece]]:
         """Yield the walks of each item by their nodes; none where an earlier item has the same start and relations."""
         labelled, seen = labelled_edges(graph), set()
-        for nodes, edges in evidence:
-            source = int(nodes[0]) if len(nodes) else int(graph.columns.heads[edges[0]])
-            key = source, ways_of(graph, nodes, edges)
-            if key in seen or not len(edges) or source not in graph:
+        for item in evidence.items():
+            source = item.nodes[0] if item.nodes else int(graph.columns.heads[item.edges[0]])
+            key = source, ways_of(graph, item)
+            if key in seen or not item.edges or source not in graph:
                 yield []
                 continue
             seen.add(key)
@@ -152,8 +153,8 @@ class Relations(Operator):
         """List the relations, by their first edge."""
         edges = state.graph.edges
         first = np.unique(state.graph.columns.relation[edges], return_index=True)[1]
-        pieces = (((), (edge,)) for edge in edges[np.sort(first)].tolist())
-        return state.with_(evidence=Evidence.of_pieces(pieces, render=relation_text))
+        items = map(Item.triple, edges[np.sort(first)].tolist())
+        return state.with_(evidence=Evidence.of_items(items, render=relation_text))
 
 
 @dataclass(frozen=True, repr=False)
@@ -230,7 +231,7 @@ class Plan(Ranker):
         evidence = state.evidence
         if evidence is None or not len(evidence.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        paths = [_relations(state.graph, *piece) for piece in evidence]
+        paths = [_relations(state.graph, item) for item in evidence.items()]
         plans = self._plans(state, run, paths, _PLANS if k is None else k)
         if plans is None:
             return state.with_(evidence=evidence.top(k))
@@ -264,6 +265,6 @@ class Plan(Ranker):
         return [tuple(" ".join(relation.split()).casefold() for relation in plan) for plan in reply.plans]
 
 
-def _relations(graph: Graph, nodes: Any, edges: Any) -> tuple[str, ...]:
+def _relations(graph: Graph, item: Item) -> tuple[str, ...]:
     """Return the relations of a walk in words, without their directions."""
-    return tuple(relation_words(graph, (way | 1,)).casefold() for way in ways_of(graph, nodes, edges))
+    return tuple(relation_words(graph, (way | 1,)).casefold() for way in ways_of(graph, item))

@@ -8,8 +8,9 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast
-from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
+from graphwright.graph.items import Item
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
@@ -69,7 +70,7 @@ class UnitPaths(Operator):
             if not longer:
                 break
             ordered = list(longer)
-            scores = score(Evidence.of_pieces((_item(known, path) for path in ordered), render=_text))
+            scores = score(Evidence.of_trees(state.graph, (_item(known, path) for path in ordered), render=_text))
             best = [ordered[at] for at in top(scores, self.width).tolist()]
             paths |= {path: float(scores[ordered.index(path)]) for path in best}
             reached = [
@@ -78,7 +79,7 @@ class UnitPaths(Operator):
                 for entity in known.nodes[known.entities.row(longer[path][0])].tolist()
             ]
         ranked = (_item(known, path) for path in paths)
-        return state.with_(evidence=Evidence.of_pieces(ranked, list(paths.values()), _text))
+        return state.with_(evidence=Evidence.of_trees(state.graph, ranked, list(paths.values()), _text))
 
     def _query(self, state: State, run: Run) -> Scores:
         """Return the unit vector of the question, empty without vectors."""
@@ -121,6 +122,6 @@ def _item(known: Propositions, path: Path) -> tuple[list[int], list[int]]:
     return [], [edge for unit in path for edge in known.edges.row(unit).tolist()]
 
 
-def _text(graph: Graph, nodes: Ints, edges: Ints) -> str:
+def _text(graph: Graph, item: Item) -> str:
     """Return the texts of the units of a path, each once."""
-    return "; ".join(dict.fromkeys(graph.edge_text(edge) for edge in edges.tolist()))
+    return "; ".join(dict.fromkeys(map(graph.edge_text, item.edges)))

@@ -10,6 +10,7 @@ import numpy as np
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
+from graphwright.graph.items import Item, ItemKind, stepped_item
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import query_entities
@@ -18,9 +19,6 @@ from graphwright.operators.rerank.rerank import Rerank, best_by
 from graphwright.operators.rerank.scorer import ModelOf, Scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-
-Chain = tuple[tuple[int, ...], tuple[int, ...]]
-"""The nodes of a chain, in the order of their first visit, and its edges."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,9 +53,9 @@ class WellFormedChains(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Search from all query entities together."""
         sources = tuple(state.graph.at(query_entities(state)).tolist())
-        complete: list[Chain] = []
-        new: list[Chain] = [((), ())]
-        evidence = Evidence.of_pieces([], [])
+        complete: list[Item] = []
+        new = [Item(ItemKind.TREE, (), ())]
+        evidence = Evidence.of_items([], [])
         for _ in range(self.length):
             longer = _extended(state.graph, sources, new)
             if len(longer) > self.max_chains:
@@ -65,31 +63,37 @@ class WellFormedChains(Operator):
             if not longer:
                 break
             evidence = self._best(state, run, [*complete, *longer[: self.max_chains]])
-            kept = evidence.identities()
+            kept = list(evidence.items())
             new = [chain for chain in kept if chain not in complete]
             complete = kept
             if not new:
                 break
         return state.with_(evidence=evidence)
 
-    def _best(self, state: State, run: Run, chains: list[Chain]) -> Evidence:
+    def _best(self, state: State, run: Run, chains: list[Item]) -> Evidence:
         """Return the `width` best of the chains, ranked."""
         model = self.model
         if isinstance(model, LLM):
             model = ConstrainedDecoding(model, self.width)
         ranker = model if isinstance(model, Operator) else Rerank(model)
-        return best_by(ranker, Evidence.of_pieces(chains), state, run, self.width)
+        return best_by(ranker, Evidence.of_items(chains), state, run, self.width)
 
 
-def _extended(graph: Graph, sources: tuple[int, ...], chains: list[Chain]) -> list[Chain]:
-    """Return the chains with one more triple at an entity visited, each set of triples once."""
-    columns, longer = graph.columns, dict[frozenset[int], Chain]()
-    for nodes, edges in chains:
+def _extended(graph: Graph, sources: tuple[int, ...], chains: list[Item]) -> list[Item]:
+    """Return the chains with one more triple at an entity visited, each set of triples once.
+
+    The nodes of a chain are in the order of their first visit.
+    """
+    columns, longer = graph.columns, dict[frozenset[int], Item]()
+    for _, nodes, edges, steps in chains:
         for source in dict.fromkeys((*nodes, *sources)):
             around = np.concatenate((columns.out.row(source), columns.into.row(source))).astype(np.int64)
             for edge in np.unique(graph.inside(around)).tolist():
                 if edge not in edges:
                     ends = source, *(end for end in graph.ends([edge]).tolist() if end != source)
                     visited = tuple(dict.fromkeys((*nodes, *ends)))
-                    longer.setdefault(frozenset((*edges, edge)), (visited, (*edges, edge)))
+                    walked = (*steps, (edge, int(columns.heads[edge]) == source))
+                    key = frozenset((*edges, edge))
+                    if key not in longer:
+                        longer[key] = stepped_item(graph, visited, (*edges, edge), walked)
     return list(longer.values())

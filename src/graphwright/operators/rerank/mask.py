@@ -12,7 +12,7 @@ import numpy as np
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import relation_words
+from graphwright.graph.relation_paths import relation_words
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import Composite, Operator, top_of
 from graphwright.operators.rerank.scorer import ModelOf, ScoreFunction, Scorer
@@ -64,7 +64,7 @@ class LengthPenalty(Composite):
     >>> from graphwright.operators.operator import Keep
     >>> from graphwright.operators.state import start
     >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> paths = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.53])
+    >>> paths = Evidence.of_paths(line, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.53])
     >>> LengthPenalty(Keep())(start("What does it rule?", line, evidence=paths)).evidence.scores.round(2).tolist()
     [0.35, 0.23]
     """
@@ -118,7 +118,7 @@ class Patterns(Scorer):
     >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
-    >>> items = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])])
+    >>> items = Evidence.of_paths(kin, [([0, 1, 2], [0, 1]), ([0, 1], [0])])
     >>> patterns = Patterns(HashEncoder())
     >>> patterns.texts(state, items), patterns.prepare(state, Run())(items).round(2).tolist()
     (['x child y; y spouse z', 'x child y'], [0.22, 0.21])

@@ -112,6 +112,18 @@ class PassageFeatures:
         np.maximum.at(best, self.target, values)
         return best
 
+    def best_source(self, values: Scores, order: Ints) -> Ints:
+        """Return the position of the earlier passage that leads to each with the largest value above 0, else -1.
+
+        `order`: passages by position, best first; the result is in the same order.
+        """
+        rank, best = np.full(len(self.nodes), len(self.nodes)), np.full(len(self.nodes), -1)
+        rank[order] = np.arange(len(order))
+        onward = np.flatnonzero((values > 0) & (rank[self.source] < rank[self.target]))
+        onward = onward[np.argsort(values[onward], kind="stable")]
+        best[self.target[onward]] = self.source[onward]
+        return best[order]
+
 
 def _alone(part: AskedPassages, pagerank: Scores) -> Floats:
     """Return the features of each passage alone; `pagerank`: of all passages of the graph."""

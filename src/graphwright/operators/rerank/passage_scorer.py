@@ -120,9 +120,12 @@ class PassageScorer:
         values = np.stack((alone, added, total - total.max(initial=-np.inf), rank, several), axis=1)
         return np.concatenate((features.alone, of_pair, values), axis=1).astype(np.float32)
 
-    def chosen(self, features: PassageFeatures, k: int) -> tuple[Ints, Scores]:
-        """Return the positions of the k passages that greedy coverage chooses, and their scores."""
-        return self.cover(features, *self(features), self.needs_several(features), k)
+    def chosen(self, features: PassageFeatures, alone: Scores, pairs: Scores, k: int) -> tuple[Ints, Scores]:
+        """Return the positions of the k passages that greedy coverage chooses, and their scores.
+
+        `alone`, `pairs`: what this scorer gives the passages and the pairs.
+        """
+        return self.cover(features, alone, pairs, self.needs_several(features), k)
 
     @cached_property
     def _weights(self) -> tuple[Scores, Scores, Scores]:

@@ -115,7 +115,7 @@ class GRanker(_Reranker):
         """Rank the nodes of the items."""
         nodes = np.array(list(state.node_scores()), np.int64)
         smoothed = smooth(*state.graph.columns.adjacency, nodes, self._latents(nodes, state, run), self.alpha)
-        return Evidence.of_nodes(nodes, self.cross_encoder.head(smoothed))
+        return Evidence.of_nodes(nodes, self.cross_encoder.head(smoothed), items.steps_to(nodes))
 
     def _latents(self, nodes: Ints, state: State, run: Run) -> Floats:
         """Return the latents of nodes; a loop reads the same ones repeatedly, so the run caches them by node."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
+from graphwright.graph.items import Steps, steps_between
 from graphwright.models.protocols import NamedEncoder
 from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.passage_features import PassageFeatures
@@ -26,7 +27,8 @@ class ScorePassages(Ranker):
     The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
     (without those of triples a passage stands for its statements); `words`: the word index; `encoder`: that of the
     scorer, which tells by the question's vector whether it needs several passages; `scorer`: by default that of the
-    package; `cover`: choose a list by greedy coverage; else passages are ranked by their scores.
+    package; `cover`: choose a list by greedy coverage; else passages are ranked by their scores. The steps to a passage
+    lead from the passage before it that raises its score most, where an edge or one name connects the two.
     """
 
     passages: VectorIndex
@@ -42,11 +44,17 @@ class ScorePassages(Ranker):
         """Score the passages, and select k of them."""
         features = PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
         scorer = self.scorer or fitted_scorer()
+        alone, pairs = scorer(features)
         if self.cover:
-            order, scores = scorer.chosen(features, len(features.nodes) if k is None else k)
+            order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
         else:
-            alone, pairs = scorer(features)
             total = alone + features.best_pair(pairs)
             order = np.argsort(-total, kind="stable")[:k]
             scores = total[order]
-        return state.with_(evidence=Evidence.of_nodes(features.nodes[order], scores))
+        sources = features.best_source(pairs, order).tolist()
+        nodes = features.nodes[order]
+        walks = (
+            () if at < 0 else steps_between(state.graph, int(features.nodes[at]), node)
+            for at, node in zip(sources, nodes.tolist(), strict=True)
+        )
+        return state.with_(evidence=Evidence.of_nodes(nodes, scores, Steps.of(walks)))

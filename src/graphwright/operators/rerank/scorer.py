@@ -14,7 +14,7 @@ from graphwright.constraints import Checked, Constraint
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
-from graphwright.graph.walks import relation_words
+from graphwright.graph.relation_paths import relation_words
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.operator import source_of
@@ -65,7 +65,7 @@ class Steps(Scorer):
     >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
     >>> score = Steps(OverlapCrossEncoder()).prepare(start("the spouse of Ida", kin), Run())
-    >>> score(Evidence.of_pieces([([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])])).round(3).tolist()
+    >>> score(Evidence.of_paths(kin, [([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])])).round(3).tolist()
     [0.24, 0.479, 0.359]
     """
 
@@ -189,9 +189,9 @@ def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
 def ranked_by(items: Evidence, scores: Scores, k: int | None = None) -> Evidence:
     """Return the k best items (all, if None) with these scores: higher score first, then smaller ids."""
     order = rank_items(scores, items.nodes, items.node_ptr, items.edges, items.edge_ptr, k)
-    best, best_scores = items.unscored().take(order.tolist()), scores[order]
+    best, best_scores = items.unscored().take(order), scores[order]
     best_scores.flags.writeable = False
-    return type(items)(best.nodes, best.node_ptr, best.edges, best.edge_ptr, best_scores)
+    return Evidence(best.nodes, best.node_ptr, best.edges, best.edge_ptr, best.kinds, best.steps, best_scores)
 
 
 @dataclass(frozen=True, repr=False)

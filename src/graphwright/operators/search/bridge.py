@@ -66,7 +66,7 @@ class Bridge(Operator):
                     walks[longer] = value
                     new[longer[0][-1]] = max(new.get(longer[0][-1], (0.0, longer)), (value, longer))
             active = new
-        return state.with_(evidence=Evidence.of_pieces(walks, list(walks.values())))
+        return state.with_(evidence=Evidence.of_trees(state.graph, walks, list(walks.values())))
 
     def _bridged(
         self, state: State, run: Run, known: Propositions, used: set[int], score: float, walk: Walk

@@ -225,5 +225,6 @@ class FollowUp(Composite):
         for evidence in (state.items, after.items.unscored()):
             for item, score in zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True):
                 best[item] = max(score, best.get(item, score))
-        merged = Evidence.of_pieces(best, list(best.values()))
+        united = state.items.union(after.items)
+        merged = united.take(range(len(united)), [best[item] for item in united.identities()])
         return top_of(state.with_(evidence=merged, trace=after.trace), ("evidence",), k)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
+from graphwright.graph.items import Item
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.anchors.keywords import themes
@@ -180,7 +181,7 @@ class OneHop(Operator):
         edges = graph.inside(np.union1d(columns.out.rows(nodes), columns.into.rows(nodes)))
         edges = edges[columns.between_entities(edges)]
         ends = graph.ends(edges).reshape(-1, 2).tolist()
-        items = [([], [edge]) for edge in edges.tolist()] + [([node], []) for node in nodes.tolist()]
+        items = [*map(Item.triple, edges.tolist()), *map(Item.node, nodes.tolist())]
         scores = [sum(score_of.get(end, 0.0) for end in pair) for pair in ends]
         scores += [score_of[node] for node in nodes.tolist()]
-        return state.with_(evidence=Evidence.of_pieces(items, scores))
+        return state.with_(evidence=Evidence.of_items(items, scores))

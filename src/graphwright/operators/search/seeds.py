@@ -47,7 +47,7 @@ class PathSeeds(Operator):
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> paths = Evidence.of_pieces([([0, 1, 2], [0, 1]), ([0, 1], [0])], [0.8, 0.6])
+    >>> paths = Evidence.of_paths(graph, [([0, 1, 2], [0, 1]), ([0, 1], [0])], [0.8, 0.6])
     >>> evidence = PathSeeds(index, entities=2, weight=0.0)(start("?", graph, evidence=paths)).evidence
     >>> graph.names.take(evidence.nodes), evidence.scores.tolist()
     (['Ida', 'Udo', 'Graz'], [1.0, 1.0, 0.0])
@@ -102,7 +102,7 @@ class BridgeSeeds(Operator):
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> paths = Evidence.of_pieces([([0], []), ([0, 1], [0])], [1.0, 0.5])
+    >>> paths = Evidence.of_paths(graph, [([0], []), ([0, 1], [0])], [1.0, 0.5])
     >>> evidence = BridgeSeeds(index)(start("Who is Udo?", graph, evidence=paths)).evidence
     >>> graph.names.take(evidence.nodes), evidence.scores.round(3).tolist()
     (['Ida', 'Udo', 'Graz'], [1.031, 0.6, 0.0])

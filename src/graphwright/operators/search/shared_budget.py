@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
 from graphwright.constraints import AtLeast
-from graphwright.graph.evidence import Ranking
 from graphwright.operators.operator import Composite, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -23,7 +22,7 @@ class SharedBudget(Composite):
     for. The earlier ones that the step does not find follow, in their order, with scores below those of the step.
 
     >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.graph.evidence import Evidence
+    >>> from graphwright.graph import Evidence, Ranking
     >>> from graphwright.operators.select import ToPassages
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
@@ -47,5 +46,11 @@ class SharedBudget(Composite):
         rest = known[~np.isin(known, found.ids)]
         scores = found.scores[within]
         lower = (scores[-1] if len(scores) else 1.0) - 1.0 - np.arange(len(rest))
-        ranking = Ranking(np.append(found.ids[within], rest), np.append(scores, lower), found.graph)
+        brought = found.take(np.flatnonzero(within))
+        ranking = replace(
+            brought,
+            ids=np.append(brought.ids, rest),
+            scores=np.append(scores, lower),
+            item_of=None if brought.item_of is None else np.append(brought.item_of, np.full(len(rest), -1)),
+        )
         return after.with_(passages=ranking.top(len(ranking) if k is None else k))

@@ -6,16 +6,19 @@ A view keeps ids, names and texts, and has other edges; `OnGraph(view, step)` ru
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from itertools import chain
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import OptionError
 from graphwright.graph.columns import Passages, TextColumn
-from graphwright.graph.evidence import Ints
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, Columns, Graph, Ids32, Kind
+from graphwright.graph.items import Step, ends_of, steps_between
 from graphwright.kernels.csr import Csr
 from graphwright.operators.operator import source_of
 from graphwright.search.snapshot import SnapshotCache
@@ -34,6 +37,8 @@ _statements: SnapshotCache[tuple[Ints, Ints, Csr]] = SnapshotCache()
 
 class _CachedView(Checked):
     """A view that is built once for a snapshot."""
+
+    has_other_edges: ClassVar[bool] = True  # than the graph: its edge ids are not those of the snapshot
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the view of the graph."""
@@ -196,6 +201,8 @@ class ImportedGraph(_CachedView):
     added. Built once for a snapshot.
     """
 
+    has_other_edges: ClassVar[bool] = False
+
     nodes: tuple[int, int]
     edges: Annotated[int, AtLeast(0)]
 
@@ -225,6 +232,23 @@ class ImportedGraph(_CachedView):
             aliases=columns.aliases.gather(named),
             alias_node=columns.alias_node[named],
         )
+
+
+def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
+    """Return evidence of nodes that was found on a view, with its steps on the graph (see `steps_between`).
+
+    A node has no steps where the graph does not connect two nodes that the view joined.
+    """
+    if not len(evidence.steps.edges):
+        return evidence
+
+    def walk(steps: Sequence[Step]) -> tuple[Step, ...]:
+        parts = [steps_between(graph, *ends) for ends in ends_of(view, steps)]
+        return tuple(chain.from_iterable(parts)) if all(parts) else ()
+
+    return Evidence.of_items(
+        (item._replace(steps=walk(item.steps)) for item in evidence.items()), None, evidence.render
+    ).with_scores(evidence.scores)
 
 
 def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:

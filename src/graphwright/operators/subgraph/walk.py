@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.items import Steps, steps_onward
 from graphwright.kernels.half import products
 from graphwright.kernels.hops import Around, khop, random_walk
 from graphwright.kernels.ppr import push_ppr
@@ -210,7 +211,8 @@ class STeX(Ranker):
         if around is None:
             around = run.scratch[key] = Around(*adjacency)
         neighbours, scores = around.scores(nodes, lambda new: self._similarities(new, query), self.beta, k)
-        return state.with_(evidence=Evidence.of_nodes(neighbours, scores))
+        steps = steps_onward(state.graph, *_best_before(state, nodes, neighbours), neighbours)
+        return state.with_(evidence=Evidence.of_nodes(neighbours, scores, steps))
 
     def _similarities(self, nodes: Ints, query: Floats) -> Scores:
         """Return v_q · v_n of each node, NaN for a node without a vector: float64[len(nodes)]."""
@@ -219,6 +221,14 @@ class STeX(Ranker):
         for part in reversed(self.index.parts):
             scores[part.has(nodes)] = products(part.vectors, part.rows_of(nodes)[1], query)
         return scores
+
+
+def _best_before(state: State, ranked: Ints, neighbours: Ints) -> tuple[Steps, Ints]:
+    """Return for each neighbour the first of the ranked nodes that it is next to, after the steps to it."""
+    adjacency, rank = state.graph.columns.adjacency, {node: at for at, node in enumerate(ranked.tolist())}
+    rows = (adjacency.row(node).tolist() for node in neighbours.tolist())
+    best = ranked[[min(rank[node] for node in row if node in rank) for row in rows]]
+    return state.items.steps_to(best), best
 
 
 @dataclass(frozen=True, repr=False)
@@ -247,10 +257,13 @@ class Frontier(Ranker):
         nodes = nodes[state.graph.holds(nodes)]
         adjacency, local = state.graph.adjacency, state.graph.local(nodes)
         near, first = np.unique(adjacency.rows(local), return_index=True)
-        values = np.repeat([score_of[node] for node in nodes.tolist()], np.diff(adjacency.indptr)[local])[first]
+        before = np.repeat(nodes, np.diff(adjacency.indptr)[local])[first]
+        values = np.array([score_of[node] for node in before.tolist()], np.float64)
         new = ~np.isin(near, local)
-        frontier = Evidence.of_nodes(state.graph.at(near[new]), values[new])
-        return state.with_(evidence=frontier if k is None else frontier.top(k))
+        frontier, before = state.graph.at(near[new]), before[new]
+        steps = steps_onward(state.graph, state.items.steps_to(before), before, frontier)
+        evidence = Evidence.of_nodes(frontier, values[new], steps)
+        return state.with_(evidence=evidence if k is None else evidence.top(k))
 
 
 @dataclass(frozen=True, repr=False)

@@ -70,7 +70,7 @@ class Bubble(Ranker):
             meetings = bubble(*graph.adjacency, terminals, costs, hops=self.hops, budget=budget)
         of_anchors = _by_ends((e for _, ids in anchors for e in ids), graph)
         items = [_item(graph, meeting, edges, of_anchors) for meeting in meetings]
-        return state.with_(evidence=Evidence.of_pieces(items or _single_items(anchors, graph)).top(k))
+        return state.with_(evidence=Evidence.of_trees(graph, items or _single_items(anchors, graph)).top(k))
 
 
 def _inside(anchor: Anchor, graph: Graph) -> Item:
@@ -162,7 +162,7 @@ class Coverage(Operator):
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> items = Evidence.of_pieces([([0, 1], [0]), ([0, 1, 2], [0, 1])])
+    >>> items = Evidence.of_paths(graph, [([0, 1], [0]), ([0, 1, 2], [0, 1])])
     >>> state = start("a or c?", graph, entities=["a", "c"], evidence=items)
     >>> (Coverage(index) % 1)(state).evidence.nodes.tolist()
     [0, 1, 2]
@@ -211,7 +211,7 @@ class Unite(Operator):
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e")])
-    >>> state = start("?", graph, evidence=Evidence.of_pieces([([1, 0], [0]), ([3, 4], [2]), ([1, 2], [1])]))
+    >>> state = start("?", graph, evidence=Evidence.of_paths(graph, [([1, 0], [0]), ([3, 4], [2]), ([1, 2], [1])]))
     >>> [ids.tolist() for ids in Unite()(state).evidence.piece(0)]
     [[1, 0, 3, 4, 2], [0, 2, 1]]
     """
@@ -227,4 +227,4 @@ class Unite(Operator):
         for item_nodes, edges in state.evidence:
             nodes |= dict.fromkeys((item_nodes if len(item_nodes) else state.graph.ends(edges)).tolist())
         united = [(list(nodes), list(dict.fromkeys(state.evidence.edges.tolist())))] if len(state.evidence) else []
-        return state.with_(evidence=Evidence.of_pieces(united))
+        return state.with_(evidence=Evidence.of_trees(state.graph, united))

@@ -69,7 +69,7 @@ class Grow(Operator):
                 if spent or not item.add(self._selected(state, run, item)):
                     break
             grown.append((list(item.nodes), list(item.edges)))
-        return state.with_(evidence=Evidence.of_pieces(grown, evidence.scores))
+        return state.with_(evidence=Evidence.of_trees(state.graph, grown, evidence.scores))
 
     def _spent(self, begun: float, usage: Usage) -> str:
         """Return the budget that is spent, "" if none is."""

@@ -10,6 +10,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
+from graphwright.graph.items import Item, walk_to
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.ranking import top
 from graphwright.kernels.trees import prize_tree
@@ -110,7 +111,7 @@ class PrizeTree(Operator):
         nodes, edges = self._tree(near, node_prizes, edge_prizes)
         score = sum(node_prizes.get(node, 0.0) for node in nodes.tolist())
         score += sum(edge_prizes.get(edge, 0.0) - self.cost for edge in edges.tolist())
-        return state.with_(evidence=Evidence.of_pieces([(nodes, edges)], [score]))
+        return state.with_(evidence=Evidence.of_trees(state.graph, [(nodes, edges)], [score]))
 
     def _near(self, graph: Graph, node_prizes: Amounts, edge_prizes: Amounts) -> Graph:
         """Return the part of the graph around the prizes; an edge's prize is divided between its ends."""
@@ -170,7 +171,7 @@ class PrizedItems:
         """Return the items."""
         evidence = Evidence.of_nodes([]) if state.evidence is None else state.evidence
         node_prizes, edge_prizes = self.prizes(state, run)
-        items: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
-        items |= {((node,), ()): node_prizes.get(node, _NO_PRIZE) for node in evidence.nodes.tolist()}
-        items |= {((), (edge,)): edge_prizes.get(edge, _NO_PRIZE) for edge in evidence.edges.tolist()}
-        return Evidence.of_pieces(items, list(items.values()))
+        walks = {node: walk_to(state.graph, tree, node) for tree in evidence.items() for node in tree.nodes}
+        items = {Item.node(node, walk): node_prizes.get(node, _NO_PRIZE) for node, walk in walks.items()}
+        items |= {Item.triple(edge): edge_prizes.get(edge, _NO_PRIZE) for edge in evidence.edges.tolist()}
+        return Evidence.of_items(items, list(items.values()))

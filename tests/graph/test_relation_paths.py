@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.toys import GRAPHS
 
 from graphwright import Evidence, Graph
-from graphwright.graph.walks import (
+from graphwright.graph.items import path_item
+from graphwright.graph.relation_paths import (
     relation_path,
     relation_paths,
     relation_text,
@@ -61,7 +62,10 @@ def test_routes_lead_where_walks_do(graph: Graph, length: int) -> None:
         # One walk to each end, by the edges that it says.
         assert graph.nodes[nodes[:, -1]].tolist() == ends
         for along, by in zip(graph.nodes[nodes], graph.edges[edges], strict=True):
-            assert tuple(along.tolist()) in expected[item.ways] and ways_of(graph, along, by) == item.ways
+            assert (
+                tuple(along.tolist()) in expected[item.ways]
+                and ways_of(graph, path_item(graph, along, by)) == item.ways
+            )
         last = len(ends) - 1
         assert [part.tolist() for part in item.walks(np.array([last]))] == [
             nodes[last:].tolist(),
@@ -136,8 +140,8 @@ def test_relations_are_read_as_words(relation: str, read: str) -> None:
 
 def test_a_triple_is_walked_from_its_head_and_items_keep_their_text() -> None:
     graph = GRAPHS["family"]
-    result = Evidence.of_pieces([((), (1,)), ((2, 1), (1,))], [0.2, 0.7], relation_text)
+    result = Evidence.of_trees(graph, [((), (1,)), ((2, 1), (1,))], [0.2, 0.7], relation_text)
     assert result.texts(graph) == ["mother of of", "mother of"]
     assert result.top(1).texts(graph) == ["mother of of"] and result.take([1]).render is relation_text
     assert Evidence.of_edges([1]).texts(graph) == ["Ermengarde of Tours mother of Lothair II"]
-    assert ways_of(graph, np.array([2, 1]), np.array([1])) == (2 * int(graph.columns.relation[1]),)
+    assert ways_of(graph, path_item(graph, [2, 1], [1])) == (2 * int(graph.columns.relation[1]),)
