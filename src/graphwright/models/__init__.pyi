@@ -10,8 +10,6 @@ from .fake import HashEncoder as HashEncoder
 from .fake import HashSparseEncoder as HashSparseEncoder
 from .fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .fake import ScriptedLLM as ScriptedLLM
-from .litellm import LiteLLM as LiteLLM
-from .litellm import LiteLLMEncoder as LiteLLMEncoder
 from .multilingual import MultilingualEncoder as MultilingualEncoder
 from .openai.encoder import OpenAIEncoder as OpenAIEncoder
 from .openai.llm import OpenAILLM as OpenAILLM

@@ -213,7 +213,7 @@ EMBEDDED = "minilm"
 _MULTILINGUAL = "multilingual"
 _WITHOUT_NAME = (EMBEDDED, _MULTILINGUAL)
 _FORMS = {name: name for name in _WITHOUT_NAME} | {
-    "sbert": "sbert:NAME", "openai": "openai:MODEL@URL", "litellm": "litellm:PROVIDER/MODEL",
+    "sbert": "sbert:NAME", "openai": "openai:MODEL@URL",
 }  # fmt: skip
 _Model = TypeVar("_Model")
 
@@ -258,7 +258,7 @@ class _Kind(Generic[_Model]):
             forms = " or ".join(_FORMS[each] for each in self.classes)
             raise OptionError(f"There is no {self.name} {name!r}. Give {forms}.")
         arguments = [rest] if rest else []
-        if kind in ("openai", "litellm"):
+        if kind == "openai":
             model, separator, url = rest.rpartition("@http")  # names of models may contain an @
             arguments = [model, f"http{url}"] if separator else [rest]
         return getattr(import_module("graphwright.models"), self.classes[kind])(*arguments)
@@ -269,7 +269,7 @@ _LLM = _Kind[LLM](
     LLM,
     ("id", "complete"),
     FunctionLLM,
-    {"openai": "OpenAILLM", "litellm": "LiteLLM"},
+    {"openai": "OpenAILLM"},
     (("prompt",), ("system", "user")),
 )
 _ENCODER = _Kind[NamedEncoder](
@@ -282,7 +282,6 @@ _ENCODER = _Kind[NamedEncoder](
         _MULTILINGUAL: "MultilingualEncoder",
         "sbert": "SentenceTransformerEncoder",
         "openai": "OpenAIEncoder",
-        "litellm": "LiteLLMEncoder",
     },
     (("texts",),),
 )
@@ -305,7 +304,7 @@ def llm_of(value: object) -> LLM:
     >>> llm_of("qwen3:8b@http://localhost:11434/v1")
     OpenAILLM('qwen3:8b', base_url='http://localhost:11434/v1')
     """
-    if isinstance(value, str) and value and not value.startswith("litellm:"):
+    if isinstance(value, str) and value:
         value = f"openai:{value.removeprefix('openai:')}"
     return _LLM.model(value)
 
