@@ -134,7 +134,7 @@ def check_packages() -> Check:
 
 def _import(name: str) -> None:
     if name == "onnxruntime":
-        from graphwright.models.embedded.encoder import import_runtime
+        from graphwright.models.embedded.runtime import import_runtime
 
         import_runtime()
     else:
