@@ -11,19 +11,11 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.models.functions import FunctionCrossEncoder, FunctionEncoder, FunctionLLM, FunctionReader
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import PassageText, Span
-from graphwright.models.registry import (
-    FunctionCrossEncoder,
-    FunctionEncoder,
-    FunctionLLM,
-    FunctionReader,
-    cross_encoder_of,
-    encoder_of,
-    llm_of,
-    reader_of,
-)
+from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators import WordSearch
 
 URL = "http://localhost:11434/v1"

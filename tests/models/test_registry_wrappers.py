@@ -5,13 +5,8 @@ import pytest
 from pydantic import BaseModel
 
 from graphwright.errors import LLMResponseError, ModelError
+from graphwright.models.functions import FunctionCrossEncoder, FunctionEncoder, FunctionLLM, FunctionReader
 from graphwright.models.protocols import LLM, CrossEncoder, NamedEncoder, PassageText, Reader, Span
-from graphwright.models.registry import (
-    FunctionCrossEncoder,
-    FunctionEncoder,
-    FunctionLLM,
-    FunctionReader,
-)
 
 
 class Place(BaseModel):
