@@ -14,9 +14,10 @@ ORDER = [
     "openai.rate", "openai.secret", "openai.errors", "openai.http", "openai.retries", "openai.model", "openai.reply",
     "openai.llm", "openai.encoder", "fake", "functions", "cache", "multilingual",
     "embedded.runtime", "embedded.tagging", "embedded.encoder", "embedded.mention_features", "embedded.mentions",
-    "embedded.token_states", "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader_features", "embedded.reader",
-    "sentence_transformers.loading", "sentence_transformers.encoder", "sentence_transformers.sparse_encoder",
-    "sentence_transformers.cross_encoder", "transformers", "settings", "registry",
+    "embedded.token_states", "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader_features",
+    "embedded.reader", "sentence_transformers.loading", "sentence_transformers.encoder",
+    "sentence_transformers.sparse_encoder", "sentence_transformers.cross_encoder", "transformers",
+    "settings", "registry",
 ]
 # fmt: on
 
