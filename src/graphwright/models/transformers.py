@@ -1,4 +1,4 @@
-"""Language models from Hugging Face in this process, which can be held to given texts token by token."""
+"""Language models from Hugging Face in this process, which can be constrained to given texts token by token."""
 
 from __future__ import annotations
 

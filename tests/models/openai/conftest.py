@@ -1,4 +1,4 @@
-"""What the tests of clients share: no keys or proxies of the environment, and a check for connections left open."""
+"""Fixtures of the tests of clients: no keys or proxies of the environment, and a check for connections left open."""
 
 import gc
 

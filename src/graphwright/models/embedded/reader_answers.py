@@ -21,7 +21,7 @@ NONE, SPAN, YES, NO, SEVERAL = range(5)  # kinds of answers, in the order of the
 
 
 class Reading(NamedTuple):
-    """What the network finds in one input.
+    """Output of the network for one input.
 
     `passages`: the numbers of the one or two passages; `kind: float32[5]`, log-probabilities of no answer, a span, yes,
     no, and several spans; `spans`: log-probability, passage, and characters of the best spans, best first; `begins:
@@ -96,7 +96,7 @@ def candidates(
 
 
 class Sides(NamedTuple):
-    """What the network points at in both passages of a pair whose titles the question names.
+    """Answers of the network in both passages of a pair whose titles the question names.
 
     `place`: passage and characters of the first side; `alike`: the probability that the sides are alike, that is yes:
     the greatest share of words that two of their answers have in common, from 0.1 to 0.9.

@@ -118,14 +118,14 @@ class OpenAILLM(OpenAIModel):
         return self.max_completion_tokens or self.max_tokens
 
     def with_grammar(self, grammar: str) -> OpenAILLM:
-        """Return the model with every reply held to a grammar in GBNF, which servers of llama.cpp take.
+        """Return the model with every reply constrained by a grammar in GBNF, which servers of llama.cpp take.
 
         Both share their connection and its limits. A server that refuses the grammar causes an LLMResponseError; one
         that ignores it replies anything.
         """
-        held = object.__new__(type(self))  # a copy as a pickle is has a connection of its own
-        vars(held).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
-        return held
+        constrained = object.__new__(type(self))  # pickling would make a connection of its own
+        vars(constrained).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
+        return constrained
 
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
