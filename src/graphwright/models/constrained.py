@@ -141,5 +141,5 @@ def _written(llm: Any, texts: list[str], complete: Complete) -> str:
     except LLMResponseError as error:
         raise Unconstrained(str(error)) from error
     if reply not in texts:
-        raise Unconstrained(f"{llm.id} replied with a text that its grammar does not allow.")
+        raise Unconstrained(f"{llm.id} replied with a text which its grammar does not allow.")
     return reply
