@@ -1,5 +1,6 @@
 """Requests over HTTP: time limits, cancellation, connections, and limits at a time and a minute."""
 
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,12 @@ def test_a_slow_response_is_given_up_at_the_timeout(behaviour, stream):
     began = time.monotonic()
     exc, _ = ask([behaviour], **QUICK, on_text=streaming(stream))
     assert "0.5 seconds" in str(exc) and 0.4 < time.monotonic() - began < 2.5
+
+
+def test_a_tls_handshake_that_is_given_up_leaves_no_connection_open():
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(ModelError, match=r"0\.3 seconds"):
+        url = f"https://127.0.0.1:{server.getsockname()[1]}/v1"
+        OpenAILLM("m", url, timeout=0.3, retries=0).complete("", "a")
 
 
 def test_a_slow_stream_is_given_up_at_the_timeout_after_its_text_was_passed_on():

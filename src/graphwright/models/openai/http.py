@@ -11,7 +11,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent import futures
 from functools import cache
 from queue import Empty, SimpleQueue
@@ -71,20 +71,39 @@ class HTTPRequests:
     async def _receive(self, path: str, body: bytes, max_bytes: int, put: Callable[[Any], None]) -> None:
         """Send a request and put the bytes of its response, then None; an exception instead where there is one."""
         end: Exception | None = None
+        connections: list[Any] = []
+
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
+            if event.endswith("connect_tcp.complete"):
+                connections.append(info["return_value"])
+
         try:
-            async with asyncio.timeout(self._timeout), self._client().stream("POST", path, content=body) as response:
-                if not response.is_success:
-                    text, retry_after = await _error_body(response), response.headers.get("retry-after", "")
-                    raise self._endpoint.status_error(response.status_code, text, retry_after)
-                size = 0
-                async for chunk in response.aiter_bytes():
-                    put(chunk)
-                    size += len(chunk)
-                    if size > max_bytes:
-                        raise LLMResponseError(f"{self._endpoint.url} sent more than {max_bytes:,} bytes: cut off.")
+            async with asyncio.timeout(self._timeout):
+                await self._read(path, body, max_bytes, put, trace)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            for connection in connections:  # httpcore leaves one open whose TLS handshake is interrupted
+                await connection.aclose()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            end = self._readable(error)
         except Exception as error:
             end = self._readable(error)
         put(end)
+
+    async def _read(
+        self, path: str, body: bytes, max_bytes: int, put: Callable[[bytes], None], trace: Callable[..., Any]
+    ) -> None:
+        """Send a request and put the bytes of its response."""
+        async with self._client().stream("POST", path, content=body, extensions={"trace": trace}) as response:
+            if not response.is_success:
+                text, retry_after = await _error_body(response), response.headers.get("retry-after", "")
+                raise self._endpoint.status_error(response.status_code, text, retry_after)
+            size = 0
+            async for chunk in response.aiter_bytes():
+                put(chunk)
+                size += len(chunk)
+                if size > max_bytes:
+                    raise LLMResponseError(f"{self._endpoint.url} sent more than {max_bytes:,} bytes: cut off.")
 
     def _client(self) -> AsyncClient:
         """Return the client of this process, which keeps connections open."""
