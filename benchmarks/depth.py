@@ -31,6 +31,7 @@ from safetensors.numpy import load_file
 
 from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.models.embedded import encoder as embedded
+from graphwright.models.embedded import token_states
 from models import part_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
@@ -91,14 +92,14 @@ def states_after(layer: int) -> Iterator[None]:
         output = one_more_output(layer_output(onnx.load(str(ENCODER / "model.onnx")), layer))
         (Path(folder) / "states.onnx").write_bytes(output)
         embedded._load_session.cache_clear()
-        embedded._load.cache_clear()
+        token_states._load.cache_clear()
         shipped = embedded.weights_file
         with patch.object(
             embedded, "weights_file", lambda *name: shipped(*name) if name[1:] else Path(folder) / name[0]
         ):
             yield
         embedded._load_session.cache_clear()
-        embedded._load.cache_clear()
+        token_states._load.cache_clear()
 
 
 def measure(layer: int, parts: Sequence[Part], weights: Mapping[str, Any], rarity: Any, options: Namespace) -> Record:

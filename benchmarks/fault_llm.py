@@ -4,7 +4,7 @@ Each attack is a server that misbehaves in one way: redirects, bytes that come s
 signed, broken handshakes, values of wrong types in bodies and events, extremes of Retry-After, and responses that are
 no HTTP or cut anywhere. A call ends within its timeouts in a reply or in an error of graphwright. Usage stays finite.
 The key is in no error and no reply, and reaches no other server. No thread and no open file is left. The clients are
-that of OpenAI's interface, LiteLLM, which follows redirects and whose threads may outlive a call, and a function.
+that of OpenAI's interface and a function.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,12 +30,11 @@ from pydantic import BaseModel
 
 from graphwright.errors import GraphwrightError
 from graphwright.models.budget import Prices
-from graphwright.models.litellm import LiteLLM, LiteLLMEncoder
+from graphwright.models.functions import FunctionEncoder, FunctionLLM
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.openai.rate import Clock
 from graphwright.models.protocols import Usage
-from graphwright.models.registry import FunctionEncoder, FunctionLLM
 
 __all__ = ["ATTACKS", "attack", "run"]
 
@@ -83,18 +81,6 @@ def by_openai(call: Call) -> None:
     call.texts.append(reply.text)
 
 
-def by_litellm(call: Call) -> None:
-    """Call by LiteLLM."""
-    options: dict[str, Any] = {"timeout": TIMEOUT, "retries": 1, "prices": Prices(1.0, 1.0)}
-    if call.kind == "encoder":
-        LiteLLMEncoder("openai/m", call.url, KEY, **options).encode_metered(["Graz"], call.usage)
-        return
-    llm = LiteLLM("openai/m", call.url, KEY, max_tokens=100, **options)
-    reply = llm.complete("", "Where?", schema=call.schema, on_text=call.on_text)
-    call.usage.add(reply.usage)
-    call.texts.append(reply.text)
-
-
 def by_function(call: Call) -> None:
     """Call by a function that posts the prompt and takes the reply apart without any check."""
     address = f"{call.url}/{'embeddings' if call.kind == 'encoder' else 'chat/completions'}"
@@ -113,7 +99,7 @@ def by_function(call: Call) -> None:
     call.texts.append(reply.text)
 
 
-CLIENTS: dict[str, Callable[[Call], None]] = {"openai": by_openai, "litellm": by_litellm, "function": by_function}
+CLIENTS: dict[str, Callable[[Call], None]] = {"openai": by_openai, "function": by_function}
 
 
 def attacks_on(client: str) -> list[str]:
@@ -128,7 +114,7 @@ def attack(
     server = Server(lambda connection: ATTACKS[name](server, connection, rng), context)
     server.reads = name != "handshakes"
     elsewhere = Server(lambda connection: certificates(elsewhere, connection, rng))
-    before = threading.active_count()
+    before = _threads()
     with elsewhere.serving() as other, server.serving() as port:
         server.other = f"http://127.0.0.1:{other}/v1"
         url = f"{'https' if name in ('certificates', 'handshakes') else 'http'}://localhost:{port}/v1"
@@ -145,14 +131,12 @@ def attack(
         problems += _problems_of(call, time.monotonic() - begun)
     if client != "function":  # whose text is its own
         problems += ["the key is in the text"] * (KEY in "".join(call.texts))
-    if client == "openai":  # the others follow redirects
+    if client == "openai":  # a function follows redirects
         problems += ["it went to another server"] * any(elsewhere.requests)
-    elif client == "litellm":
-        problems += ["the key went to another server"] * any(KEY.encode() in request for request in elsewhere.requests)
     if url.startswith("https"):
         problems += ["the request was sent without a valid certificate"] * any(server.requests)
         problems += ["it was answered without a valid certificate"] * (outcome == "a reply")
-    if client != "litellm" and (left := _threads_left(before)) > 0:  # whose threads may outlive a call
+    if (left := _threads_left(before)) > 0:
         problems.append(f"{left} threads are left")
     return f"{client}, {name}: {outcome}", [f"{client}, {name}, {call.kind}: {problem}" for problem in problems]
 
@@ -168,9 +152,14 @@ def _problems_of(call: Call, seconds: float) -> list[str]:
 def _threads_left(before: int) -> int:
     """Return how many threads more than before run after a moment."""
     end = time.monotonic() + MAX_SECONDS
-    while threading.active_count() > before and time.monotonic() < end:
+    while _threads() > before and time.monotonic() < end:
         time.sleep(0.02)
-    return threading.active_count() - before
+    return _threads() - before
+
+
+def _threads() -> int:
+    """Return the number of threads without those of the event loop of the process, which stay."""
+    return sum(not thread.name.startswith(("graphwright-http", "asyncio_")) for thread in threading.enumerate())
 
 
 def _open_files() -> int:
@@ -186,18 +175,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Record:
-    """Attack until the time is over; return the outcomes and the failures. LiteLLM is left out where it is missing."""
+    """Attack until the time is over; return the outcomes and the failures."""
     rng, outcomes, failures = random.Random(options.seed), Counter[str](), list[str]()
-    clients = [name for name in options.clients if name != "litellm" or find_spec("litellm")]
     end = time.monotonic() + 60 * options.minutes
     with TemporaryDirectory() as folder:
         tls = {"certificates": certificate(Path(folder))}
-        for client in clients:  # what is opened once is open before files are counted
+        for client in options.clients:  # what is opened once is open before files are counted
             for name in attacks_on(client):
                 attack(name, rng, tls.get(name), client)
         files = _open_files()
         while time.monotonic() < end and len(failures) < 20:
-            for client in clients:
+            for client in options.clients:
                 for name in attacks_on(client):
                     outcome, problems = attack(name, rng, tls.get(name), client)
                     outcomes[outcome] += 1

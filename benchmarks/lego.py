@@ -54,7 +54,8 @@ from graphwright.methods.papers.lego_models import Model
 from graphwright.methods.papers.lego_systems import planned, selected
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.sentence_transformers import SentenceTransformerCrossEncoder, SentenceTransformerEncoder
+from graphwright.models.sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder
+from graphwright.models.sentence_transformers.encoder import SentenceTransformerEncoder
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
 from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths

@@ -52,6 +52,7 @@ from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.embedded import encoder as embedded
+from graphwright.models.embedded import runtime, token_states
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.control import ReciprocalRank
@@ -148,7 +149,7 @@ def measure_encoder(options: Namespace) -> None:
     original = onnxruntime.InferenceSession(graph, settings, providers=["CPUExecutionProvider"])
     sessions = {"int8": embedded._load_session(), "float32": original}
     folders = sorted(path.parent for path in (options.data / "multihop").glob("*/questions.jsonl"))
-    result: Record = {"encoder": MiniLM().id, "cores": embedded._cores(), "recall_at": CUTS}
+    result: Record = {"encoder": MiniLM().id, "cores": runtime._cores(), "recall_at": CUTS}
     result |= encoder_speed(folders[0], sessions)
     result["sets"] = {folder.name: agreement(folder, sessions) for folder in folders}
     print(result)
@@ -209,10 +210,10 @@ def speed(part: Part, questions: Sequence[Asked]) -> Record:
     """Return the milliseconds of a pair on one thread."""
     model = MiniLMCrossEncoder()
     seconds: dict[str, list[float]] = {"new_ms": [], "read_before_ms": []}
-    with patch.object(embedded, "_cores", lambda: 1):
+    with patch.object(runtime, "_cores", lambda: 1):
         for question in questions[:20]:
             texts = [part.text(key) for key in question.pool[:20]]
-            embedded._load.cache_clear()
+            token_states._load.cache_clear()
             model.latents(question.text, texts[:1])
             for times in seconds.values():
                 begun = time.perf_counter()

@@ -32,18 +32,20 @@ from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import token_f1
 from graphwright.methods.registry import pipeline, retrieval_part
 from graphwright.models.embedded.reader import PARTS, MiniLMReader
-from graphwright.models.embedded.reader_scores import (
+from graphwright.models.embedded.reader_answers import (
     Candidate,
     Reading,
-    answer_features,
     candidates,
-    confidence_features,
     mixture,
     normalised,
     probabilities,
+    sides,
+)
+from graphwright.models.embedded.reader_features import (
+    answer_features,
+    confidence_features,
     reading_features,
     sentence_features,
-    sides,
 )
 from graphwright.models.protocols import PassageText, Usage
 from graphwright.operators.rerank.passage_scorer import PassageScorer

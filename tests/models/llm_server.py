@@ -32,7 +32,7 @@ Answered = str | dict[str, Any] | Behaviour
 
 @dataclass
 class Request:
-    """What was asked; names of headers are in lower case."""
+    """One request; names of headers are in lower case."""
 
     path: str
     headers: dict[str, str]

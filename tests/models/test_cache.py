@@ -109,21 +109,6 @@ def test_threads_may_share_one(place):
     assert all((rows == expected[i : i + 20]).all() for i, rows in enumerate(result))
 
 
-def test_processes_may_share_a_file(tmp_path):
-    code = (
-        "import sys; from graphwright.models.cache import CachedEncoder;"
-        "from graphwright.models.fake import HashEncoder\n"
-        "for i in range(30): CachedEncoder(HashEncoder(), sys.argv[1]).encode([f't{i}', f't{i + 1}'])"
-    )
-    path = tmp_path / "v.sqlite"
-    running = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(3)]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
-    texts = [f"t{i}" for i in range(31)]
-    usage = Usage()
-    result = CachedEncoder(HashEncoder(), path).encode_metered(texts, usage)
-    assert usage.calls == 0 and (result == HashEncoder().encode(texts)).all()
-
-
 def test_many_texts_are_read_quickly(tmp_path):
     # Processor time, as other work may share the machine: 20,000 take about 0.3 s in a few queries.
     texts = [f"text {i}" for i in range(20_000)]
@@ -139,35 +124,6 @@ class Random:
 
     def encode(self, texts):
         return np.random.default_rng(len(texts)).random((len(texts), 384), np.float32)
-
-
-@pytest.mark.parametrize("damage", ["text", "truncated", "other"])
-def test_a_file_that_is_no_cache_is_an_error_with_a_remedy(tmp_path, damage):
-    path = tmp_path / "v.sqlite"
-    if damage == "text":
-        path.write_text("this is not a database, " * 100)
-    elif damage == "truncated":
-        CachedEncoder(Counting(), path).encode([f"t{i}" for i in range(200)])
-        path.write_bytes(path.read_bytes()[:20_000])
-    else:
-        with sqlite3.connect(path) as db:
-            db.execute("CREATE TABLE people (name TEXT)")
-        db.close()
-    with pytest.raises(StoreError, match=r"v\.sqlite.*(delete the file|another path)"):
-        CachedEncoder(Counting(), path).encode([f"t{i}" for i in range(200)])
-
-
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(StoreError, match=r"nowhere.*folder exists"):
-        CachedEncoder(Counting(), tmp_path / "nowhere" / "v.sqlite").encode(["a"])
-
-
-def test_a_cached_encoder_is_compared_and_pickled_without_its_vectors(place):
-    cached = CachedEncoder(HashEncoder(), place)
-    cached.encode(["a"])
-    again = pickle.loads(pickle.dumps(cached))
-    assert again == cached and hash(again) == hash(cached) and again.id == "hash-encoder:64"
-    assert again.dimension == 64 and (again.encode(["a"]) == cached.encode(["a"])).all()
 
 
 def test_an_empty_batch_calls_no_model(place):
@@ -215,7 +171,7 @@ class Person(BaseModel):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "replies.sqlite"
+    return tmp_path / "cache.sqlite"
 
 
 def counted(*replies, id="scripted"):
@@ -325,48 +281,65 @@ def test_a_reply_survives_a_process_that_is_killed_at_once(path):
     assert CachedLLM(counted(), path).complete("", "a").text == "kept"
 
 
-def test_processes_share_the_file(path):
-    code = (
-        "import sys; from graphwright.models.cache import CachedLLM;"
-        "from graphwright.models.fake import ScriptedLLM\n"
-        "llm = CachedLLM(ScriptedLLM(lambda system, user: user * 2), sys.argv[1])\n"
-        "for n in range(40): llm.complete('', f'{sys.argv[2]} {n}')"
-    )
-    runs = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "abc"]
-    assert [run.wait(60) for run in runs] == [0, 0, 0]
-    llm = CachedLLM(counted(), path)
-    assert all(llm.complete("", f"{name} {n}").text == f"{name} {n}" * 2 for name in "abc" for n in range(40))
-
-
 @pytest.mark.parametrize("text", ["\ud800 half", "東京\x00\n", "x" * 100_000])
 def test_any_text_is_equal_after_a_round_trip(path, text):
     CachedLLM(counted(text), path).complete(text, text)
     assert CachedLLM(counted(), path).complete(text, text).text == text
 
 
-@pytest.mark.parametrize("damage", ["text", "other", "folder"])
-def test_a_file_that_cannot_be_used_is_named_before_anything_is_paid_for(path, damage):
+def test_an_invalid_schema_is_refused(path):
+    with pytest.raises(OptionError, match="pydantic"):
+        CachedLLM(counted("a"), path).complete("", "a", schema=int)
+
+
+# Files of both caches
+
+
+def encode(path, texts, model=None):
+    return CachedEncoder(model or HashEncoder(), path).encode(texts)
+
+
+def complete(path, texts, model=None):
+    llm = CachedLLM(model or ScriptedLLM(lambda system, user: user * 2), path)
+    return [llm.complete("", text).text for text in texts]
+
+
+USES = {"encode": (encode, "delete the file"), "complete": (complete, "move the file")}
+DAMAGE = [(name, kind) for kind in ("text", "other", "folder") for name in USES] + [("encode", "truncated")]
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGE)
+def test_a_file_that_is_no_cache_is_an_error_with_a_remedy(path, name, damage):
+    use, remedy = USES[name]
+    texts = [f"t{i}" for i in range(200)]
     if damage == "text":
         path.write_text("this is not a database, " * 100)
+    elif damage == "truncated":
+        use(path, texts)
+        path.write_bytes(path.read_bytes()[:20_000])
     elif damage == "folder":
-        path = path / "nowhere" / "r.sqlite"
+        path, remedy = path / "nowhere" / "r.sqlite", "folder exists"
     else:
         with sqlite3.connect(path) as db:
             db.execute("CREATE TABLE people (name TEXT)")
         db.close()
-    model = counted("a")
-    with pytest.raises(StoreError, match=r"sqlite.*(move the file|another path)"):
-        CachedLLM(model, path).complete("", "a")
-    assert model.complete("", "a").text == "a"  # its only reply was not used
+        remedy = "another path"
+    with pytest.raises(StoreError, match=rf"sqlite.*{remedy}"):
+        use(path, texts, Counting() if use is encode else counted())
 
 
-def test_a_cached_model_is_a_small_value(path):
-    llm = CachedLLM(counted("a"), path)
-    llm.complete("", "a")
-    again = pickle.loads(pickle.dumps(llm))
-    assert again == llm and hash(again) == hash(llm) and again.complete("", "a").text == "a"
+@pytest.mark.parametrize("use", [encode, complete])
+def test_processes_may_share_a_file(path, use):
+    code = f"import sys; from tests.models.test_cache import {use.__name__} as use\n"
+    code += "for i in range(30): use(sys.argv[1], [f't{i}', f't{i + 1}'])"
+    running = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(3)]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    texts = [f"t{i}" for i in range(31)]
+    model = Counting("hash-encoder:64", fail_at="t0") if use is encode else counted()
+    assert list(map(list, use(path, texts, model))) == list(map(list, use(path, texts)))
 
 
-def test_an_invalid_schema_is_refused(path):
-    with pytest.raises(OptionError, match="pydantic"):
-        CachedLLM(counted("a"), path).complete("", "a", schema=int)
+@pytest.mark.parametrize("cached", [CachedEncoder(HashEncoder()), CachedLLM(ScriptedLLM(["a"]), "replies.sqlite")])
+def test_a_cache_is_compared_and_pickled_without_its_contents(cached):
+    again = pickle.loads(pickle.dumps(cached))
+    assert again == cached and hash(again) == hash(cached) and again.id == cached.id

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.fake import HashEncoder, HashSparseEncoder, OverlapCrossEncoder, ScriptedLLM
-from graphwright.models.protocols import LLM, Completion, CrossEncoder, Encoder, SparseEncoder, Usage
+from graphwright.models.protocols import LLM, Completion, CrossEncoder, Encoder, Usage
+from graphwright.models.sparse import SparseEncoder
 
 
 def test_hash_encoder_gives_known_numbers():

@@ -1,32 +1,46 @@
-"""Models given as names, objects and functions, and invalid ones."""
+"""Models given as names, objects and functions; models made of functions, whose results are checked."""
 
 import importlib.util
 
+import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from graphwright import Index, ToPassages
-from graphwright.errors import ModelError, OptionError
+from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.generate import ReadSpans
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.embedded.reader import MiniLMReader
-from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
-from graphwright.models.openai.encoder import OpenAIEncoder
-from graphwright.models.openai.llm import OpenAILLM
-from graphwright.models.protocols import PassageText, Span
-from graphwright.models.registry import (
-    FunctionCrossEncoder,
-    FunctionEncoder,
-    FunctionLLM,
-    FunctionReader,
-    cross_encoder_of,
-    encoder_of,
-    llm_of,
-    reader_of,
+from graphwright.models import (
+    LLM,
+    CrossEncoder,
+    HashEncoder,
+    MiniLM,
+    MiniLMCrossEncoder,
+    MiniLMReader,
+    NamedEncoder,
+    OpenAIEncoder,
+    OpenAILLM,
+    OverlapCrossEncoder,
+    PassageText,
+    Reader,
+    ScriptedLLM,
+    Span,
 )
+from graphwright.models.functions import FunctionCrossEncoder, FunctionEncoder, FunctionLLM, FunctionReader
+from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators import WordSearch
 
 URL = "http://localhost:11434/v1"
+KINDS = [
+    (llm_of, LLM, FunctionLLM, ScriptedLLM(["a"])),
+    (encoder_of, NamedEncoder, FunctionEncoder, HashEncoder()),
+    (cross_encoder_of, CrossEncoder, FunctionCrossEncoder, OverlapCrossEncoder()),
+    (reader_of, Reader, FunctionReader, MiniLMReader()),
+]
+PASSAGES = [PassageText("Graz", "Graz lies on the Mur."), PassageText("", "x")]
+
+
+class Place(BaseModel):
+    name: str
 
 
 def test_names_give_models(monkeypatch):
@@ -40,7 +54,7 @@ def test_names_give_models(monkeypatch):
 
 
 @pytest.mark.parametrize("give", [encoder_of, cross_encoder_of])
-def test_models_of_sentence_transformers_have_names_too(give):
+def test_names_of_sentence_transformers_give_models_or_name_the_extra(give):
     if importlib.util.find_spec("sentence_transformers") is None:
         with pytest.raises(OptionError, match=r"SentenceTransformer.*'all-MiniLM-L6-v2'.* needs sentence-transformers"):
             give("sbert:all-MiniLM-L6-v2")
@@ -48,38 +62,23 @@ def test_models_of_sentence_transformers_have_names_too(give):
         assert give("sbert:all-MiniLM-L6-v2").name == "all-MiniLM-L6-v2"
 
 
-@pytest.mark.parametrize(
-    ("give", "model"),
-    [
-        (llm_of, ScriptedLLM(["a"])),
-        (encoder_of, HashEncoder()),
-        (cross_encoder_of, OverlapCrossEncoder()),
-        (reader_of, MiniLMReader()),
-    ],
-)
-def test_objects_are_themselves(give, model):
-    assert give(model) is model
-
-
-@pytest.mark.parametrize(
-    ("give", "kind"),
-    [
-        (llm_of, FunctionLLM),
-        (encoder_of, FunctionEncoder),
-        (cross_encoder_of, FunctionCrossEncoder),
-        (reader_of, FunctionReader),
-    ],
-)
-def test_functions_are_wrapped(give, kind):
+@pytest.mark.parametrize(("give", "protocol", "kind", "model"), KINDS)
+def test_objects_are_returned_and_functions_are_wrapped(give, protocol, kind, model):
     def function(*arguments):
         raise AssertionError
 
-    assert give(function) == kind(function) and give(function).id.endswith("function")
+    assert give(model) is model
+    wrapped = give(function)
+    assert wrapped == kind(function) and isinstance(wrapped, protocol) and wrapped.id.endswith("function")
 
 
 class Nameless:
     def encode(self, texts):
         raise AssertionError
+
+
+def two(question, passages):
+    return []
 
 
 @pytest.mark.parametrize(
@@ -88,24 +87,19 @@ class Nameless:
         (llm_of, HashEncoder(), "HashEncoder.* is no language model: it lacks `complete`"),
         (llm_of, None, "None is no language model: it lacks `id` and `complete`"),
         (llm_of, "", "There is no language model ''. Give openai:MODEL@URL"),
+        (llm_of, ScriptedLLM, "ScriptedLLM is a class; give an object of it as the language model"),
+        (llm_of, lambda: "", r"cannot be called as the language model; it must take \(prompt\) or \(system, user\)"),
         (encoder_of, OverlapCrossEncoder(), "is no encoder: it lacks `encode`"),
         (encoder_of, Nameless(), "is no encoder: it lacks `id`"),
-        (cross_encoder_of, HashEncoder(), "is no cross-encoder: it lacks `head` and `latents`"),
-        (reader_of, 7, "7 is no reader: it lacks `read`.*a name, an object with `read`, or a function"),
-        (
-            encoder_of,
-            HashEncoder,
-            r"is a class; give an object of it as the encoder",
-        ),
-        (llm_of, ScriptedLLM, "ScriptedLLM is a class"),
-        (
-            encoder_of,
-            "minlm",
-            "There is no encoder 'minlm'. Give minilm or multilingual or sbert:NAME or openai:MODEL@URL",
-        ),
+        (encoder_of, "minlm", "no encoder 'minlm'. Give minilm or multilingual or sbert:NAME or openai:MODEL@URL"),
         (encoder_of, "sbert:", "There is no encoder 'sbert:'"),
+        (encoder_of, two, r"two.*\(question, passages\) cannot be called as the encoder; it must take \(texts\)"),
+        (cross_encoder_of, HashEncoder(), "is no cross-encoder: it lacks `head` and `latents`"),
         (cross_encoder_of, f"openai:m@{URL}", "There is no cross-encoder"),
+        (cross_encoder_of, len, r"len.* cannot be called as the cross-encoder; it must take \(query, texts\)"),
+        (reader_of, 7, "7 is no reader: it lacks `read`.*a name, an object with `read`, or a function"),
         (reader_of, "x", "There is no reader 'x'"),
+        (reader_of, lambda question: [], r"must take \(question, passages\)"),
     ],
 )
 def test_anything_else_is_refused_with_a_reason(give, value, message):
@@ -113,8 +107,42 @@ def test_anything_else_is_refused_with_a_reason(give, value, message):
         give(value)
 
 
-def two(question, passages):
-    return []
+# Models made of functions
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda prompt: prompt, lambda system, user: f"{system}\n\n{user}", lambda *prompts: "\n\n".join(prompts)],
+)
+def test_a_function_of_one_or_two_prompts_is_a_language_model(function):
+    pieces = []
+    completion = FunctionLLM(function).complete("Be short.", "Where?", on_text=pieces.append)
+    assert completion.text == "Be short.\n\nWhere?" == "".join(pieces)
+    assert (completion.usage.calls, completion.usage.prompt_tokens) == (1, 5)
+
+
+def test_a_function_gets_the_schema_and_its_reply_is_corrected_once():
+    prompts = []
+
+    def reply(prompt):
+        prompts.append(prompt)
+        return 'It is {"name": "Graz"}.' if "Reply with the corrected" in prompt else "Graz"
+
+    assert FunctionLLM(reply).complete("", "Where?", schema=Place).value == Place(name="Graz")
+    assert len(prompts) == 2 and '"name"' in prompts[0]
+    with pytest.raises(LLMResponseError) as caught:
+        FunctionLLM(lambda prompt: "Graz").complete("", "Where?", schema=Place)
+    assert caught.value.text == "Graz" and caught.value.usage.calls == 2
+
+
+def test_results_of_functions_are_converted():
+    vectors = FunctionEncoder(lambda texts: [[len(text), 1.0] for text in texts]).encode(["a", "fox"])
+    assert vectors.dtype == np.float32 and len(FunctionEncoder(len).encode([])) == 0
+    model = FunctionCrossEncoder(lambda query, texts: [text.count(query) for text in texts])
+    assert model.head(model.latents("a", ["aa", "b"])).tolist() == [2, 0]
+    assert model.head(model.latents("a", [])).shape == (0,)
+    reader = FunctionReader(lambda question, passages: [Span(0, 17, 20, 0.5)])
+    assert reader.read("Where?", PASSAGES) == [Span(0, 17, 20, 0.5)] and reader.read("Where?", []) == []
 
 
 async def later(texts):
@@ -122,26 +150,10 @@ async def later(texts):
 
 
 @pytest.mark.parametrize(
-    ("give", "function", "message"),
-    [
-        (llm_of, lambda: "", r"cannot be called as the language model; it must take \(prompt\) or \(system, user\)"),
-        (encoder_of, two, r"two.*\(question, passages\) cannot be called as the encoder; it must take \(texts\)"),
-        (cross_encoder_of, len, r"len.* cannot be called as the cross-encoder; it must take \(query, texts\)"),
-        (reader_of, lambda question: [], r"must take \(question, passages\)"),
-    ],
-)
-def test_a_function_of_other_arguments_is_refused_at_once(give, function, message):
-    with pytest.raises(OptionError, match=message):
-        give(function)
-
-
-PASSAGES = [PassageText("Graz", "Graz lies on the Mur.")]
-
-
-@pytest.mark.parametrize(
     ("use", "message"),
     [
         (lambda: llm_of(lambda prompt: b"x").complete("", "?"), "returned bytes b'x'; it must return a text"),
+        (lambda: llm_of(lambda prompt: None).complete("", "?"), "returned NoneType None; it must return a text"),
         (lambda: llm_of(lambda prompt: 1 / 0).complete("", "?"), "failed: ZeroDivisionError: division by zero"),
         (lambda: encoder_of(later).encode(["a"]), "later is asynchronous"),
         (lambda: encoder_of(lambda texts: [1.0]).encode(["a"]), r"shape \(1,\) for 1 texts; return one vector each"),
@@ -151,17 +163,16 @@ PASSAGES = [PassageText("Graz", "Graz lies on the Mur.")]
         (lambda: encoder_of(lambda texts: [[1e300]]).encode(["a"]), "not finite"),
         (lambda: encoder_of(lambda texts: [[]]).encode(["a"]), "vectors of 0 numbers"),
         (lambda: cross_encoder_of(lambda q, t: [[1.0]]).latents("q", ["a"]), "return one score each"),
+        (lambda: cross_encoder_of(lambda q, t: []).latents("q", ["a"]), r"shape \(0,\) for 1 texts; return one score"),
         (lambda: cross_encoder_of(lambda q, t: None).latents("q", ["a"]), "not finite|no array"),
-        (
-            lambda: reader_of(lambda q, p: "Mur").read("?", PASSAGES),
-            "returned str 'Mur'; it must return a list of Span",
-        ),
+        (lambda: reader_of(lambda q, p: "Mur").read("?", PASSAGES), "returned str 'Mur'; it must return a list"),
         (lambda: reader_of(lambda q, p: None).read("?", PASSAGES), "returned NoneType"),
-        (lambda: reader_of(lambda q, p: [Span(1, 0, 1, 1.0)]).read("?", PASSAGES), "spans of the passages"),
+        (lambda: reader_of(lambda q, p: ["Mur"]).read("?", PASSAGES), "spans of the passages"),
+        (lambda: reader_of(lambda q, p: [Span(2, 0, 1, 1.0)]).read("?", PASSAGES), "spans of the passages"),
         (lambda: reader_of(lambda q, p: [Span(0, 17, 99, 1.0)]).read("?", PASSAGES), "has 21 characters"),
     ],
 )
-def test_what_a_function_returns_is_checked_at_its_first_call(use, message):
+def test_an_invalid_result_of_a_function_is_an_error(use, message):
     with pytest.raises(ModelError, match=message):
         use()
 
@@ -181,8 +192,8 @@ def test_an_index_answers_with_functions_for_all_four(tmp_path):
         return [sum(word in text for word in query.split()) for text in texts]
 
     def spans(question, passages):
-        found = ((at, passage.text.find("Mur")) for at, passage in enumerate(passages))
-        return [Span(at, start, start + 3, 0.9) for at, start in found if start >= 0]
+        starts = ((number, passage.text.find("Mur")) for number, passage in enumerate(passages))
+        return [Span(number, start, start + 3, 0.9) for number, start in starts if start >= 0]
 
     index = Index(tmp_path / "index", encoder=vectors)
     index.add([{"id": "graz", "text": "Graz lies on the Mur."}, {"id": "wien", "text": "Vienna lies on the Danube."}])
@@ -192,5 +203,4 @@ def test_an_index_answers_with_functions_for_all_four(tmp_path):
         question, lambda ix: WordSearch(ix.words) % 5 >> ToPassages() >> ReadSpans(reader_of(spans))
     ).answer
     assert answer.short == ("Mur",) and answer.citations[0].document == "graz"
-    replies = index.ask("Where?", "vector", llm=lambda prompt: '{"found": false}').answer
-    assert replies is not None
+    assert index.ask("Where?", "vector", llm=lambda prompt: '{"found": false}').answer is not None

@@ -11,11 +11,13 @@ from graphwright import start
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.graph import Kind
 from graphwright.methods.expression import read_expression
-from graphwright.models.protocols import CrossEncoder, NamedEncoder, SparseEncoder
-from graphwright.models.sentence_transformers import (
+from graphwright.models import (
+    CrossEncoder,
+    NamedEncoder,
     SentenceTransformerCrossEncoder,
     SentenceTransformerEncoder,
     SentenceTransformerSparseEncoder,
+    SparseEncoder,
 )
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it a b some more words ##s"

@@ -16,7 +16,8 @@ from tests.toys import CORPUS, GRAPHS, corpus_index
 from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Kind
 from graphwright.models import HashEncoder, HashSparseEncoder
-from graphwright.models.protocols import Floats, SparseRows
+from graphwright.models.protocols import Floats
+from graphwright.models.sparse import SparseRows
 from graphwright.search import SparseIndex
 from graphwright.search.inverted_index import WordIndex
 from graphwright.text.words import words

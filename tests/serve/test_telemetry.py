@@ -103,7 +103,7 @@ def test_a_model_that_cannot_be_reached_is_a_warning_at_the_start(
         wait_until(lambda: f"absent cannot be asked: {url} does not answer" in caplog.text)
     caplog.clear()
     with LLMServer([]) as model:
-        assert unreachable(LLMSettings("scripted", model.url)) == "" == unreachable(LLMSettings("litellm:a/b"))
+        assert unreachable(LLMSettings("scripted", model.url)) == ""
 
 
 def test_a_streamed_answer_is_counted_once(priced: Running) -> None:

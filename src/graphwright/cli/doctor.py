@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from graphwright.index_folder.index import Index
     from graphwright.models.protocols import LLM
 
-_PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "openai", "pydantic")
+_PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "httpx", "pydantic")
 _KEY = "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for a reply: a server may have to load the model first
 _REINDEX = "Index the documents again."
@@ -134,7 +134,7 @@ def check_packages() -> Check:
 
 def _import(name: str) -> None:
     if name == "onnxruntime":
-        from graphwright.models.embedded.encoder import import_runtime
+        from graphwright.models.embedded.runtime import import_runtime
 
         import_runtime()
     else:

@@ -23,8 +23,8 @@ from graphwright.files import write_text
 from graphwright.graph.graph import Graph
 from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path_groups import PathGroup, path_groups
-from graphwright.models.sentence_transformers import loading, open_encoder
-from graphwright.models.tuned import RECORD, check_kind
+from graphwright.models.sentence_transformers.encoder import open_encoder
+from graphwright.models.sentence_transformers.loading import RECORD, check_kind, loading
 
 _SCALE = 20.0  # of cosines, as in the training of sentence-transformers
 

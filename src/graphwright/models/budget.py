@@ -111,10 +111,10 @@ class BudgetedLLM(Checked):
         return self.llm.id
 
     def with_grammar(self, grammar: str) -> BudgetedLLM:
-        """Return the model with every reply held to a grammar, under the same budget."""
-        held = object.__new__(type(self))  # a copy as a pickle is has a ledger of its own
-        vars(held).update(vars(self), llm=self.llm.with_grammar(grammar))  # type: ignore[attr-defined]
-        return held
+        """Return the model with every reply constrained by a grammar, under the same budget."""
+        constrained = object.__new__(type(self))  # pickling would make a ledger of its own
+        vars(constrained).update(vars(self), llm=self.llm.with_grammar(grammar))  # type: ignore[attr-defined]
+        return constrained
 
     @property
     def spent(self) -> Usage:

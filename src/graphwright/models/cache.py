@@ -257,7 +257,7 @@ class CachedLLM:
         return self.llm.id
 
     def with_grammar(self, grammar: str) -> CachedLLM:
-        """Return the same cache of the model with every reply held to a grammar."""
+        """Return the same cache of the model with every reply constrained by a grammar."""
         return CachedLLM(self.llm.with_grammar(grammar), self.path)  # type: ignore[attr-defined]
 
     def complete(

@@ -105,7 +105,7 @@ Complete = Callable[[LLM], Completion]
 def decode(
     llm: LLM, prompt: tuple[str, str], texts: Sequence[str], k: int, complete: Complete, usage: Usage, cancel: Cancel
 ) -> list[Decoded]:
-    """Return at most k of the texts in the order in which a model writes them, held to them while it writes.
+    """Return at most k of the texts in the order in which a model writes them, constrained to them.
 
     A ConstrainedLLM searches by itself. A model with a method `with_grammar` writes one text a request, by `complete`,
     each time without those that it has written; the last text needs no request. Raises Unconstrained for a model that
@@ -135,11 +135,11 @@ def _takes_grammar(llm: Any) -> bool:
 
 
 def _written(llm: Any, texts: list[str], complete: Complete) -> str:
-    """Return the one of the texts that a model writes, held to them by a grammar."""
+    """Return the one of the texts that a model writes, constrained by a grammar."""
     try:
         reply = complete(llm.with_grammar(grammar_of(texts))).text.strip()
     except LLMResponseError as error:
         raise Unconstrained(str(error)) from error
     if reply not in texts:
-        raise Unconstrained(f"{llm.id} replied {reply[:80]!r}, which its grammar does not allow.")
+        raise Unconstrained(f"{llm.id} replied with a text which its grammar does not allow.")
     return reply

@@ -12,7 +12,8 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.protocols import Cancel, Completion, Floats, OnText, Schema, SparseRows, Usage
+from graphwright.models.protocols import Cancel, Completion, Floats, OnText, Schema, Usage
+from graphwright.models.sparse import SparseRows
 from graphwright.models.structured import complete_by
 from graphwright.text.words import WORD
 

@@ -14,41 +14,31 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
+from typing import Annotated, Any
 
 from graphwright.constraints import JSON_OBJECT, TEXT, AtLeast, Between, Checked, OneOf
 from graphwright.errors import DataError, OptionError, meant
+from graphwright.models.address import checked_address
+from graphwright.models.budget import Prices, Rate
+from graphwright.models.openai.llm import OpenAILLM
 
-if TYPE_CHECKING:
-    from graphwright.models.budget import Prices, Rate
-    from graphwright.models.litellm import LiteLLM
-    from graphwright.models.openai.llm import OpenAILLM
-
-OPENAI_URL = "https://api.openai.com/v1"
-"""Address of the server that is asked where none is named."""
-_LITELLM = "litellm:"  # begins the name of a model that LiteLLM is asked for
 SETTINGS = "settings.toml"
 """Name of the file in an index folder."""
-
-
-_MAX_ADDRESS = 2_000  # characters
 
 
 @dataclass(frozen=True)
 class LLMSettings(Checked):
     """A language model and its limits.
 
-    `model`: its name on the server, or litellm:PROVIDER/MODEL for one that LiteLLM is asked for (extra `litellm`).
-    `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for one reply. `deadline`: seconds
-    for all replies to a question that is asked on the command line (see Index.ask); None is no limit.
-    `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`: requests at a
-    time. `max_tokens`: of one reply. `reasoning_effort`, `max_completion_tokens`, `seed`, `extra_body`: see OpenAILLM;
-    in the file `extra_body` is a section [llm.extra_body]. `prompt_price`, `completion_price`: price of a million
-    tokens, both or neither. `prompt_rate`, `completion_rate`: tokens a second that the server reads and writes, over
-    all requests at a time, both or neither; estimates of hours need them. `extraction`: "full", or "triples" for names
-    and triples only. `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises OptionError for
-    a wrong value.
+    `model`: its name on the server. `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for
+    one reply. `deadline`: seconds for all replies to a question that is asked on the command line (see Index.ask); None
+    is no limit. `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`:
+    requests at a time. `max_tokens`: of one reply. `reasoning_effort`, `max_completion_tokens`, `seed`, `extra_body`:
+    see OpenAILLM; in the file `extra_body` is a section [llm.extra_body]. `prompt_price`, `completion_price`: price of
+    a million tokens, both or neither. `prompt_rate`, `completion_rate`: tokens a second that the server reads and
+    writes, over all requests at a time, both or neither; estimates of hours need them. `extraction`: "full", or
+    "triples" for names and triples only. `gleanings`: extra extraction passes over a chunk, to find what was missed.
+    Raises OptionError for a wrong value.
 
     >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
     2
@@ -88,8 +78,6 @@ class LLMSettings(Checked):
     @property
     def prices(self) -> Prices | None:
         """Prices of a million tokens; None where they are unknown."""
-        from graphwright.models.budget import Prices
-
         if self.prompt_price is None or self.completion_price is None:
             return None
         return Prices(self.prompt_price, self.completion_price)
@@ -97,69 +85,16 @@ class LLMSettings(Checked):
     @property
     def rate(self) -> Rate | None:
         """Tokens a second of the server; None where they are unknown."""
-        from graphwright.models.budget import Rate
-
         if self.prompt_rate is None or self.completion_rate is None:
             return None
         return Rate(self.prompt_rate, self.completion_rate)
 
-    def llm(self, api_key: str | None = None) -> OpenAILLM | LiteLLM:
-        """Return the model. Its key comes from the environment by default.
-
-        Raises OptionError for limits that LiteLLM does not keep.
-        """
-        from graphwright.models.openai.llm import OpenAILLM
-
-        if self.model.startswith(_LITELLM):
-            return self._litellm(api_key)
+    def llm(self, api_key: str | None = None) -> OpenAILLM:
+        """Return the model. Its key comes from the environment by default."""
         prices = ("prompt_price", "completion_price", "prompt_rate", "completion_rate")
         own = (*prices, "extraction", "gleanings", "deadline")
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
         return OpenAILLM(**options, api_key=api_key, prices=self.prices)
-
-    def _litellm(self, api_key: str | None) -> LiteLLM:
-        from graphwright.models.litellm import LiteLLM
-
-        unusable = ("requests_per_minute", "tokens_per_minute", "max_completion_tokens")
-        if given := [name for name in unusable if getattr(self, name) is not None]:
-            raise OptionError(f"{given[0]} is for OpenAI-compatible servers; leave it out for {self.model}.")
-        same = ("timeout", "concurrency", "max_tokens", "temperature", "reasoning_effort", "seed", "extra_body")
-        options: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return LiteLLM(self.model.removeprefix(_LITELLM), self.base_url, api_key, prices=self.prices, **options)
-
-
-def checked_address(url: str) -> str:
-    """Return the address of a server without a slash at its end.
-
-    Raises OptionError for anything else, and for an address with a user, a password or a query, which logs would show.
-
-    >>> checked_address("http://localhost:11434/v1/")
-    'http://localhost:11434/v1'
-    """
-    url = url.strip()
-    if set(url) & set("@?#"):
-        # Not shown: it may hold a password.
-        raise OptionError(
-            "base_url contains a user, a password or a query; keep the key in the environment: OPENAI_API_KEY, or pass "
-            "it as api_key."
-        )
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and _is_host(parts.hostname or "") and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or len(url) > _MAX_ADDRESS or not url.isprintable() or " " in url:
-        raise OptionError(f"base_url is {url[:200]!r}; give an address such as http://localhost:11434/v1.")
-    return url.rstrip("/")
-
-
-def _is_host(name: str) -> bool:
-    """Return whether a name can be looked up. Raises UnicodeError, a ValueError, where it cannot be encoded."""
-    if not name.isascii():
-        import idna  # as the client does
-
-        name = idna.encode(name).decode()
-    return bool(name.encode("idna"))
 
 
 _SECRET = re.compile("key|secret|password|bearer|auth|credential|token$", re.IGNORECASE)

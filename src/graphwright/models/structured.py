@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from graphwright.errors import LLMResponseError, ModelError, OptionError, cut
+from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.protocols import Cancel, Completion, OnText, Schema, Usage
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _CUT = "length"  # why a reply ended that is longer than allowed
 _MAX_PROBLEMS = 8  # shown to the model; the first ones explain the others
-_MAX_SHOWN = 200  # characters of a reply in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +81,10 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
 
 
 def _misfit(reply: RawReply, mismatch: Mismatch, schema: type[Any], name: str, *, corrected: bool) -> LLMResponseError:
-    beginning = cut(" ".join(reply.text.split()), _MAX_SHOWN)
     return LLMResponseError(
         f"{name} was asked for {schema.__name__} as JSON, "
         f"{'then to correct its reply, which still does not fit' if corrected else 'but its reply does not fit'}"
-        f"{_ending(reply)}: {'; '.join(mismatch.reason.splitlines())}. It begins with {beginning!r}. {_REMEDY}"
+        f"{_ending(reply)}: {'; '.join(mismatch.reason.splitlines())}. {_REMEDY}"
     )
 
 

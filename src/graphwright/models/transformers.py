@@ -1,4 +1,4 @@
-"""Language models from Hugging Face in this process, which can be held to given texts token by token."""
+"""Language models from Hugging Face in this process, which can be constrained to given texts token by token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from graphwright.constraints import AtLeast
 from graphwright.models.constrained import Decoded, TokenTrie
 from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
-from graphwright.models.sentence_transformers import HuggingFaceModel, loading
+from graphwright.models.sentence_transformers.loading import HuggingFaceModel, loading
 from graphwright.models.structured import complete_by, schema_prompt
 
 

@@ -26,11 +26,10 @@ from graphwright.models.protocols import (
     PassageText,
     Reader,
     Span,
-    SparseEncoder,
-    SparseRows,
     Usage,
     call_metered,
 )
+from graphwright.models.sparse import SparseEncoder, SparseRows
 from graphwright.prompts.templates import messages
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from graphwright.graph.storage import check_limits, load_array, save_array
 from graphwright.kernels.blocks import Limits
 from graphwright.kernels.csr import group, row_pointers
 from graphwright.kernels.strings import tokens
-from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
+from graphwright.models.protocols import Floats
+from graphwright.models.sparse import SparseEncoder, SparseRows
 from graphwright.search.vector_index import ChecksummedIndex, EncodingRun
 from graphwright.text.words import words
 

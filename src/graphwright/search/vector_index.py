@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import OptionError, StoreError
 from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.half import HalfArray, products
-from graphwright.models.protocols import Encoder, Floats, SparseEncoder, SparseRows
+from graphwright.models.protocols import Encoder, Floats
+from graphwright.models.sparse import SparseEncoder, SparseRows
 from graphwright.search.vector_pages import Pages
 from graphwright.search.vector_rows import VectorRows, row_sums
 

@@ -16,8 +16,9 @@ from typing import Annotated
 
 from graphwright.constraints import Checked, Constraint
 from graphwright.errors import GraphwrightError, ModelError, OptionError
+from graphwright.models.address import OPENAI_URL, checked_address
 from graphwright.models.protocols import LLM
-from graphwright.models.settings import OPENAI_URL, SETTINGS, LLMSettings, checked_address, read_settings
+from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
 from graphwright.serve.watched import WatchedLLM, unreachable
 
 _log = logging.getLogger("graphwright.serve")

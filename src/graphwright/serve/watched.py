@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
+from graphwright.models.address import OPENAI_URL
 from graphwright.models.protocols import LLM, Cancel, Completion, OnText, Schema
-from graphwright.models.settings import OPENAI_URL, LLMSettings
+from graphwright.models.settings import LLMSettings
 
 _PATIENCE = 5.0  # seconds for the first answer of a server
 _QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
@@ -71,14 +72,11 @@ def reason_of(error: ModelError) -> str:
 def unreachable(settings: LLMSettings) -> str:
     """Return why the server of a language model cannot be reached; an empty text where it answers anything at all.
 
-    No key is sent. A model that LiteLLM is asked for is not checked unless its address is given.
+    No key is sent.
     """
     import httpx
 
-    url = settings.base_url
-    if url is None and settings.model.startswith("litellm:"):
-        return ""
-    url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+    url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     try:
         httpx.get(f"{url.rstrip('/')}/models", timeout=_PATIENCE)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:

@@ -6,16 +6,16 @@ import json
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.embedded import cross_encoder
-from graphwright.models.embedded import encoder as states
+from graphwright.models.embedded import cross_encoder, runtime
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM, tokens_of, weights_file
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.runtime import WEIGHTS, checksum, weights_file
+from graphwright.models.embedded.token_states import TokenStates, tokens_of
 from graphwright.models.protocols import CrossEncoder, Encoder, Usage
 
 QUESTION = "When was the university of Graz founded?"
@@ -80,9 +80,8 @@ def test_states_are_those_of_the_encoder_and_are_remembered():
     assert [GRAZ[begin:end] for begin, end in tokens_of([GRAZ])[0].spans[:3]] == ["Graz", "Graz", "lies"]
 
 
-def test_memory_has_a_bound(monkeypatch):
-    monkeypatch.setattr(states, "_MAX_REMEMBERED", 50)
-    loaded = states._load.__wrapped__()
+def test_token_states_forget_the_oldest_texts():
+    loaded = TokenStates(max_remembered=50)
     for number in range(40):
         loaded.of([f"Text number {number} of many."])
     assert loaded.size == sum(len(each.ids) for each in loaded.recent.values()) <= 50 and loaded.recent
@@ -111,17 +110,15 @@ def test_the_recorded_checksum_is_that_of_the_weights():
 
 
 def test_all_weights_together_are_small():
-    folder = Path(states.__file__).parents[1] / "weights"
-    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 60_000_000
+    assert sum(file.stat().st_size for file in WEIGHTS.rglob("*") if file.is_file()) < 60_000_000
 
 
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
-    shipped = Path(states.__file__).parents[1] / "weights" / "minilm-reading"
-    monkeypatch.setattr(states, "__file__", str(tmp_path / "embedded" / "tokens.py"))
+    monkeypatch.setattr(runtime, "WEIGHTS", tmp_path)
     with pytest.raises(ModelError, match=r"join\.onnx is missing.*build_reading"):
         cross_encoder._load.__wrapped__()
-    folder = tmp_path / "weights" / "minilm-reading"
-    shutil.copytree(shipped, folder)
+    folder = tmp_path / "minilm-reading"
+    shutil.copytree(WEIGHTS / "minilm-reading", folder)
     for name in ("join.onnx", "head.npz"):
         whole = (folder / name).read_bytes()
         (folder / name).write_bytes(b"nonsense")
@@ -130,4 +127,4 @@ def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
         (folder / name).write_bytes(whole)
     (folder / "model.json").write_text("{}")
     with pytest.raises(ModelError, match=r"model\.json cannot be read"):
-        states.checksum.__wrapped__()
+        checksum.__wrapped__()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.models.embedded.cross_encoder import MATCHES, Match
-from graphwright.models.embedded.encoder import Tokens
+from graphwright.models.embedded.token_states import Tokens
 
 VOCABULARY = 12
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import encoder as module
+from graphwright.models.embedded import runtime
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Usage
 
@@ -82,7 +83,7 @@ def test_a_long_text_is_cut_at_max_tokens():
 
 @pytest.mark.parametrize("count", [0, 1, 40])
 def test_work_side_by_side_comes_back_in_order(count):
-    squares = module.side_by_side(lambda number: number**2, range(count))
+    squares = runtime.side_by_side(lambda number: number**2, range(count))
     assert list(squares) == [(number, number**2) for number in range(count)]
 
 
@@ -132,24 +133,24 @@ def test_onnxruntime_keeps_no_telemetry(tmp_path):
 
 def test_a_choice_of_telemetry_is_the_users(monkeypatch):
     monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
-    module.import_runtime()
+    runtime.import_runtime()
     assert os.environ["ORT_DISABLE_TELEMETRY"] == "0"
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY")
-    module.import_runtime()
+    runtime.import_runtime()
     assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"
 
 
 def test_the_recorded_checksum_is_that_of_the_weights():
-    file = module.weights_file("model.onnx", "all-minilm-l6-v2")
-    recorded = module.checksum("all-minilm-l6-v2")
+    file = runtime.weights_file("model.onnx", "all-minilm-l6-v2")
+    recorded = runtime.checksum("all-minilm-l6-v2")
     assert hashlib.sha256(file.read_bytes()).hexdigest() == recorded
     assert recorded in (file.parents[1] / "NOTICE.md").read_text("utf-8")
 
 
 def test_the_exact_kernel_for_old_processors_agrees():
     expected = np.load(FIXTURES / "sentences_float32.npy")
-    file = module.weights_file("model.onnx", "all-minilm-l6-v2")
-    graph = module.open_graph(file, exact=True)
+    file = runtime.weights_file("model.onnx", "all-minilm-l6-v2")
+    graph = runtime.open_graph(file, exact=True)
     for text, vector in zip(SENTENCES[::8], expected[::8], strict=True):
         ids = [ids for ids, _ in module.token_ids([text], 256)]
         assert cosines(module.run_graph(graph, ids)[0], vector[None])[0] >= 0.985
@@ -164,14 +165,14 @@ def test_loading_takes_little():
 
 
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "embedded" / "encoder.py"))
+    monkeypatch.setattr(runtime, "WEIGHTS", tmp_path)
     with pytest.raises(ModelError, match=r"model\.onnx is missing.*build_encoder"):
         module._load_session.__wrapped__()
-    folder = tmp_path / "weights" / "all-minilm-l6-v2"
+    folder = tmp_path / "all-minilm-l6-v2"
     folder.mkdir(parents=True)
     for name in ("probe.onnx", "tokenizer.json", "model.json"):
         (folder / name).write_text("nonsense")
-    for load, *model in ((module._saturates,), (module._load_tokenizer,), (module.checksum, folder.name)):
+    for load, *model in ((runtime._saturates,), (module._load_tokenizer,), (runtime.checksum, folder.name)):
         with pytest.raises(ModelError, match=str(folder)):
             load.__wrapped__(*model)
 

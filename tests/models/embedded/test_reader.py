@@ -8,25 +8,27 @@ import pytest
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import reader as module
-from graphwright.models.embedded.encoder import checksum, weights_file
 from graphwright.models.embedded.reader import MiniLMReader, _span
-from graphwright.models.embedded.reader_scores import (
+from graphwright.models.embedded.reader_answers import (
+    Candidate,
+    Reading,
+    candidates,
+    mixture,
+    normalised,
+    probabilities,
+    sides,
+)
+from graphwright.models.embedded.reader_features import (
     ANSWER_FEATURES,
     CONFIDENCE_FEATURES,
     READING_FEATURES,
     SENTENCE_FEATURES,
-    Candidate,
-    Reading,
     answer_features,
-    candidates,
     confidence_features,
-    mixture,
-    normalised,
-    probabilities,
     reading_features,
     sentence_features,
-    sides,
 )
+from graphwright.models.embedded.runtime import checksum, weights_file
 from graphwright.models.protocols import AnsweringReader, PassageText, Usage
 
 QUESTION = "When was the university of Graz founded?"

@@ -26,12 +26,6 @@ def answer(asked):
     return {"data": rows(asked), "usage": {"prompt_tokens": 2 * len(asked["input"]), "total_tokens": 9}}
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def test_rows_come_in_order_over_batches_that_run_at_the_same_time():
     texts = ["x" * n for n in range(1, 31)]
     together = threading.Barrier(4)

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import ModelError
-from graphwright.models.embedded.encoder import (
+from graphwright.models.embedded.runtime import (
     REMEDY,
-    Tokens,
     checksum,
     loaded,
     open_graph,
+    run_session,
     side_by_side,
-    tokens_of,
     weights_file,
 )
+from graphwright.models.embedded.token_states import Tokens, tokens_of
 from graphwright.models.protocols import Floats, Usage, refuse_text
 
 MATCHES = 14  # features of a match
@@ -187,7 +187,8 @@ class _Network:
     def latent(self, question: Tokens, text: Tokens) -> Floats:
         """Return the latent of a text read with a question."""
         match = Match.of(question, text, self.rarity)
-        [first] = self.join.run(["first"], {"states": joint_input(match, self.weights)[None]})
+        feed = {"states": joint_input(match, self.weights)[None]}
+        [first] = run_session(self.join, feed, "MiniLMCrossEncoder: a text", ["first"])
         features = (match.features() - self.weights["mean"]) / self.weights["deviation"]
         latent: Floats = np.concatenate((first[0], features), dtype=np.float32)
         return latent

@@ -98,7 +98,7 @@ def surface_features(text: str, spans: Sequence[Span], title: int) -> Floats:
 
 
 class _Shape(NamedTuple):
-    """How a word is written, wherever it stands."""
+    """Spelling of a word: capitals, digits, and length."""
 
     lower: str
     capital: bool  # of the first letter

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.errors import ModelError
-from graphwright.models.embedded.encoder import checksum, encoded, loaded, open_graph, token_ids, weights_file
+from graphwright.models.embedded.encoder import encoded, token_ids
 from graphwright.models.embedded.mention_features import SURFACE, Words, surface_features, word_states, words_of
+from graphwright.models.embedded.runtime import checksum, loaded, open_graph, run_session, weights_file
 from graphwright.models.embedded.tagging import best_tags
 from graphwright.models.protocols import Floats, Usage
 from graphwright.text.sentences import sentence_spans
@@ -151,10 +151,7 @@ def _names(inputs: Sequence[_Input]) -> list[list[Found]]:
 def _scores(rows: Floats, inside: Floats) -> Floats:
     if not len(rows):
         return np.zeros((0, 2 * len(TYPES) + 1), np.float32)
-    try:
-        (scores,) = loaded(_load).run(None, {"inputs": rows, "inside": inside})
-    except Exception as exc:  # onnxruntime raises a class of its own for each status
-        raise ModelError(f"The mention detector failed in onnxruntime: {exc}") from exc
+    (scores,) = run_session(loaded(_load), {"inputs": rows, "inside": inside}, "The mention detector")
     return np.asarray(scores, np.float32)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -16,31 +15,34 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError
-from graphwright.models.embedded.encoder import REMEDY, loaded, open_graph, side_by_side, tokenise
-from graphwright.models.embedded.reader_scores import (
-    ANSWER_FEATURES,
-    CONFIDENCE_FEATURES,
-    READING_FEATURES,
-    SENTENCE_FEATURES,
+from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.embedded.reader_answers import (
     Candidate,
     Ints,
     Reading,
     Scores,
-    answer_features,
     candidates,
-    confidence_features,
     log_softmax,
     mixture,
     probabilities,
-    reading_features,
-    sentence_features,
     sides,
     title_length,
     whole,
+    whole_words,
 )
+from graphwright.models.embedded.reader_features import (
+    ANSWER_FEATURES,
+    CONFIDENCE_FEATURES,
+    READING_FEATURES,
+    SENTENCE_FEATURES,
+    answer_features,
+    confidence_features,
+    reading_features,
+    sentence_features,
+)
+from graphwright.models.embedded.runtime import REMEDY, WEIGHTS, loaded, open_graph, run_session, side_by_side
 from graphwright.models.protocols import Floats, PassageText, Span, Usage
 
-_EMBEDDED = Path(__file__).parents[1] / "weights/minilm-reader"
 _CLS, _SEP = 101, 102
 _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question, of a passage that is read alone
 _SPANS = 6  # candidates of one input
@@ -245,36 +247,11 @@ def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -
     return Span(candidate.passage, 0, min(1, len(passage.text)), score, text)
 
 
-_UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
-
-
-_ADDRESS = re.compile(r"[\w.+-]{1,64}+@[\w-]{1,64}+(?:\.[\w-]{1,64}+)+|https?://[^\s<>\"']{0,200}[^\s<>\"'.,;:!?)]")
-_LONGEST_ADDRESS = 200  # characters
-
-
-def whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
-    """Return a span extended to whole words, where words are separated by spaces, and to whole addresses.
-
-    >>> text = "Write to pavel.dvorak@tesline.example."
-    >>> text[slice(*whole_words(text, 9, 28))]
-    'pavel.dvorak@tesline.example'
-    """
-    while begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum() and text[begin - 1] < _UNSPACED:
-        begin -= 1
-    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum() and text[end] < _UNSPACED:
-        end += 1
-    around = max(begin - _LONGEST_ADDRESS, 0)
-    for match in _ADDRESS.finditer(text, around, min(end + _LONGEST_ADDRESS, len(text))):
-        if match.start() < end and begin < match.end():
-            begin, end = min(begin, match.start()), max(end, match.end())
-    return begin, end
-
-
 class _Network:
     """The loaded weights."""
 
     def __init__(self, folder: str) -> None:
-        home = Path(folder) if folder else _EMBEDDED
+        home = Path(folder) if folder else WEIGHTS / "minilm-reader"
         fitted = json.loads((home / "model.json").read_text("utf-8"))
         self.session = open_graph(home / "model.onnx")
         self.weights = {
@@ -286,10 +263,7 @@ class _Network:
         """Return the logits of the first and last token of a span, float32[tokens, 2], and of the kinds, float32[5]."""
         feed = {"input_ids": np.array([ids], np.int32), "type_ids": np.array([types], np.int32)}
         feed["position_ids"] = np.arange(len(ids), dtype=np.int32)
-        try:
-            spans, kind = self.session.run(None, feed)
-        except Exception as exc:  # onnxruntime raises a class of its own for each status
-            raise ModelError(f"MiniLMReader: an input of {len(ids)} tokens failed in onnxruntime: {exc}") from exc
+        spans, kind = run_session(self.session, feed, f"MiniLMReader: an input of {len(ids)} tokens")
         return spans[0], kind[0]
 
     def probability(self, rows: Scores, part: str) -> Scores:

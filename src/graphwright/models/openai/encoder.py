@@ -15,7 +15,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between
 from graphwright.errors import LLMResponseError
 from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.openai.client import OpenAIModel, sendable, token_count
+from graphwright.models.openai.model import OpenAIModel, sendable, token_count
 from graphwright.models.protocols import Cancellation, Floats, Usage, refuse_text
 
 _MAX_DIMENSION = 16_384
@@ -88,7 +88,7 @@ class OpenAIEncoder(OpenAIModel):
 
         def read(chunks: Iterator[bytes]) -> tuple[Floats, int]:
             started = time.perf_counter()
-            data = self._connection.parsed(b"".join(chunks))
+            data = self._connection.endpoint.parsed(b"".join(chunks))
             tokens = token_count(data, "prompt_tokens") or estimate
             cost = self.prices.cost(tokens, 0) if self.prices else 0.0
             seconds = time.perf_counter() - started

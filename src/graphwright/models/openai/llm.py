@@ -1,4 +1,4 @@
-"""Language models of OpenAI-compatible servers: requests, replies, and streams."""
+"""Language models of OpenAI-compatible servers: prompts, schemas, and parameters that a server refuses."""
 
 from __future__ import annotations
 
@@ -11,28 +11,20 @@ from functools import partial
 from typing import Annotated, Any
 
 from graphwright.constraints import JSON_OBJECT, TEXT, Between
-from graphwright.errors import LLMResponseError, ReplyCutError
+from graphwright.errors import LLMResponseError
+from graphwright.models.address import OPENAI_URL
 from graphwright.models.budget import Prices, estimated_tokens
-from graphwright.models.openai.client import (
-    HTTPConnection,
-    HTTPStatusError,
-    IncompleteResponse,
-    NotSent,
-    OpenAIModel,
-    sendable,
-    token_count,
-)
-from graphwright.models.openai.secret import HiddenText
+from graphwright.models.openai.errors import HTTPStatusError
+from graphwright.models.openai.model import OpenAIModel, sendable
+from graphwright.models.openai.reply import Reply, is_charged
 from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
 
 _SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
-_MAX_FINISH = 40  # characters of the reason why a reply ended
 _GRAMMAR = "grammar"  # field of a request
 _REFUSED = {400, 404, 422, 501}  # statuses of a request that has something the server does not take
-_TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
 # Parameters that some servers refuse, and the words by which their errors name them.
 _LIMITS = ("maxlength", "maxitems", "minitems", "'maximum'", "'minimum'")  # of JSON schemas, in lower case
 _QUOTES = re.compile(r'[\\"`]+')
@@ -113,7 +105,8 @@ class OpenAILLM(OpenAIModel):
     @property
     def id(self) -> str:
         """The model, its server, and whatever else changes its replies."""
-        place = self.model if self._connection.url is None else f"{self.model}@{self._connection.url}"
+        url = self._connection.endpoint.url
+        place = self.model if url == OPENAI_URL else f"{self.model}@{url}"
         own = {name: getattr(self, name) for name in ("reasoning_effort", "max_completion_tokens", "seed")}
         own["extra_body"] = None if self.extra_body is None else json.dumps(self.extra_body, sort_keys=True)
         given = "".join(f" {name}={value}" for name, value in own.items() if value is not None)
@@ -125,14 +118,14 @@ class OpenAILLM(OpenAIModel):
         return self.max_completion_tokens or self.max_tokens
 
     def with_grammar(self, grammar: str) -> OpenAILLM:
-        """Return the model with every reply held to a grammar in GBNF, which servers of llama.cpp take.
+        """Return the model with every reply constrained by a grammar in GBNF, which servers of llama.cpp take.
 
         Both share their connection and its limits. A server that refuses the grammar causes an LLMResponseError; one
         that ignores it replies anything.
         """
-        held = object.__new__(type(self))  # a copy as a pickle is has a connection of its own
-        vars(held).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
-        return held
+        constrained = object.__new__(type(self))  # pickling would make a connection of its own
+        vars(constrained).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
+        return constrained
 
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
@@ -213,8 +206,6 @@ class OpenAILLM(OpenAIModel):
             if "stream_options" not in learned:
                 body["stream_options"] = {"include_usage": True}
         body["messages"] = [message for message in messages if message["content"] or message["role"] != "system"]
-        if self.extra_body:
-            body["extra_body"] = dict(self.extra_body)
         return body
 
     def _send(self, body: dict[str, Any], call: _Call) -> RawReply:
@@ -224,11 +215,11 @@ class OpenAILLM(OpenAIModel):
 
         def read(chunks: Iterator[bytes]) -> tuple[RawReply, int]:
             started = time.perf_counter()
-            reply = _Reply(self._connection, call.on_text)
+            reply = Reply(self._connection.endpoint, call.on_text)
             try:
                 reply.read(chunks)
             except BaseException as error:
-                if _charged(error, reply):  # the count is unknown, so the most that it can be
+                if is_charged(error, reply):  # the count is unknown, so the most that it can be
                     # Some servers ignore max_tokens.
                     written = reply.written if isinstance(error, LLMResponseError) else 0
                     self._count(call.usage, prompt, max(written, self.longest), started)
@@ -238,8 +229,8 @@ class OpenAILLM(OpenAIModel):
             return RawReply(reply.text, reply.finish), sum(tokens)
 
         return self._connection.request(
-            "chat.completions",
-            body,
+            "chat/completions",
+            {**body, **(self.extra_body or {})},
             read,
             tokens=prompt + self.longest,
             max_bytes=self.longest * per_token + _SLACK,
@@ -251,129 +242,3 @@ class OpenAILLM(OpenAIModel):
         cost = self.prices.cost(prompt, written) if self.prices else 0.0
         seconds = time.perf_counter() - started
         usage.add(Usage(calls=1, seconds=seconds, prompt_tokens=prompt, completion_tokens=written, cost=cost))
-
-
-def _charged(error: BaseException, reply: _Reply) -> bool:
-    """Return whether an attempt that failed so may be charged for: not where it was refused, or nothing was sent."""
-    if isinstance(error.__cause__, HTTPStatusError):
-        error = error.__cause__
-    if isinstance(error, HTTPStatusError):
-        return reply.written > 0 or error.status in _TIMED_OUT
-    return not isinstance(error, NotSent)
-
-
-class _Reply:
-    """A reply while it arrives, whole or as a stream whose text is passed to `on_text`.
-
-    `finish`: the reason why it ended; `prompt_tokens`, `completion_tokens`: as the server counts them, 0 where it does
-    not.
-    """
-
-    def __init__(self, connection: HTTPConnection, on_text: OnText) -> None:
-        """Start with nothing read. `on_text`: None where the reply comes whole."""
-        self._connection = connection
-        self._on_text = on_text
-        self._body = bytearray()  # all but the events of a stream
-        self._hidden = HiddenText([connection.secret])
-        self.text = ""
-        self.finish = ""
-        self.prompt_tokens = 0
-        self.completion_tokens = 0
-
-    @property
-    def written(self) -> int:
-        """Estimate of the tokens that the model wrote, also where no reply came of it."""
-        return estimated_tokens(self.text) or len(self._body) // 4
-
-    def read(self, chunks: Iterator[bytes]) -> None:
-        """Read to the end.
-
-        Raises LLMResponseError where there is no reply or it is too long; IncompleteResponse or HTTPStatusError where
-        it breaks off before any text was passed on, and ReplyCutError where it does so later, because a retry would
-        pass on the text twice.
-        """
-        try:
-            if self._on_text is None:
-                for chunk in chunks:
-                    self._body += chunk
-                self._read_body()
-            else:
-                self._read_stream(chunks)
-            self._add("", last=True)
-        except (IncompleteResponse, HTTPStatusError) as error:
-            if not self.text:
-                raise
-            cut = ReplyCutError(
-                f"The reply broke off after {len(self.text):,} characters. They were passed on already, so the "
-                f"request was not repeated. {error}"
-            )
-            cut.text = self.text
-            raise cut from error
-
-    def _read_body(self) -> None:
-        body = bytes(self._body)
-        if not self._take(body, "message"):
-            raise LLMResponseError(f"{self._connection.place} sent no choices, but {self._connection.beginning(body)}.")
-
-    def _read_stream(self, chunks: Iterator[bytes]) -> None:
-        """Read events until the end. A server that cannot stream sends one body."""
-        events = 0
-        try:
-            for line in _lines(chunks):
-                name, _, data = line.partition(b":")
-                if name != b"data":
-                    self._body += b"" if name in (b"", b"event", b"id", b"retry") else line + b"\n"
-                    continue
-                if data.strip() == b"[DONE]":
-                    return
-                events += 1
-                self._take(data, "delta")
-        except IncompleteResponse:
-            if not self.finish:
-                raise
-        if self._body and not events:
-            self._read_body()
-        elif not self.finish:
-            raise self._connection.incomplete("the stream ended early.")
-
-    def _add(self, text: str, *, last: bool = False) -> None:
-        """Add text without the key; its end is held back while it may begin the key, unless it is the last."""
-        if text := self._hidden.add(text, last=last):
-            self.text += text
-            if self._on_text is not None:
-                self._on_text(text)
-
-    def _take(self, data: bytes, part: str) -> bool:
-        """Add a body or an event; return whether it holds a choice."""
-        value = self._connection.parsed(data)
-        self.prompt_tokens = token_count(value, "prompt_tokens") or self.prompt_tokens
-        self.completion_tokens = token_count(value, "completion_tokens") or self.completion_tokens
-        choices = value.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, dict):
-            return False
-        self.finish = str(choice.get("finish_reason") or self.finish)[:_MAX_FINISH]
-        if text := _text(choice.get(part)):
-            self._add(text)
-        return True
-
-
-def _text(message: Any) -> str:
-    """Return the text of a message: its content, a string or typed parts, or else its refusal."""
-    if not isinstance(message, dict):
-        return ""
-    content = message.get("content") or message.get("refusal")
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict)]
-        content = "".join(text for text in texts if isinstance(text, str))
-    return sendable(content) if isinstance(content, str) else ""  # halves of characters cannot be stored either
-
-
-def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    rest = bytearray()
-    for chunk in chunks:
-        rest += chunk
-        if b"\n" in chunk:
-            *lines, rest = rest.split(b"\n")
-            yield from map(bytes, lines)
-    yield bytes(rest)

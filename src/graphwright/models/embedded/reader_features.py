@@ -1,159 +1,29 @@
-"""Scores of the embedded reader: how its readings of single passages and of pairs become answers and probabilities."""
+"""Features of readings, answers, questions and sentences, from which the embedded reader computes probabilities."""
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.models.embedded.cross_encoder import network
 from graphwright.models.embedded.encoder import tokenise
-from graphwright.models.protocols import Floats, PassageText
+from graphwright.models.embedded.reader_answers import (
+    NO,
+    NONE,
+    YES,
+    Candidate,
+    Ints,
+    Reading,
+    Scores,
+    probabilities,
+    title_length,
+    whole,
+)
+from graphwright.models.protocols import PassageText
 from graphwright.text.sentences import is_statement
 
-Ints = NDArray[np.int64]
-Scores = NDArray[np.float64]
-
-NONE, SPAN, YES, NO, SEVERAL = range(5)  # kinds of answers, in the order of the network's outputs
 _LEAST = -12.0  # log-probability of what no reading proposes
-
-
-class Reading(NamedTuple):
-    """What the network finds in one input.
-
-    `passages`: the numbers of the one or two passages; `kind: float32[5]`, log-probabilities of no answer, a span, yes,
-    no, and several spans; `spans`: log-probability, passage, and characters of the best spans, best first; `begins:
-    float32[tokens]`: the probability that an answer begins at each token, `places: int64[tokens, 2]`: the passage and
-    first character of each.
-    """
-
-    passages: tuple[int, ...]
-    kind: Floats
-    spans: list[tuple[float, int, int, int]]
-    begins: Floats
-    places: Ints
-
-
-class Candidate(NamedTuple):
-    """An answer that some readings propose: its normalised text, its place, and its log-probability by reading.
-
-    `decided`: it is yes or no; its place is then what the reading of both sides points at.
-    """
-
-    text: str
-    passage: int
-    start: int
-    end: int
-    scores: dict[int, float]
-    decided: bool = False
-
-
-def whole(passage: PassageText) -> str:
-    """Return a passage as it is read: title and text, each on a line."""
-    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
-
-
-def title_length(passage: PassageText) -> int:
-    """Return the number of characters of a passage's title and the line break after it."""
-    return len(passage.title) + 1 if passage.title else 0
-
-
-def log_softmax(logits: NDArray[np.floating[Any]]) -> Floats:
-    """Return logarithms of probabilities: float32."""
-    shifted = logits - logits.max()
-    result: Floats = (shifted - np.log(np.exp(shifted).sum())).astype(np.float32)
-    return result
-
-
-def normalised(text: str) -> str:
-    """Return the letters and digits of a span, lower case, without a leading article."""
-    words = re.findall(r"\w+", text.lower())
-    return " ".join(words[1:] if words[:1] in (["the"], ["a"], ["an"]) and len(words) > 1 else words)
-
-
-def candidates(
-    readings: Sequence[Reading], passages: Sequence[PassageText], sides: Sides | None = None
-) -> list[Candidate]:
-    """Return the distinct answers of all readings, each with its best place; yes and no where there are two sides."""
-    scores: dict[str, dict[int, float]] = defaultdict(dict)
-    best: dict[str, tuple[float, int, int, int]] = {}
-    for number, reading in enumerate(readings):
-        for score, passage, begin, end in reading.spans:
-            score += float(np.logaddexp(reading.kind[SPAN], reading.kind[SEVERAL]))
-            if text := normalised(whole(passages[passage])[begin:end]):
-                scores[text][number] = max(scores[text].get(number, -np.inf), score)
-                best[text] = max(best.get(text, (-np.inf, 0, 0, 0)), (score, -passage, -begin, end))
-    spans = [Candidate(t, -best[t][1], -best[t][2], best[t][3], scores[t]) for t in scores]
-    if sides is None:
-        return spans
-    mass = {number: float(np.logaddexp(r.kind[YES], r.kind[NO])) for number, r in enumerate(readings)}
-    return spans + [
-        Candidate(text, *sides.place, {number: log + float(np.log(chance)) for number, log in mass.items()}, True)
-        for text, chance in (("yes", sides.alike), ("no", 1 - sides.alike))
-    ]
-
-
-class Sides(NamedTuple):
-    """What the network points at in both passages of a pair whose titles the question names.
-
-    `place`: passage and characters of the first side; `alike`: the probability that the sides are alike, that is yes:
-    the greatest share of words that two of their answers have in common, from 0.1 to 0.9.
-    """
-
-    place: tuple[int, int, int]
-    alike: float
-
-
-_NAMED = 0.5  # share of a title's tokens, weighted by rarity, that a question must have to be about it
-
-
-def sides(question: str, passages: Sequence[PassageText], readings: Sequence[Reading]) -> Sides | None:
-    """Return the two sides of a question that compares what its passages are about; None where there are none.
-
-    The network alone cannot tell yes from no; but what it points at in each side tells whether they are alike.
-    """
-    asked, *titles = (set(each.ids) for each in tokenise([question, *(passage.title or "" for passage in passages)]))
-    rarity = network().rarity
-    named = {
-        number
-        for number, title in enumerate(titles)
-        if title and sum(rarity[t] for t in title & asked) >= _NAMED * sum(rarity[t] for t in title)
-    }
-    pairs = [r for r in readings if len(r.passages) == 2 and named.issuperset(r.passages)]
-    surest = max(pairs, key=lambda r: float(np.logaddexp(r.kind[YES], r.kind[NO])), default=None)
-    if surest is None:
-        return None
-    alone = {r.passages[0]: _in_text(r, passages[r.passages[0]]) for r in readings if len(r.passages) == 1}
-    first, second = (alone[passage] for passage in surest.passages)
-    if not first or not second:
-        return None
-    texts = [{normalised(whole(passages[at])[b:e]) for at, b, e in side} for side in (first, second)]
-    overlap = max(_alike(one, other) for one in texts[0] for other in texts[1])
-    return Sides(first[0], 0.1 + 0.8 * overlap)
-
-
-def _in_text(reading: Reading, passage: PassageText) -> list[tuple[int, int, int]]:
-    """Return passage and characters of the three best spans of a reading that do not lie in the title."""
-    return [(at, b, e) for _, at, b, e in reading.spans if b >= title_length(passage)][:3]
-
-
-def _alike(one: str, other: str) -> float:
-    """Return the share of words that two texts have in common (Jaccard)."""
-    first, second = set(one.split()), set(other.split())
-    return len(first & second) / max(1, len(first | second))
-
-
-def probabilities(proposed: Sequence[Candidate], readings: int) -> Scores:
-    """Return the probability of each candidate in each reading, 0 where it is not proposed: float64[n, readings]."""
-    table = np.zeros((len(proposed), readings))
-    for row, candidate in zip(table, proposed, strict=True):
-        row[list(candidate.scores)] = np.exp(list(candidate.scores.values()))
-    return table
-
 
 READING_FEATURES = (
     "alone",  # of one passage, not of a pair
@@ -200,14 +70,6 @@ class _Covered:
         """Return the share that some passages have together."""
         tokens = set[int]().union(*(self.texts[passage] for passage in passages))
         return sum(self.weights[token] for token in sorted(tokens)) / self.total
-
-
-def mixture(rows: Scores, weights: Scores) -> Scores:
-    """Return how much each reading counts, from its features: float64[readings], summing to 1."""
-    logits = rows @ weights
-    shares = np.exp(logits - logits.max(initial=-np.inf))
-    result: Scores = shares / shares.sum()
-    return result
 
 
 CONFIDENCE_FEATURES = (

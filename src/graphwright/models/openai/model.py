@@ -1,0 +1,96 @@
+"""A model behind a server: its address, key and limits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import KW_ONLY, dataclass, field, fields
+from functools import partial
+from typing import Annotated, Any
+
+from graphwright.constraints import TEXT, AtLeast, Between, Checked
+from graphwright.errors import OptionError
+from graphwright.models.address import OPENAI_URL, checked_address
+from graphwright.models.openai.errors import Endpoint
+from graphwright.models.openai.rate import Clock, RateLimiter
+from graphwright.models.openai.retries import HTTPConnection
+from graphwright.models.openai.secret import Secret
+
+_MAX_TOKENS = 1_000_000_000  # in the usage of one response
+
+
+@dataclass(frozen=True, repr=False)
+class OpenAIModel(Checked):
+    """A model behind a server with the interface of OpenAI.
+
+    `base_url`: address of the server, up to and with `/v1`; by default the environment variable OPENAI_BASE_URL, else
+    OpenAI. `api_key`: by default OPENAI_API_KEY; servers given by address may need none. `timeout`: seconds from
+    sending a request to the last byte of its response. `retries`: number of times that a request is sent again where
+    that may help, but once at most after a timeout or a refused connection. `requests_per_minute`, `tokens_per_minute`,
+    `concurrency`: limits for this object and its threads together; waiting for them does not count against the timeout.
+    Equality ignores the key. The key is in no repr, error or id; it is in a pickle only if it was an argument.
+    """
+
+    model: Annotated[str, TEXT]
+    base_url: Annotated[str | None, TEXT] = None
+    api_key: str | None = field(default=None, compare=False)
+    _: KW_ONLY
+    timeout: Annotated[float, Between(0, 86_400, open_low=True)] = 120.0
+    retries: Annotated[int, AtLeast(0)] = 5
+    requests_per_minute: Annotated[int | None, AtLeast(1)] = None
+    tokens_per_minute: Annotated[int | None, AtLeast(1)] = None
+    concurrency: Annotated[int, AtLeast(1)] = 8
+    clock: Clock = field(default=Clock(), compare=False)
+    _connection: HTTPConnection = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.model:
+            raise OptionError(f"{type(self).__name__}: model is {self.model!r}; give the name of one on the server.")
+        url = self.base_url or os.environ.get("OPENAI_BASE_URL")
+        url = checked_address(url) if url else None
+        endpoint = Endpoint(self.model, url or OPENAI_URL, Secret(_key(self.api_key, url)))
+        limiter = RateLimiter(self.requests_per_minute, self.tokens_per_minute, self.clock)
+        limits: dict[str, Any] = {name: getattr(self, name) for name in ("timeout", "retries", "concurrency")}
+        object.__setattr__(self, "_connection", HTTPConnection(endpoint, limiter, self.clock, **limits))
+
+    def __repr__(self) -> str:
+        """Return the expression that makes this object, without the key and without default arguments."""
+        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)[1:] if each.init]
+        shown = [
+            f"{name}={value!r}"
+            for name, value, default in options
+            if value != default and name not in ("api_key", "clock")
+        ]
+        return f"{type(self).__name__}({', '.join([repr(self.model), *shown])})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **{each.name: getattr(self, each.name) for each in fields(self) if each.init}), ()
+
+
+def _key(key: str | None, url: str | None) -> str | None:
+    """Return the key to send, None for a server that may need none."""
+    key = (key or os.environ.get("OPENAI_API_KEY") or "").strip()
+    if not key and url is None:
+        raise OptionError(
+            "There is no key for OpenAI. Set the environment variable OPENAI_API_KEY, or pass api_key; for a server "
+            "that needs none, pass base_url, such as http://localhost:11434/v1 for Ollama."
+        )
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise OptionError(f"The key, of {len(key)} characters, contains a character that no key has. Copy it again.")
+    return key or None
+
+
+def sendable(text: str) -> str:
+    """Return a text that can be sent: lone surrogates, which no encoding has, are replaced.
+
+    >>> sendable("half \\ud800 of one") == "half \\ufffd of one"
+    True
+    """
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def token_count(data: dict[str, Any], name: str) -> int:
+    """Return a count from the usage of a response; 0 where it is missing, negative, no whole number or too large."""
+    usage = data.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if type(count) is int and 0 < count <= _MAX_TOKENS else 0

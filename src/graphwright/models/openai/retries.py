@@ -1,0 +1,138 @@
+"""Retries of requests to a server: which failures are tried again, after how long, and how often.
+
+The loop is here rather than in a client library, because each attempt needs a check of the budget, a place in the rate
+limit and an end at a cancellation, and because responses that are cut off are tried again too.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import math
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, TypeVar
+
+from graphwright.errors import ModelError, ReplyCutError
+from graphwright.models.openai.errors import Endpoint, HTTPStatusError, IncompleteResponse, NoServer, NotSent, TimedOut
+from graphwright.models.openai.http import HTTPRequests
+from graphwright.models.openai.rate import Clock, RateLimiter
+from graphwright.models.protocols import Cancellation
+
+T = TypeVar("T")
+
+_RETRIED = {408, 409, 429}  # and every 5xx
+_MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
+_MAX_BACKOFF = 60.0
+
+
+class HTTPConnection:
+    """A thread-safe connection to one server, with rate limits and retries."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        limiter: RateLimiter,
+        clock: Clock,
+        *,
+        timeout: float,
+        retries: int,
+        concurrency: int,
+    ) -> None:
+        """Set the limits; nothing is opened before the first request."""
+        self.endpoint = endpoint
+        self._requests = HTTPRequests(endpoint, timeout)
+        self._limiter = limiter
+        self._clock = clock
+        self._retries = retries
+        self._slots = threading.BoundedSemaphore(concurrency)
+
+    def request(
+        self,
+        path: str,
+        body: dict[str, Any],
+        read: Callable[[Iterator[bytes]], tuple[T, int]],
+        *,
+        tokens: int,
+        max_bytes: int,
+        cancel: Cancellation,
+        allow: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Send a request until it is answered, at most `retries` times more.
+
+        `path`: below the address of the server. `read` turns the bytes of the response into a result and the tokens it
+        took; `tokens` is their estimate; a response above `max_bytes` is treated as endless. `allow` is called before
+        each attempt, when this request blocks no other one, and raises to prevent the attempt. Raises ModelError where
+        the work is cancelled: nothing is sent then.
+        """
+        content = json.dumps(body)
+        attempt = 0
+        while True:
+            allow()
+            try:
+                with cancel.acquire(self._slots):
+                    entry = self._limiter.enter(tokens, cancel)
+                    with closing(self._requests.stream(path, content.encode(), max_bytes, cancel)) as chunks:
+                        result, entry.tokens = read(chunks)
+                    return result
+            except HTTPStatusError as error:
+                entry.tokens = 0
+                seconds = retry_after(error.retry_after, self._clock.date())
+                if not _may_pass(error, seconds):
+                    raise
+                fault: ModelError = error
+            except (IncompleteResponse, NotSent) as error:
+                fault, seconds = error, None
+            wait = self._wait(fault, seconds, attempt, content)
+            try:
+                self._clock.sleep(cancel, wait)
+            except ReplyCutError as late:  # the deadline of a question; what kept it waiting is worth knowing
+                raise ReplyCutError(f"{fault} {late}") from fault
+            attempt += 1
+
+    def _wait(self, error: ModelError, seconds: float | None, attempt: int, content: str) -> float:
+        """Return the seconds until the next attempt, and raise where there is none.
+
+        `seconds`: as the server asks; None where it does not.
+        """
+        # Another timeout would be as long, and no server starts at an address soon, so one repetition has to do.
+        if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut | NoServer) else self._retries):
+            if attempt == 0:
+                raise error
+            kind = ReplyCutError if isinstance(error, ReplyCutError) else ModelError
+            raise kind(f"{error} Tried {attempt + 1} times.") from error
+        if seconds is None:
+            jitter = random.Random(f"{content} {attempt}").uniform(0.75, 1.25)  # separates simultaneous retries
+            return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
+        if seconds > _MAX_WAIT:
+            raise ModelError(
+                f"{error} It asks to wait {seconds:,.0f} seconds; the longest wait is {_MAX_WAIT:,.0f}. Try again "
+                f"later."
+            ) from error
+        self._limiter.pause(seconds)
+        return seconds
+
+
+def _may_pass(error: HTTPStatusError, seconds: float | None) -> bool:
+    """Return whether the same request may succeed later: not where the credit of the account is used up."""
+    body = error.body.lower()
+    exhausted = "insufficient_quota" in body or ("quota" in body and seconds is None)
+    return (error.status in _RETRIED or error.status >= 500) and not (error.status == 429 and exhausted)
+
+
+def retry_after(header: str, now: float) -> float | None:
+    """Return the seconds to wait by a header Retry-After, None without a valid one; `now` in seconds since 1970.
+
+    >>> retry_after("20", 0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 50.0)
+    (20.0, 10.0)
+    """
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

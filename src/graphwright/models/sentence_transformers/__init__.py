@@ -1,0 +1,1 @@
+"""Models from Hugging Face, run by sentence-transformers."""

@@ -1,0 +1,97 @@
+"""Models from Hugging Face: their names, failures to load them, and the records of those that were fine-tuned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+from graphwright.constraints import AtLeast, Checked
+from graphwright.errors import DataError, ModelError, OptionError
+
+RECORD = "graphwright.json"
+"""The record that a fine-tuned model has in its folder: its kind, and what it was trained on."""
+
+
+def tuned_record(name: str) -> dict[str, Any] | None:
+    """Return the record of a model's folder, None for a model without one. Raises DataError where it is damaged."""
+    file = Path(name) / RECORD
+    if not file.is_file():
+        return None
+    try:
+        record = json.loads(file.read_text("utf-8"))
+        if not isinstance(record, dict) or not all(isinstance(record[key], str) for key in ("kind", "checksum")):
+            raise ValueError("kind and checksum are missing")
+    except (OSError, ValueError, KeyError, RecursionError) as error:
+        raise DataError(f"{file} is not the record of a fine-tuned model: {error!r}. Train the model again.") from None
+    return record
+
+
+def check_kind(name: str, kind: str) -> None:
+    """Raise OptionError for the folder of a fine-tuned model of another kind: "encoder" or "cross-encoder"."""
+    record = tuned_record(name)
+    if record is not None and record["kind"] != kind:
+        raise OptionError(
+            f"{name} holds a fine-tuned {record['kind']}, but is given as the {kind}. Train one with "
+            f"graphwright train {kind}, or give it as the {record['kind']}."
+        )
+
+
+@dataclass(frozen=True)
+class HuggingFaceModel(Checked):
+    """A model by its name on Hugging Face or its folder, the device it runs on, and the texts in one batch.
+
+    `device`: "cpu", "cuda" and so on; by default the best there is. Raises OptionError without the extra `sbert`.
+    """
+
+    name: str
+    device: str | None = None
+    batch: Annotated[int, AtLeast(1)] = 32
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if find_spec("sentence_transformers") is None:
+            raise OptionError(f'{self!r} needs sentence-transformers. Install it: pip install "graphwright[sbert]"')
+
+    @property
+    def id(self) -> str:
+        """Name of the model, and of an encoder's vector space; with the checksum of weights that were fine-tuned."""
+        record = tuned_record(self.name)
+        return f"sentence-transformers:{self.name}" + ("" if record is None else f":{record['checksum'][:12]}")
+
+
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Turn any failure to load a model inside the block, but OptionError, into ModelError."""
+    try:
+        yield
+    except OptionError:
+        raise
+    except Exception as error:  # of many libraries, for a wrong name, no network, or no space
+        raise ModelError(
+            f"{name} could not be loaded: {error}. Give the name of a model on Hugging Face that can be reached, or "
+            f"the folder of a saved one."
+        ) from error
+
+
+def sparse_classes(name: str) -> list[str]:
+    """Return the sparse classes in the configuration of a saved model; none where it lists no modules."""
+    from sentence_transformers.util import load_file_path
+
+    # A name alone is completed by sentence-transformers, with its own organisation for the class that loads it.
+    if "/" not in name and not Path(name).exists():
+        return []
+
+    def read(file: str) -> Any:
+        path = load_file_path(name, file, token=None, cache_folder=None, revision=None)
+        return json.loads(Path(path).read_text("utf-8")) if path else None
+
+    types = [str(module.get("type")) for module in read("modules.json") or []]
+    classes = [name.rpartition(".")[2] for name in types if ".sparse_encoder." in name]
+    # A model with two encoders, for questions and for passages, lists their modules elsewhere.
+    whole = (read("config_sentence_transformers.json") or {}).get("model_type")
+    return [whole] if whole == "SparseEncoder" and not classes else classes

@@ -1,0 +1,41 @@
+"""The order of the modules of `graphwright.models`: each imports only those before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import graphwright.models
+
+ROOT = Path(graphwright.models.__file__).parent
+# fmt: off
+ORDER = [
+    "protocols", "sparse", "address", "deadline", "structured", "budget", "constrained",
+    "openai.rate", "openai.secret", "openai.errors", "openai.http", "openai.retries", "openai.model", "openai.reply",
+    "openai.llm", "openai.encoder", "fake", "functions", "cache", "multilingual",
+    "embedded.runtime", "embedded.tagging", "embedded.encoder", "embedded.mention_features", "embedded.mentions",
+    "embedded.token_states", "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader_features",
+    "embedded.reader", "sentence_transformers.loading", "sentence_transformers.encoder",
+    "sentence_transformers.sparse_encoder", "sentence_transformers.cross_encoder", "transformers",
+    "settings", "registry",
+]
+# fmt: on
+
+
+def imported(module: str) -> list[str]:
+    """Return the modules of this package that one imports, inside functions too."""
+    tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return [name.removeprefix("graphwright.models.") for name in names if name.startswith("graphwright.models.")]
+
+
+def test_order_names_every_module() -> None:
+    files = [file.relative_to(ROOT) for file in ROOT.rglob("*.py") if file.name != "__init__.py"]
+    assert sorted(ORDER) == sorted(".".join(file.with_suffix("").parts) for file in files)
+
+
+@pytest.mark.parametrize("module", ORDER)
+def test_module_of_models_imports_only_earlier_ones(module: str) -> None:
+    later = set(imported(module)) - set(ORDER[: ORDER.index(module)])
+    assert not later, f"{module} imports {later}, which come later"
