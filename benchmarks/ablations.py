@@ -55,15 +55,14 @@ from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.generate.path_prompts import FlatPrompt, GlobalEdges, PathPrompt
-from graphwright.generate.prompts import PassagePrompt
+from graphwright.generate.contexts import PassageContext
+from graphwright.generate.path_contexts import FlatContext, GlobalEdges, PathContext
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
 from graphwright.methods.house import hybrid, ppr, vector
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs, node_vectors
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
-from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import Keywords
@@ -293,7 +292,7 @@ METHODS: Mapping[str, Build] = {
 
 def recalls(operator: Operator, ix: Snapshot, questions: Questions) -> NDArray[np.float64]:
     """Return recall at each of KS for each question: float[questions, len(KS)]."""
-    retrieval, rows = retrieval_part(operator), []
+    retrieval, rows = operator.search, []
     for question in questions:
         documents = documents_of(ix.graph, passages_of(retrieval(start(question.text, ix.graph))))
         rows.append([recall_at_k(documents, question.gold, k) for k in KS])
@@ -342,13 +341,13 @@ def methods(ix: Snapshot, questions: Questions) -> Record:
 
 def prompts(ix: Snapshot, questions: Questions) -> Record:
     """Return where gold statements and the answer stand, for each order and either form."""
-    edges, retrieval = GlobalEdges(ix.triples, by_question=True), retrieval_part(pathrag(ix))
+    edges, retrieval = GlobalEdges(ix.triples, by_question=True), pathrag(ix).search
     states = [retrieval(start(question.text, ix.graph)) for question in questions]
     orders: dict[str, Sequence[Operator | None]] = {
         "flow": [None], "hop-first": [HopFirst()], "random": [Shuffled(seed) for seed in range(10)]
     }  # fmt: skip
     results = {}
-    for form, prompt in {"paths": PathPrompt(edges=edges), "flat": FlatPrompt(edges=edges)}.items():
+    for form, prompt in {"paths": PathContext(edges=edges), "flat": FlatContext(edges=edges)}.items():
         for name, variants in orders.items():
             rows = []
             for order in variants:
@@ -393,11 +392,11 @@ def position(prompt: str, text: str) -> float | None:
 
 def tokens(ix: Snapshot, questions: Questions) -> Record:
     """Return the estimated tokens of a prompt with five passages, by method."""
-    shown = PathPrompt(passages=5, tokens=8_000, edges=GlobalEdges(ix.triples, by_question=True))
+    shown = PathContext(passages=5, tokens=8_000, edges=GlobalEdges(ix.triples, by_question=True))
     pipelines = {
-        "pathrag": retrieval_part(pathrag(ix)) >> shown,
-        "vector": retrieval_part(vector(ix)) >> PassagePrompt(5, tokens=8_000),
-        "pathrag-lt": retrieval_part(pathrag_lt(ix)) >> shown,
+        "pathrag": pathrag(ix).search >> shown,
+        "vector": vector(ix).search >> PassageContext(5, tokens=8_000),
+        "pathrag-lt": pathrag_lt(ix).search >> shown,
     }
     rows = [
         {name: estimated_tokens(step(start(question.text, ix.graph)).prompt or "") for name, step in pipelines.items()}

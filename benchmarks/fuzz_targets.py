@@ -47,6 +47,7 @@ from fuzz_seeds import (
     zipped,
 )
 from fuzz_target import KEY, Target, kind, scratch, write
+from graphwright.methods.expression import read_expression
 from pydantic import BaseModel
 
 from graphwright.build.graph_import import import_graph
@@ -62,7 +63,6 @@ from graphwright.evaluate.experiment import read_plan
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
 from graphwright.learn.labels import read_labels
-from graphwright.methods.expression import read_expression
 from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.llm import OpenAILLM, _Reply
 from graphwright.models.structured import parse_reply

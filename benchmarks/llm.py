@@ -197,7 +197,7 @@ def measure(options: Namespace, label: str, rows: Rows) -> str:
                 enforced=GRAMMAR[form], replies=Replies(),
             )  # fmt: skip
             for method in options.methods or METHODS[subject.over]:
-                operator = budgeted(index.pipeline(method, llm=llm), options.passages, options.tokens)
+                operator = budgeted(index.method(method, llm=llm), options.passages, options.tokens)
                 for question in subject.questions:
                     key = label, form, method, question.id
                     if key not in rows:

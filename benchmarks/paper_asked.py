@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from graphwright.generate.context import with_context
 from harness import SPACES, Record, shared_index
 from paper_tables import NotMeasured, Ours
 
@@ -23,12 +24,11 @@ from graphwright.evaluate.judge import judge_run
 from graphwright.evaluate.judges import DIMENSIONS, Judge, OverlapJudge
 from graphwright.evaluate.run import run
 from graphwright.files import whole_lines
-from graphwright.generate.context import with_context
-from graphwright.generate.path_prompts import FlatPrompt
+from graphwright.generate.path_contexts import FlatContext
 from graphwright.methods.papers.bubblerag import node_vectors
 from graphwright.methods.papers.lego import answered, cell, scorer
 from graphwright.methods.papers.lego_models import Best
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors
@@ -111,7 +111,7 @@ def named(method: str, **options: Any) -> Build:
 
     def build(ix: Snapshot, llm: LLM | None) -> Operator:
         own = {"llm": llm} if llm is not None and "llm" in METHODS[method].options else {}
-        return pipeline(method, ix, **own, **options)
+        return make_method(method, ix, **own, **options)
 
     return build
 
@@ -332,7 +332,7 @@ def pathrag_orders(settings: Settings) -> Ours:
 
 def pathrag_forms(settings: Settings) -> Ours:
     """Return the win rates of a prompt of paths over a flat one."""
-    flat = {"Flat": named("pathrag", prompt=FlatPrompt)}
+    flat = {"Flat": named("pathrag", prompt=FlatContext)}
     return wins(settings, "SQuALITY", ("Path-based", named("pathrag")), flat)
 
 
@@ -369,7 +369,7 @@ def fastinsight_wins(settings: Settings) -> Ours:
 
 def two_searches(ix: Snapshot, llm: LLM | None) -> Operator:
     """Return IRCoT as the paper runs it: two searches of five nodes each."""
-    return pipeline("ircot", ix, k=5, steps=1, first=VectorSearch(ix.passages), llm=llm)
+    return make_method("ircot", ix, k=5, steps=1, first=VectorSearch(ix.passages), llm=llm)
 
 
 def fastinsight_times(settings: Settings) -> Ours:

@@ -37,7 +37,7 @@ from harness import Record, arguments, evidence_of, mean, parse, table, update_r
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
-from graphwright.generate.path_prompts import ChainPrompt
+from graphwright.generate.path_contexts import ChainContext
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import relation_words
@@ -256,7 +256,7 @@ def measure_budget(sets: MetaQA, options: Namespace) -> Record:
     """Measure answers, recall, and the size of chains by the number of triples."""
     retriever, _ = sets.retriever("triple")
     graph, questions = sets.ix.graph, [question for part in sets.dev for question in part[::5]]
-    prompt, results = ChainPrompt(tokens=10**7), {}
+    prompt, results = ChainContext(tokens=10**7), {}
     for k in BUDGETS:
         search, rows = retrieved(retriever, k, 1000), []
         for question in questions:

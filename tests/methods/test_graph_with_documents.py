@@ -97,7 +97,7 @@ def test_with_a_filter_the_documents_alone_are_asked(index: Index) -> None:
     chosen = {"documents": ["curl.txt"]}
     assert "libcurl4" not in index.ask("What does curl depend on?", filter=chosen).answer.text
     assert index.ask("When was curl first released?", filter=chosen).answer.short == ("1996",)
-    assert repr(index.pipeline("graph", filter=chosen)) == repr(index.pipeline("multihop", filter=chosen))
+    assert repr(index.method("graph", filter=chosen)) == repr(index.method("multihop", filter=chosen))
 
 
 def test_a_language_model_reads_walks_or_passages(index: Index) -> None:

@@ -5,12 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
+from graphwright.methods.expression import read_expression
 from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.graph import Kind
-from graphwright.methods.expression import read_expression
 from graphwright.models.protocols import CrossEncoder, NamedEncoder, SparseEncoder
 from graphwright.models.sentence_transformers import (
     SentenceTransformerCrossEncoder,

@@ -44,22 +44,22 @@ from graphwright import (
 )
 from graphwright.generate import (
     ChainAnswer,
-    ChainPrompt,
+    ChainContext,
     CommunityReports,
-    FlatPrompt,
+    FlatContext,
     Generate,
     GlobalEdges,
     GraphAnswer,
-    PathPrompt,
-    ReportPrompt,
+    PathContext,
+    ReportContext,
     TargetAnswer,
     TreeReports,
     Unaided,
 )
 from graphwright.generate.answer import AnswerIfEnough
+from graphwright.generate.contexts import HybridContext, PassageContext
 from graphwright.generate.graph_answer import AnswerIfRecorded, KnownNames
 from graphwright.generate.overview import Overview
-from graphwright.generate.prompts import HybridPrompt, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
 from graphwright.learn import Explain
@@ -387,7 +387,7 @@ def every_operator() -> list[Operator]:
         Overview(SNAPSHOT.passages, threshold=0),
         Generate(MiniLMReader()),
         Generate(Burned()),
-        PassagePrompt(passages=2),
+        PassageContext(passages=2),
         SEARCH % 3 >> PersonalizedPageRank(),
         Then((Keep(), SEARCH)),
         Cut(SEARCH, 2),
@@ -404,8 +404,8 @@ def every_operator() -> list[Operator]:
         Grow(triples=SNAPSHOT.triples, depth=2),
         Grow(GoesOn(), SNAPSHOT.triples, depth=2, width=2),
         AnswerIfEnough(Burned()),
-        HybridPrompt(),
-        HybridPrompt(passages=2),
+        HybridContext(),
+        HybridContext(passages=2),
         AnchorSearch(SNAPSHOT.names),
         AnchorSearch(None),
         FlowPaths(),
@@ -418,14 +418,14 @@ def every_operator() -> list[Operator]:
         OnGraph(StatementGraph(), FlowPaths()),
         HopFirst(),
         Shuffled(seed=3),
-        FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
-        PathPrompt(),
-        PathPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
+        FlatContext(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
+        PathContext(),
+        PathContext(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
         Chains(),
         MergeChains(),
         Triples() >> Chains(length=2, inverse=False),
         Triples() >> Rerank(HashEncoder()) % 60 >> Chains() >> MergeChains(),
-        ChainPrompt(passages=2),
+        ChainContext(passages=2),
         ChainAnswer(HashEncoder()),
         AskedPaths(HashEncoder()),
         AskedPaths(HashEncoder(), hops=1),
@@ -479,8 +479,8 @@ def every_operator() -> list[Operator]:
         RateCommunities(RatesTheLast(), WRITTEN),
         ToPassages(index=SNAPSHOT.passages),
         ToPassages(4, index=SNAPSHOT.passages, weight=0.0),
-        ReportPrompt(CommunityReports(WRITTEN)),
-        ReportPrompt(TreeReports(TREE), passages=2),
+        ReportContext(CommunityReports(WRITTEN)),
+        ReportContext(TreeReports(TREE), passages=2),
         TreeSearch(TREE),
         TreeSearch(SummaryTree(SNAPSHOT.passages, RatesTheLast(), size=3), per_summary=2),
         PrizeTree(PRIZES),
@@ -527,7 +527,7 @@ def every_operator() -> list[Operator]:
 
 def full_state() -> State:
     """A state with everything that an operator may need."""
-    state = (LinkEntities() >> SEARCH % 3 >> ToPassages() >> PassagePrompt())(start(QUESTION, SNAPSHOT.graph))
+    state = (LinkEntities() >> SEARCH % 3 >> ToPassages() >> PassageContext())(start(QUESTION, SNAPSHOT.graph))
     return state.with_(trace=())
 
 

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from tests.models.llm_server import LLMServer
+from tests.shown import passages_in
 from tests.toys import corpus_index
 
 from graphwright import Bubble, Coverage, ToPassages, Unite, VectorSearch, start
-from graphwright.generate import AnswerIfEnough, Generate, HybridPrompt
-from graphwright.generate.prompts import passages_in
+from graphwright.generate import AnswerIfEnough, Generate, HybridContext
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 from graphwright.operators import GroupAnchors, Keywords, LatentKeywords, Operator, Relax, Specialise
@@ -33,7 +33,7 @@ def chain(llm: LLM | None) -> Operator:
     anchors = keywords >> (Specialise() if llm is None else Specialise(llm) >> Relax(llm))
     groups = anchors >> GroupAnchors(names, triples, SNAPSHOT.words, llm)
     result = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)
-    return result >> HybridPrompt() >> Generate(llm) if llm else result
+    return result >> HybridContext() >> Generate(llm) if llm else result
 
 
 def data(asked: dict[str, Any], key: str) -> list[dict[str, Any]]:
