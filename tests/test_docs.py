@@ -403,14 +403,16 @@ SYSTEMS = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", LEGO, re.M)
 @pytest.mark.parametrize(("name", "code"), SYSTEMS)
 def test_a_system_is_part_of_its_method(name: str, code: str, known: dict[str, Any]) -> None:
     bare = replace(corpus_index().snapshot, encoder=known["E"], names=None, triples=None)
-    assert repr(eval(code, known)) in repr(make_method(name, bare))
+    assert repr(eval(code, known)) in repr(make_method(name, bare).pipeline)
 
 
 @pytest.mark.parametrize("name", ["lego-2", "lego-12", "kelp", "grag-m"])
 def test_stored_vectors_score_paths(name: str) -> None:
     index = corpus_index().snapshot
-    assert repr(Rerank(scorer(index))) in repr(make_method(name, index)) and isinstance(scorer(index), Composed)
-    assert "Composed" not in repr(make_method(name, replace(index, names=None, triples=None)))
+    assert repr(Rerank(scorer(index))) in repr(make_method(name, index).pipeline) and isinstance(
+        scorer(index), Composed
+    )
+    assert "Composed" not in repr(make_method(name, replace(index, names=None, triples=None)).pipeline)
 
 
 def test_every_name_is_on_the_map() -> None:

@@ -27,6 +27,7 @@ from graphwright.graph.evidence import Ranking
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion
+from graphwright.operators.control import Fallback
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
@@ -71,7 +72,7 @@ def test_the_model_gets_the_prompt_and_its_citations_are_those_of_the_documents(
 
     state = PassageContext()(ASKED)
     answer = Generate(ScriptedLLM(write))(state).answer
-    assert seen == [(INSTRUCTIONS, state.prompt)]
+    assert seen == [(INSTRUCTIONS, prompt_of(state))]
     assert answer is not None and answer.found and answer.text == "The abbey of Erstein [1]. It burned [2]."
     assert [(c.document, c.chunk, c.text) for c in answer.citations] == [
         ("ermengarde", "ermengarde#0", FOUNDED),
@@ -154,9 +155,9 @@ def test_passages_left_out_of_the_prompt_cannot_be_cited_and_others_keep_their_n
     assert after.answer is not None and [c.chunk for c in after.answer.citations] == ["Linz on the Danube"]
 
 
-def test_a_prompt_without_numbers_lets_the_best_passages_be_cited() -> None:
-    answer = Generate(ScriptedLLM([reply("A [1][2].", (2, BURNED), (3, "Bread is baked"))]), passages=2)
-    reply_ = answer(ASKED.with_(prompt="Which abbey?")).answer
+def test_generate_with_a_context_without_passages_cites_the_best_passages() -> None:
+    answer = Generate(ScriptedLLM([reply("A [1][2].", (2, BURNED), (99, "Bread is eaten"))]))
+    reply_ = answer(ASKED.with_(context=Context("Which abbey?", "pathrag"))).answer
     assert reply_ is not None and [c.document for c in reply_.citations] == ["erstein"]
 
 
@@ -259,10 +260,10 @@ def test_what_the_model_needs_is_asked_for() -> None:
     snapshot = corpus_index().snapshot
     result = VectorSearch(snapshot.passages) % 3 >> ToPassages()
     assert (
-        Generate(Plain()).needs == ("prompt", "passages")
+        Generate(Plain()).needs == ("context", "passages")
         and (result >> PassageContext() >> Generate(Plain())).needs == ()
     )
-    with pytest.raises(NeedsError, match="needs 'prompt'"):
+    with pytest.raises(NeedsError, match="needs 'context'"):
         (result >> Generate(Plain()))(start("?", snapshot.graph))
     with pytest.raises(OptionError, match="must be a language model"):
         Generate("gpt")  # type: ignore[arg-type]
@@ -289,7 +290,7 @@ class TestOverHttp:
             after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED)
         (request,) = server.requests
         system, user = (message["content"] for message in request.json["messages"])
-        assert system.startswith(INSTRUCTIONS) and user == after.prompt
+        assert system.startswith(INSTRUCTIONS) and user == prompt_of(after)
         wanted = request.json["response_format"]["json_schema"]["schema"]
         assert set(wanted["required"]) == {"reasoning", "found", "text", "answers", "citations"}
         assert "stream" not in request.json
@@ -331,7 +332,7 @@ class TestOverHttp:
         with LLMServer([rubbish]) as server:
             llm = OpenAILLM("any", server.url)
             alone = (PassageContext() >> Generate(llm))(ASKED)
-            after = (PassageContext() >> Generate(llm, twin=Quote(WordReader())))(ASKED)
+            after = (PassageContext() >> Fallback(Generate(llm), Quote(WordReader())))(ASKED)
         assert alone.answer == Answer("The language model gave no usable answer.", found=False)
         assert after.answer == Quote(WordReader())(ASKED).answer and after.answer is not None and after.answer.verified
         assert after.passages is ASKED.passages and [len(s.notes) for s in after.trace[-2:]] == [1, 0]
@@ -343,7 +344,7 @@ class TestOverHttp:
         with LLMServer([silent]) as server:
             llm = OpenAILLM("any", server.url, timeout=0.3, retries=0)
             prompted = PassageContext()(ASKED)
-            after = (Generate(llm, twin=Quote(WordReader())))(prompted)
+            after = (Fallback(Generate(llm), Quote(WordReader())))(prompted)
         assert after.answer is not None and after.answer.found and after.passages is ASKED.passages
         (note,) = after.trace[-2].notes
         assert note.startswith("the model's reply was cut short") and "took more than 0.3 seconds" in note
@@ -352,7 +353,7 @@ class TestOverHttp:
     def test_a_stream_that_breaks_off_is_answered_by_the_twin(self) -> None:
         heard: list[str] = []
         with LLMServer([cut_stream(*events('{"found": true, "text": "It is Erstein in Alsace', None))]) as server:
-            generate = Generate(OpenAILLM("any", server.url), twin=Quote(WordReader()))
+            generate = Fallback(Generate(OpenAILLM("any", server.url)), Quote(WordReader()))
             after = generate(PassageContext()(ASKED), Run(on_text=heard.append))
         assert "".join(heard) == "It is Erstein in Alsace" and len(server.requests) == 1
         assert after.answer == Quote(WordReader())(ASKED).answer

@@ -15,7 +15,7 @@ from graphwright.generate.budget import line_size
 from graphwright.generate.contexts import HybridContext
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
-from graphwright.operators import Keywords
+from graphwright.operators import NamesAndPhrases
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
 from graphwright.operators.trees.bubble import Unite
@@ -38,7 +38,7 @@ def stated(line: dict[str, object]) -> object:
 
 
 def result() -> State:
-    groups = Keywords() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
+    groups = NamesAndPhrases() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
     return (groups >> Bubble(SNAPSHOT.passages) >> Unite() >> ToPassages(limit=5))(start(QUESTION, GRAPH))
 
 

@@ -16,7 +16,7 @@ from graphwright.generate.budget import line_size
 from graphwright.generate.path_contexts import steps_of
 from graphwright.models import HashEncoder
 from graphwright.models.budget import estimated_tokens
-from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.keywords import NamesAndPhrases
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 
@@ -148,7 +148,7 @@ def test_without_vectors_the_edges_at_the_evidence_are_compared_by_words() -> No
     noted = PathContext(edges=GlobalEdges(None))(state, Run())
     assert "no vectors of triples" in noted.trace[-1].notes[0]
     # Passages mention everything, and say nothing by it.
-    asked = Keywords()(start("What did Lothair II found?", SNAPSHOT.graph)).with_(evidence=result().evidence)
+    asked = NamesAndPhrases()(start("What did Lothair II found?", SNAPSHOT.graph)).with_(evidence=result().evidence)
     assert all(
         (SNAPSHOT.graph.columns.kinds[SNAPSHOT.graph.ends([e])] == 0).all() for e in GlobalEdges(None)(asked, Run())
     )

@@ -20,7 +20,7 @@ QUESTION = "What was destroyed that the daughter of Hugh of Tours founded?"
 
 def test_the_default_is_multihop_over_documents() -> None:
     assert default_method(imported=False) == "multihop" and default_method(imported=True) == "graph"
-    walk, _, score = repr(make_method("multihop", SNAPSHOT, top_k=7)).partition("ScorePassages(")
+    walk, _, score = repr(make_method("multihop", SNAPSHOT, top_k=7).pipeline).partition("ScorePassages(")
     assert "PersonalizedPageRank(restart=0.5) % 500 >> Only(" in walk and ") % 7 >> ToPassages() >> " in score
 
 

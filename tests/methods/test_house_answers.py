@@ -51,7 +51,7 @@ def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> 
 
 
 def test_the_expression_reads_as_it_is_written() -> None:
-    assert repr(make_method("vector", SNAPSHOT)) == (
+    assert repr(make_method("vector", SNAPSHOT).pipeline) == (
         f"{VectorSearch(SNAPSHOT.passages)!r} % 15 >> ToPassages() >> {TWIN}"
     )
 

@@ -31,21 +31,21 @@ def texts_read(op: Operator) -> tuple[State, int]:
 
 def test_the_expressions_read_as_they_are_written() -> None:
     model = MiniLMCrossEncoder()
-    whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=1.0, top_k=7))
+    whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=1.0, top_k=7).pipeline)
     assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> ToPassages() >> ")
-    whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=0.25, top_k=7))
+    whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=0.25, top_k=7).pipeline)
     blend = f"ScoreSum(Keep(), Scaled(Rerank({model!r})), weights=(0.75, 0.25))"
     assert whole.startswith(f"{HYBRID} % 30 >> {blend} % 7 >> ToPassages() >> ")
     rank = f"Rerank({model!r})"
     turns = f"(Keep() | Frontier() % 4) >> {rank} >> (Keep() | Unseen({HYBRID}) % 4) >> {rank}"
     loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
-    whole = repr(make_method("gar", SNAPSHOT, batch=4, budget=30, top_k=7))
+    whole = repr(make_method("gar", SNAPSHOT, batch=4, budget=30, top_k=7).pipeline)
     assert whole.startswith(f"OnGraph(PassageGraph(), {loop}) % 7 >> ToPassages() >> ")
-    first = repr(make_method("multihop", SNAPSHOT)).partition(" % 15 >> ToPassages()")[0]
-    whole = repr(make_method("multihop-rerank", SNAPSHOT, pool=9, contexts=2, top_k=7))
+    first = repr(make_method("multihop", SNAPSHOT).pipeline).partition(" % 15 >> ToPassages()")[0]
+    whole = repr(make_method("multihop-rerank", SNAPSHOT, pool=9, contexts=2, top_k=7).pipeline)
     order = f"ReciprocalRank(Keep(), Keep() % 9 >> MultiHopRerank({model!r}, contexts=2), constant=5)"
     assert whole.startswith(f"{first} % 9 >> {order} % 7 >> ToPassages() >> ")
-    deep = repr(make_method("rerank", SNAPSHOT, budget=500))
+    deep = repr(make_method("rerank", SNAPSHOT, budget=500).pipeline)
     assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
 
 

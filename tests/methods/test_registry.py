@@ -116,9 +116,9 @@ def test_every_method_shows_a_model_what_is_asked_for() -> None:
     llm = ScriptedLLM(["unused"])
     for name, method in METHODS.items():
         if "context_tokens" in method.options:
-            shown = repr(make_method(name, SNAPSHOT, llm=llm, context_passages=3, context_tokens=900))
+            shown = repr(make_method(name, SNAPSHOT, llm=llm, context_passages=3, context_tokens=900).pipeline)
             assert "passages=3, tokens=900" in shown, name
-            assert "tokens=" not in repr(make_method(name, SNAPSHOT, llm=llm)).replace("max_tokens=", ""), name
+            assert "tokens=" not in repr(make_method(name, SNAPSHOT, llm=llm).pipeline).replace("max_tokens=", ""), name
     assert "context_tokens" not in METHODS["vanilla"].options
     with pytest.raises(OptionError, match="tokens is 10"):
         make_method("ppr", SNAPSHOT, llm=llm, context_tokens=10)

@@ -321,7 +321,7 @@ def source_of(value: Any) -> str:
     for field in fields(value):
         argument = getattr(value, field.name)
         if field.default is MISSING and field.default_factory is MISSING:
-            arguments.append(repr(argument))
+            arguments.append(f"{field.name}={argument!r}" if field.kw_only else repr(argument))
         elif not _is_default(field, argument):
             arguments.append(f"{field.name}={argument!r}")
     return f"{type(value).__name__}({', '.join(arguments)})"

@@ -17,7 +17,7 @@ from graphwright.graph.graph import Kind
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
-from graphwright.operators import GroupAnchors, Grow, Keywords, OnGraph, Operator, StatementGraph
+from graphwright.operators import GroupAnchors, Grow, NamesAndPhrases, OnGraph, Operator, StatementGraph
 from graphwright.search.inverted_index import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
@@ -101,19 +101,21 @@ def pieces_of(state: State) -> Evidence:
 
 def test_the_expression_is_that_of_the_paper() -> None:
     search = f"VectorSearch({SNAPSHOT.passages!r}) % 5 >> ToPassages() >> "
-    groups = f"Keywords() >> Specialise() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
+    groups = f"NamesAndPhrases() >> SpecialiseInContext() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
     graphs = f"OnGraph(StatementGraph(), Bubble({NAMES!r}) >> Coverage({NAMES!r}) % 3) >> Grow(triples={TRIPLES!r})"
     passages = f"SharedBudget(ToPassages(index={SNAPSHOT.passages!r}, weight=0.0))"
-    assert repr(make_method("bubblerag", SNAPSHOT)).startswith(
+    assert repr(make_method("bubblerag", SNAPSHOT).pipeline).startswith(
         f"{search}{groups} >> {graphs} >> Unite() >> {passages} >> "
     )
-    own = repr(make_method("bubblerag", SNAPSHOT, top_k=7, preview=1, n=2, hops=4, budget=20, alpha=2.0, depth=1))
+    own = repr(
+        make_method("bubblerag", SNAPSHOT, top_k=7, preview=1, n=2, hops=4, budget=20, alpha=2.0, depth=1).pipeline
+    )
     assert f"Bubble({NAMES!r}, hops=4, budget=20) >> Coverage({NAMES!r}, alpha=2.0) % 2) >> Grow(" in own
     assert f"VectorSearch({SNAPSHOT.passages!r}) % 1 >> " in own and ", limit=7) >> " in own and "depth=1)" in own
     # These steps need a language model.
     assert not any(f"{step}(" in own for step in ("AnswerIfEnough", "LatentKeywords", "Relax"))
     llm = ScriptedLLM(reply)
-    with_model = repr(make_method("bubblerag", SNAPSHOT, llm=llm))
+    with_model = repr(make_method("bubblerag", SNAPSHOT, llm=llm).pipeline)
     for step in ("AnswerIfEnough({})", "LatentKeywords({})", "Specialise(model={})"):
         assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
     assert with_model.count(repr(llm)) == len(STEPS) and f"HybridContext() >> Generate({llm!r}, twin=" in with_model
@@ -226,7 +228,7 @@ def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
 
 assert NAMES is not None
 ABLATIONS: dict[str, dict[str, Operator]] = {
-    "Specialise": {"groups": Keywords() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
+    "Specialise": {"groups": NamesAndPhrases() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
     "Coverage": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) % 3) >> Grow(triples=TRIPLES)},
     "Grow": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) >> Coverage(NAMES) % 3)},
 }
@@ -234,7 +236,7 @@ ABLATIONS: dict[str, dict[str, Operator]] = {
 
 @pytest.mark.parametrize("step", ABLATIONS)
 def test_its_ablations_are_changes_of_the_expression(step: str) -> None:
-    whole, less = (repr(make_method("bubblerag", SNAPSHOT, **changed)) for changed in ({}, ABLATIONS[step]))
+    whole, less = (repr(make_method("bubblerag", SNAPSHOT, **changed).pipeline) for changed in ({}, ABLATIONS[step]))
     assert f"{step}(" in whole and f"{step}(" not in less
     state = make_method("bubblerag", SNAPSHOT, **ABLATIONS[step])(asked())
     assert state.answer is not None and state.answer.citations and 1 <= len(chunks(state)) <= 15

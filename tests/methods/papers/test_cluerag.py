@@ -17,13 +17,13 @@ MODEL = OverlapCrossEncoder()
 
 def test_the_expression_is_that_of_the_paper() -> None:
     ix = SNAPSHOT
-    whole = repr(make_method("clue-rag", ix, top_k=7, cross_encoder=MODEL))
+    whole = repr(make_method("clue-rag", ix, top_k=7, cross_encoder=MODEL).pipeline)
     assert whole.startswith(
         f"LinkEntities(names={ix.names!r}) >> (PropositionPaths({ix.triples!r}, width=3, length=1) | "
         f"AnchorSearch({ix.names!r}, per_anchor=3)) >> UnitPaths({ix.triples!r}, {MODEL!r}) >> StatingPassages() >> "
         f"Rerank({MODEL!r}) % 7 >> If("
     )
-    assert "Keywords(model=ScriptedLLM(" in repr(make_method("clue-rag", ix, llm=ScriptedLLM(["unused"])))
+    assert "Keywords(model=ScriptedLLM(" in repr(make_method("clue-rag", ix, llm=ScriptedLLM(["unused"])).pipeline)
 
 
 def test_it_retrieves_the_passages_of_its_units_and_cites_or_abstains() -> None:

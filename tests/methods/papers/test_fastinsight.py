@@ -22,7 +22,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
-    whole = repr(make_method("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, top_k=7))
+    whole = repr(make_method("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, top_k=7).pipeline)
     model = MiniLMCrossEncoder()
     ix, rank = repr(SNAPSHOT.passages), f"GRanker({model!r}, alpha=0.3)"
     loop = f"Repeat((Keep() | STeX({ix}, beta=0.5) % 4) >> {rank}, until=Reached(nodes=30))"
@@ -71,7 +71,7 @@ def test_what_cannot_be_used_is_refused(options) -> None:
 
 
 def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
-    alone = repr(make_method("fastinsight", SNAPSHOT, relations=("refers to",)))
+    alone = repr(make_method("fastinsight", SNAPSHOT, relations=("refers to",)).pipeline)
     assert alone.startswith("OnGraph(PassageGraph(relations=('refers to',)), ") and ") % 15 >> ToPassages()" in alone
     few = make_method("fastinsight", SNAPSHOT, batch=2, relations=("refers to",), cross_encoder=OverlapCrossEncoder())
     chunks = few.search(start(QUESTION, SNAPSHOT.graph)).passages

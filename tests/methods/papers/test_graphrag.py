@@ -37,18 +37,18 @@ def writer(system: str, user: str) -> str:
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = SNAPSHOT
     summaries = f"Summaries({ix.passages!r}, triples={ix.triples!r})"
-    local = repr(make_method("graphrag-local", ix, entities=7, relations=5))
+    local = repr(make_method("graphrag-local", ix, entities=7, relations=5).pipeline)
     assert local.startswith(
         f"EntitySearch({ix.passages!r}, names={ix.names!r}, triples={ix.triples!r}) % 7 >> "
         f"LocalContext({summaries}, relations=5) >> ToPassages(limit=15, index={ix.passages!r}) >> "
     )
-    whole = repr(make_method("graphrag-global", ix, communities=3))
+    whole = repr(make_method("graphrag-global", ix, communities=3).pipeline)
     assert whole.startswith(
         f"CommunitySearch({summaries}, level=2) % 3 >> ToPassages(limit=15, index={ix.passages!r}) >> "
     )
     llm = ScriptedLLM(writer)
     messages = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
-    written = repr(make_method("graphrag-global", ix, communities=3, rated=9, llm=llm))
+    written = repr(make_method("graphrag-global", ix, communities=3, rated=9, llm=llm).pipeline)
     assert written == (
         f"CommunitySearch({messages}, level=2) % 9 >> RateCommunities({llm!r}, {messages}, level=2) % 3 >> "
         f"ToPassages(limit=15, index={ix.passages!r}) >> "

@@ -21,9 +21,9 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def test_the_expression_reads_as_it_is_written() -> None:
     prizes = f"Prizes({SNAPSHOT.passages!r}, triples={SNAPSHOT.triples!r}, k=4)"
-    whole = repr(make_method("g-retriever", SNAPSHOT, k=4, cost=1.0))
+    whole = repr(make_method("g-retriever", SNAPSHOT, k=4, cost=1.0).pipeline)
     assert whole.startswith(f"PrizeTree({prizes}, cost=1.0) >> ToPassages(limit=15, summed=True, items=PrizedItems(")
-    by_names = repr(make_method("g-retriever", SNAPSHOT, nodes=SNAPSHOT.names))
+    by_names = repr(make_method("g-retriever", SNAPSHOT, nodes=SNAPSHOT.names).pipeline)
     assert by_names.startswith(f"PrizeTree(Prizes({SNAPSHOT.names!r}, triples={SNAPSHOT.triples!r})) >> ")
 
 

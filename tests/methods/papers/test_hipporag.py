@@ -40,11 +40,11 @@ def documents(state: State) -> list[str]:
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = SNAPSHOT
     link, dense = f"LinkEntities(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
-    item = repr(make_method("hipporag", ix, top_k=7, nodes=50, restart=0.4))
+    item = repr(make_method("hipporag", ix, top_k=7, nodes=50, restart=0.4).pipeline)
     walk = f"{link} >> SpecificSeeds({ix.names!r}) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart=0.4) % 50)"
     fallback = f"If(HasEvidence(), Keep(), {dense} % 7)"
     assert item.startswith(f"{walk} >> {fallback} >> ToPassages(limit=7, summed=True) >> ")
-    two = repr(make_method("hipporag2", ix, top_k=7, triples=4, phrases=3, nodes=50, weight=0.1))
+    two = repr(make_method("hipporag2", ix, top_k=7, triples=4, phrases=3, nodes=50, weight=0.1).pipeline)
     near = f"{link} >> TripleSearch({ix.triples!r}, limit=4) >> SharedWords({ix.words!r})"
     walk = f"{near} >> PhraseSeeds({ix.passages!r}, weight=0.1, phrases=3) >> PersonalizedPageRank(restart=0.5) % 50"
     assert two.startswith(f"({walk} >> Only(Kind.CHUNK)) % 7 >> {fallback} >> ToPassages() >> ")

@@ -20,10 +20,10 @@ BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War 
 
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = repr(SNAPSHOT.passages)
-    whole = repr(make_method("hyde", SNAPSHOT, top_k=7, feedback=3, beta=0.5))
+    whole = repr(make_method("hyde", SNAPSHOT, top_k=7, feedback=3, beta=0.5).pipeline)
     assert whole.startswith(f"VectorSearch({ix}) % 3 >> Feedback({ix}, beta=0.5) % 7 >> ToPassages() >> ")
     llm = ScriptedLLM([""])
-    whole = repr(make_method("hyde", SNAPSHOT, top_k=7, llm=llm))
+    whole = repr(make_method("hyde", SNAPSHOT, top_k=7, llm=llm).pipeline)
     assert whole.startswith(f"HypotheticalPassage({ix}, {llm!r}) % 7 >> ToPassages() >> ")
 
 

@@ -181,7 +181,7 @@ def test_the_switches_of_beam_searches() -> None:
 def test_registered_instances_take_the_switches() -> None:
     index = corpus_index().snapshot
     bare = replace(index, encoder=E, names=None, triples=None)
-    expression = repr(make_method("lego-6", bare, pruning="EP", by_step=True, slack=0.5))
+    expression = repr(make_method("lego-6", bare, pruning="EP", by_step=True, slack=0.5).pipeline)
     assert "EdgesBy() % 64" in expression and f"BeamSearch(Steps({E!r}), slack=0.5)" in expression
     two = make_method("lego-13", bare, judge=ScriptedLLM(["{}"], "judge"), llm=ScriptedLLM(["{}"], "reader"))
     assert "judge" in repr(two) and "reader" in repr(two)

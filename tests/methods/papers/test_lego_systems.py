@@ -41,11 +41,11 @@ def test_they_are_made_of_what_their_papers_say() -> None:
     rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
     assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> LengthPenalty(MaskEntities({rerank})) % 2"
     assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
-    assert "Explore(" in repr(make_method("tog", ON_FILMS)) and "Instances() % 100" in repr(
+    assert "Explore(" in repr(make_method("tog", ON_FILMS).pipeline) and "Instances() % 100" in repr(
         make_method("rog", ON_FILMS)
     )
-    assert "Instances() >> InduceEdges() >> ShortestPaths() % 32" in repr(make_method("gsr", ON_FILMS))
-    assert "LocalContext(" in repr(make_method("grag-m", SNAPSHOT)) and "ShortestPaths()" in repr(
+    assert "Instances() >> InduceEdges() >> ShortestPaths() % 32" in repr(make_method("gsr", ON_FILMS).pipeline)
+    assert "LocalContext(" in repr(make_method("grag-m", SNAPSHOT).pipeline) and "ShortestPaths()" in repr(
         make_method("grag-m", SNAPSHOT)
     )
 

@@ -31,13 +31,13 @@ def writer(system: str, user: str) -> str:
 
 def test_the_expressions_read_as_they_are_written() -> None:
     names, triples = f"AnchorSearch({SNAPSHOT.names!r})", f"TripleSearch({SNAPSHOT.triples!r}, limit=9"
-    local, broad, hybrid = (repr(make_method(mode, SNAPSHOT, top_k=7, n=9)) for mode in MODES)
-    assert local.startswith(f"Keywords() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
-    assert broad.startswith(f"Keywords() >> {triples}, by_question=True) >> ToPassages(limit=7) >> ")
+    local, broad, hybrid = (repr(make_method(mode, SNAPSHOT, top_k=7, n=9).pipeline) for mode in MODES)
+    assert local.startswith(f"NamesAndPhrases() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
+    assert broad.startswith(f"NamesAndPhrases() >> {triples}, by_question=True) >> ToPassages(limit=7) >> ")
     in_turn = f"ReciprocalRank({names} % 9 >> OneHop(), {triples}, by_question=True), constant=0)"
-    assert hybrid.startswith(f"Keywords() >> {in_turn} >> ToPassages(limit=7, summed=True) >> ")
+    assert hybrid.startswith(f"NamesAndPhrases() >> {in_turn} >> ToPassages(limit=7, summed=True) >> ")
     # With a language model there are themes to look for.
-    assert f"{triples}) >> " in repr(make_method("lightrag-global", SNAPSHOT, n=9, llm=ScriptedLLM(writer)))
+    assert f"{triples}) >> " in repr(make_method("lightrag-global", SNAPSHOT, n=9, llm=ScriptedLLM(writer)).pipeline)
 
 
 @pytest.mark.parametrize("mode", MODES)

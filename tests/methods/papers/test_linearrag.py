@@ -27,7 +27,7 @@ def test_the_expression_reads_as_it_is_written() -> None:
     ix = SNAPSHOT
     active = f"LinkEntities(names={ix.names!r}) >> Bridge({ix.triples!r}, sentences=2) >> BridgeSeeds({ix.passages!r})"
     walk = "OnGraph(MentionGraph(), PersonalizedPageRank(restart=0.5) % 50) >> Only(Kind.CHUNK)"
-    whole = repr(make_method("linearrag", ix, top_k=7, sentences=2, nodes=50))
+    whole = repr(make_method("linearrag", ix, top_k=7, sentences=2, nodes=50).pipeline)
     fallback = f"If(HasEvidence(), Keep(), VectorSearch({ix.passages!r}) % 7)"
     assert whole.startswith(f"({active} >> {walk}) % 7 >> {fallback} >> ToPassages() >> ")
 

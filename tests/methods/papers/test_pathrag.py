@@ -31,13 +31,13 @@ def writer(system: str, user: str) -> str:
 
 def test_the_expression_is_that_of_the_paper() -> None:
     edges = GlobalEdges(SNAPSHOT.triples, by_question=True)
-    assert repr(make_method("pathrag", SNAPSHOT)).startswith(
-        f"Keywords() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
+    assert repr(make_method("pathrag", SNAPSHOT).pipeline).startswith(
+        f"NamesAndPhrases() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
         f"{ToPassages(15, index=SNAPSHOT.passages, weight=0.0, items=WithEdges(edges))!r} >> "
     )
-    small = repr(make_method("pathrag-lt", SNAPSHOT))
+    small = repr(make_method("pathrag-lt", SNAPSHOT).pipeline)
     assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnGraph(StatementGraph(), FlowPaths() % 5) >> " in small
-    own = repr(make_method("pathrag", SNAPSHOT, n=7, k=3, decay=0.5, threshold=0.01))
+    own = repr(make_method("pathrag", SNAPSHOT, n=7, k=3, decay=0.5, threshold=0.01).pipeline)
     assert "% 7 >> OnGraph(StatementGraph(), FlowPaths(decay=0.5, threshold=0.01) % 3) >> " in own
     assert {"n", "k", "decay", "threshold", "order", "prompt", "llm"} < set(METHODS["pathrag"].options)
 
@@ -47,7 +47,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
 def test_its_ablations_are_changes_of_the_expression(order: Operator, prompt: type[PathContext]) -> None:
     llm = ScriptedLLM(writer)
     changed = make_method("pathrag", SNAPSHOT, order=order, prompt=prompt, llm=llm)
-    plain = repr(make_method("pathrag", SNAPSHOT, llm=llm))
+    plain = repr(make_method("pathrag", SNAPSHOT, llm=llm).pipeline)
     assert repr(changed) == plain.replace("% 15)", f"% 15) >> {order!r}").replace("PathContext", prompt.__name__)
     state = changed(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and state.answer.citations

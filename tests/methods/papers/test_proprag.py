@@ -33,7 +33,7 @@ def test_the_expression_reads_as_it_is_written() -> None:
     )
     paths = f"PropositionPaths({ix.triples!r}, width=2, length=2) >> PathSeeds({ix.passages!r})"
     narrow = f"({paths} >> PersonalizedPageRank(restart=0.55) >> Only(Kind.CHUNK) >> {dense}) % 7"
-    whole = repr(make_method("proprag", ix, top_k=7, focus=9, width=2, length=2))
+    whole = repr(make_method("proprag", ix, top_k=7, focus=9, width=2, length=2).pipeline)
     assert whole.startswith(f"({wide}) % 9 >> KHop(1) >> Induce() >> {narrow} >> ToPassages() >> ")
 
 

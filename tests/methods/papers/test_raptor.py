@@ -19,7 +19,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def test_the_expression_reads_as_it_is_written() -> None:
-    whole = repr(make_method("raptor", SNAPSHOT, size=4, per_summary=2, top_k=7))
+    whole = repr(make_method("raptor", SNAPSHOT, size=4, per_summary=2, top_k=7).pipeline)
     assert whole.startswith(
         f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), per_summary=2) % 7 >> ToPassages() >> "
     )

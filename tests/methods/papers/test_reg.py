@@ -30,13 +30,13 @@ def test_the_expression_is_that_of_the_paper() -> None:
     ranked = "PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(OverlapCrossEncoder()) % 500"
     chains = f"{ranked} >> Chains() >> MergeChains()"
     assert repr(evidence_chains(OverlapCrossEncoder())) == chains
-    whole = repr(make_method("reg", SNAPSHOT, scorer=OverlapCrossEncoder()))
+    whole = repr(make_method("reg", SNAPSHOT, scorer=OverlapCrossEncoder()).pipeline)
     assert whole.startswith(
         f"LinkEntities(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> ToPassages(limit=15) >> "
     )
     # Triples that have vectors are not read again.
     assert SNAPSHOT.triples is not None
-    assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(make_method("reg", SNAPSHOT, triples=30, length=2))
+    assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(make_method("reg", SNAPSHOT, triples=30, length=2).pipeline)
 
 
 def test_a_knowledge_graph_answers_by_the_ends_of_a_chain() -> None:
