@@ -2,6 +2,7 @@
 
 import pytest
 from tests.cli.command import graphwright
+from tests.shown import prompt_of
 
 from graphwright import Graph, Index
 from graphwright.models.fake import ScriptedLLM
@@ -102,8 +103,8 @@ def test_with_a_filter_the_documents_alone_are_asked(index: Index) -> None:
 
 def test_a_language_model_reads_walks_or_passages(index: Index) -> None:
     reply = '{"found": true, "text": "It is known [1].", "citations": []}'
-    walks = index.ask("What does curl depend on?", llm=ScriptedLLM([reply])).prompt
-    texts = index.ask("Who leads the release team?", llm=ScriptedLLM([reply])).prompt
+    walks = prompt_of(index.ask("What does curl depend on?", llm=ScriptedLLM([reply])))
+    texts = prompt_of(index.ask("Who leads the release team?", llm=ScriptedLLM([reply])))
     assert '"path": 1' in walks and "curl depends_on zlib1g" in walks
     assert '"path"' not in texts and "Ada Huber leads" in texts
 

@@ -10,9 +10,9 @@ from graphwright.errors import NeedsError, OptionError
 from graphwright.generate import Quote, ReadSpans
 from graphwright.generate.contexts import PassageContext
 from graphwright.methods import registry
+from graphwright.methods.method import Method
 from graphwright.methods.registry import METHODS, NamedMethod, make_method
 from graphwright.models import MiniLMReader, ScriptedLLM
-from graphwright.operators.operator import Then
 from graphwright.operators.run import ModelMemory, Run
 
 SNAPSHOT = corpus_index().snapshot
@@ -71,14 +71,13 @@ def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[
 
 
 def test_a_method_that_needs_more_than_a_question_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METHODS, "bad", NamedMethod("bad", lambda ix: KHop(2) >> ToPassages()))
+    monkeypatch.setitem(registry.METHODS, "bad", NamedMethod("bad", lambda ix: Method(KHop(2) >> ToPassages())))
     with pytest.raises(NeedsError, match="Method 'bad' needs evidence"):
         make_method("bad", SNAPSHOT)
 
 
-def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand() -> None:
+def test_retrieval_leaves_out_contexts_and_answers_of_the_search() -> None:
     search, answer = VectorSearch(SNAPSHOT.passages), Quote(WordReader())
-    assert search >> ToPassages() >> answer >> Keep().search == search >> ToPassages() >> Keep()
     early = (
         search % 2
         >> ToPassages()
@@ -88,19 +87,21 @@ def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand()
         >> ToPassages()
         >> answer
     )
-    part = early.search
+    part = Method(early).retrieval
     assert part == search % 2 >> ToPassages() >> search % 3 >> ToPassages()
     asked = start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)
     # An early answer ends the whole, and leaves what retrieves as it is.
     assert early(asked).answer is not None and len(early(asked).passages or ()) == 2
     assert part(asked).answer is None and len(part(asked).passages or ()) == 3
-    assert answer.search == Keep() and Keep().search == Then((Keep(),))
-    state = start(QUESTION, SNAPSHOT.graph)
-    for name in OFFLINE:
-        pipe = make_method(name, SNAPSHOT)
-        whole, part = pipe(state, Run(memory=MEMORY)), pipe.search(state, Run(memory=MEMORY))
-        assert "answer" not in part.fields() and "answer" in whole.fields()
-        assert part.passages.ids.tolist() == whole.passages.ids.tolist()  # type: ignore[union-attr]
+    assert Method(answer).retrieval == Keep() == Method(Keep()).retrieval
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_retrieval_of_a_method_gives_the_passages_of_the_whole(name: str) -> None:
+    method, state = make_method(name, SNAPSHOT), start(QUESTION, SNAPSHOT.graph)
+    whole, part = method(state, Run(memory=MEMORY)), method.retrieval(state, Run(memory=MEMORY))
+    assert "answer" not in part.fields() and "answer" in whole.fields()
+    assert part.passages.ids.tolist() == whole.passages.ids.tolist()  # type: ignore[union-attr]
 
 
 def test_the_package_is_the_registry() -> None:

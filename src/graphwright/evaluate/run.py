@@ -159,7 +159,7 @@ class _Job:
         ranked = any(measure.kind == "retrieval" for measure in subject.measures)
         for entry in self.entries:
             method = entry.built(snapshot, llm)
-            operator = method.pipeline if subject.answered else method.search
+            operator = method.pipeline if subject.answered else method.retrieval
             if operator.needs and not (subject.over == "graph" and operator.needs == ("anchors",)):
                 raise NeedsError(
                     f"Method {entry.name!r} needs {', '.join(operator.needs)} besides a question: {operator!r}"

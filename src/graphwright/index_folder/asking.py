@@ -64,7 +64,7 @@ class Asking(ABC):
         name, as objects, or as functions.
         """
         snapshot, made = self._made(method, top_k=top_k, filter=filter, **options)
-        return _without_answer(made.search(start(question, snapshot.graph), run))
+        return made.retrieval(start(question, snapshot.graph), run)
 
     def ask(
         self,
@@ -126,7 +126,7 @@ class Asking(ABC):
     ) -> list[State]:
         """Return the states of `retrieve` for many questions, processed in threads; options as in `retrieve`."""
         snapshot, made = self._made(method, **options)
-        return [_without_answer(state) for state in _many(questions, snapshot, made.search, threads)]
+        return _many(questions, snapshot, made.retrieval, threads)
 
     def ask_many(
         self,
@@ -171,11 +171,6 @@ class Asking(ABC):
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}
         return snapshot, method_of(self.default_method if method is None else method, snapshot, **options)
-
-
-def _without_answer(state: State) -> State:
-    """Return what was retrieved: the state without what a search that answers itself has set."""
-    return state if state.answer is None and state.context is None else state.with_(answer=None, context=None)
 
 
 def _many(

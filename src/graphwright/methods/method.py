@@ -41,6 +41,12 @@ class Method(Checked):
     tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
 
     @cached_property
+    def retrieval(self) -> Operator:
+        """The search without the steps of it that may answer."""
+        steps = self.search.steps if isinstance(self.search, Then) else (self.search,)
+        return _joined(tuple(step for step in steps if not {"context", "answer"}.intersection(step.gives)))
+
+    @cached_property
     def ending(self) -> Operator:
         """The part after the search: the context within the budget, and the answer."""
         parts = (budgeted(self.context, self.passages, self.tokens), self.answer)

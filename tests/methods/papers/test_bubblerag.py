@@ -94,7 +94,8 @@ def after(state: State, step: str) -> State:
 
 def pieces_of(state: State) -> Evidence:
     steps = {step.operator.partition("(")[0] for step in state.trace}
-    result = after(state, "Grow" if "Grow" in steps else "Coverage").evidence
+    grown = next((name for name in ("Grow", "GrowByModel") if name in steps), "Coverage")
+    result = after(state, grown).evidence
     assert result is not None
     return result
 
@@ -116,9 +117,11 @@ def test_the_expression_is_that_of_the_paper() -> None:
     assert not any(f"{step}(" in own for step in ("AnswerIfEnough", "LatentKeywords", "Relax"))
     llm = ScriptedLLM(reply)
     with_model = repr(make_method("bubblerag", SNAPSHOT, llm=llm).pipeline)
-    for step in ("AnswerIfEnough({})", "LatentKeywords({})", "Specialise(model={})"):
-        assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
-    assert with_model.count(repr(llm)) == len(STEPS) and f"HybridContext() >> Generate({llm!r}, twin=" in with_model
+    for step in ("AnswerIfEnough({})", "Fallback(LatentKeywords({}), ", "Fallback(Specialise({}), "):
+        assert step.format(repr(llm)) in with_model
+    assert (
+        with_model.count(repr(llm)) == len(STEPS) and f"HybridContext() >> Fallback(Generate({llm!r}), " in with_model
+    )
     options = {"top_k", "n", "hops", "budget", "alpha", "depth", "preview", "groups", "graphs", "llm"}
     options |= {"context_passages", "context_tokens"}
     assert set(METHODS["bubblerag"].options) == options
@@ -187,7 +190,15 @@ def test_every_step_asks_a_model_where_there_is_one() -> None:
     state = make_method("bubblerag", SNAPSHOT, llm=ScriptedLLM(noted))(asked())
     check_answered(state, steps)
     calls = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
-    assert calls == ["AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Grow", "Generate"]
+    assert calls == [
+        "AnswerIfEnough",
+        "LatentKeywords",
+        "Specialise",
+        "Relax",
+        "GroupByModel",
+        "GrowByModel",
+        "Generate",
+    ]
 
 
 def test_and_so_it_does_over_http() -> None:
@@ -223,12 +234,12 @@ def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
     whole = make_method("bubblerag", SNAPSHOT, llm=ScriptedLLM(sure))
     written = whole(asked(ONE_STEP))
     assert written.answer is not None and written.answer.text == "1525 [1]." and len(written.trace) == 3
-    assert "AnswerIfEnough" not in repr(whole.search)
+    assert "AnswerIfEnough" not in repr(whole.retrieval)
 
 
 assert NAMES is not None
 ABLATIONS: dict[str, dict[str, Operator]] = {
-    "Specialise": {"groups": NamesAndPhrases() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
+    "SpecialiseInContext": {"groups": NamesAndPhrases() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
     "Coverage": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) % 3) >> Grow(triples=TRIPLES)},
     "Grow": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) >> Coverage(NAMES) % 3)},
 }

@@ -23,7 +23,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
         f"AnchorSearch({ix.names!r}, per_anchor=3)) >> UnitPaths({ix.triples!r}, {MODEL!r}) >> StatingPassages() >> "
         f"Rerank({MODEL!r}) % 7 >> If("
     )
-    assert "Keywords(model=ScriptedLLM(" in repr(make_method("clue-rag", ix, llm=ScriptedLLM(["unused"])).pipeline)
+    assert "Keywords(ScriptedLLM(" in repr(make_method("clue-rag", ix, llm=ScriptedLLM(["unused"])).pipeline)
 
 
 def test_it_retrieves_the_passages_of_its_units_and_cites_or_abstains() -> None:

@@ -50,11 +50,13 @@ def test_they_are_made_of_what_their_papers_say() -> None:
     twin = "Rerank(Patterns(HashEncoder(dimension=64)))"
     gcr, dog = (repr(make_method(name, ON_FILMS, llm=llm).pipeline) for name in ("gcr", "dog"))
     assert gcr.startswith(f"{statements}EnumeratedPaths(2) % 1000 >> {twin} >> ConstrainedDecoding({llm!r})))")
-    assert dog.startswith(f"{statements}WellFormedChains({llm!r})))")
+    assert dog.startswith(f"{statements}WellFormedChains(ConstrainedDecoding({llm!r}, items=3))))")
     assert f"EnumeratedPaths(2) % 1000 >> {twin} % 10" in repr(make_method("gcr", ON_FILMS).pipeline)
-    assert "WellFormedChains(Patterns(HashEncoder(dimension=64)))" in repr(make_method("dog", ON_FILMS).pipeline)
+    assert "WellFormedChains(Rerank(Patterns(HashEncoder(dimension=64))))" in repr(
+        make_method("dog", ON_FILMS).pipeline
+    )
     structgpt = repr(make_method("structgpt", ON_FILMS, turns=2).pipeline)
-    assert "ReadRelations(HashEncoder(dimension=64), turns=2) >> Instances() % 100" in structgpt
+    assert "RankRelations(HashEncoder(dimension=64), turns=2) >> Instances() % 100" in structgpt
     assert all(METHODS[name].about.endswith(").") for name in SYSTEMS)
 
 

@@ -83,7 +83,7 @@ def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
         "fastinsight-entities", SNAPSHOT, batch=2, budget=6, top_k=3, cross_encoder=OverlapCrossEncoder()
     )
     vectors = "entity_vectors(ix.graph, ix.passages)"
-    assert repr(whole).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors}) % 2 >> GRanker(")
+    assert repr(whole.search).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors}) % 2 >> GRanker(")
     state = whole.search(start(QUESTION, SNAPSHOT.graph))
     assert state.evidence is not None and len(state.evidence) == 6 and state.graph is SNAPSHOT.graph
     assert all(SNAPSHOT.graph.columns.kinds[state.evidence.nodes] == Kind.ENTITY)

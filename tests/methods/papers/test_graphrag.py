@@ -47,13 +47,13 @@ def test_the_expressions_read_as_they_are_written() -> None:
         f"CommunitySearch({summaries}, level=2) % 3 >> ToPassages(limit=15, index={ix.passages!r}) >> "
     )
     llm = ScriptedLLM(writer)
-    messages = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
+    messages = f"WrittenSummaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
     written = repr(make_method("graphrag-global", ix, communities=3, rated=9, llm=llm).pipeline)
     assert written == (
         f"CommunitySearch({messages}, level=2) % 9 >> RateCommunities({llm!r}, {messages}, level=2) % 3 >> "
         f"ToPassages(limit=15, index={ix.passages!r}) >> "
         f"ReportContext(CommunityReports(summaries={messages}, level=2, limit=3)) >> "
-        f"Generate({llm!r}, twin=Overview({ix.passages!r}, reader=MiniLMReader()) >> "
+        f"Fallback(Generate({llm!r}), Overview({ix.passages!r}, reader=MiniLMReader()) >> "
         "ReadSpans(MiniLMReader()) >> Abstain(MiniLMReader()) >> Quote(MiniLMReader()))"
     )
 

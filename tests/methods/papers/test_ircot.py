@@ -22,7 +22,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 def test_the_expression_reads_as_it_is_written() -> None:
     first = WordSearch(SNAPSHOT.words)
     whole = repr(make_method("ircot", SNAPSHOT, top_k=7, k=4, steps=2, shown=3, first=first).pipeline)
-    search, think = f"FollowUp({first!r} % 4)", f"Think({SNAPSHOT.encoder!r}, passages=3)"
+    search, think = f"FollowUp({first!r} % 4)", f"SentenceThought({SNAPSHOT.encoder!r}, passages=3)"
     assert whole.startswith(
         f"({search} >> Repeat({think} >> {search}, until={HasThoughts(2)!r})) % 7 >> ToPassages() >> "
     )

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.shown import prompt_of
 from tests.toys import corpus_index
 
 from graphwright import Graph, ShortestPaths, State, start
@@ -110,4 +111,4 @@ def test_summaries_of_communities_stand_beside_the_paths() -> None:
 
     asked = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)
     state = make_method("grag-m", SNAPSHOT, llm=ScriptedLLM(model), level=0)(asked)
-    assert state.context is not None and "Kin of Lothair." in state.prompt and '"relation"' in state.prompt
+    assert "Kin of Lothair." in prompt_of(state) and '"relation"' in prompt_of(state)
