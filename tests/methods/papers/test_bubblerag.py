@@ -165,7 +165,7 @@ def check_answered(state: State, steps: list[str]) -> None:
     grows = steps.count("grow")
     assert grows and [step for step in steps if step != "grow"] == [step for step in STEPS if step != "grow"]
     assert steps == [*STEPS[:5], *["grow"] * grows, "answer"]
-    assert [a.text for a in after(state, "GroupAnchors").anchors or ()] == [
+    assert [a.text for a in after(state, "GroupByModel").anchors or ()] == [
         "Lothair II",
         "founding of an abbey",
         "Ermengarde of Tours",
