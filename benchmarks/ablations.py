@@ -55,18 +55,18 @@ from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.generate.path_prompts import FlatPrompt, GlobalEdges, PathPrompt
-from graphwright.generate.prompts import PassagePrompt
+from graphwright.generate.contexts import PassageContext
+from graphwright.generate.path_contexts import FlatContext, GlobalEdges, PathContext
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
 from graphwright.methods.house import hybrid, ppr, vector
+from graphwright.methods.method import Method
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs, node_vectors
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
-from graphwright.methods.registry import retrieval_part
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.keywords import NamesAndPhrases
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
@@ -143,16 +143,15 @@ def variants(steps: Steps) -> Iterator[tuple[str, Record]]:
     vectors = node_vectors(ix)
     standard = steps.run(graphs(), steps.anchored)
     yield "the method", steps.recalls(steps.passages(standard))
-    unspecific = Keywords() >> GroupAnchors(ix.names, ix.triples, ix.words)
+    unspecific = NamesAndPhrases() >> GroupAnchors(ix.names, ix.triples, ix.words)
     yield "without specialisation", steps.recalls(steps.passages(steps.run(unspecific >> graphs(), steps.nearest)))
     changed: dict[str, Operator] = {
         "without expansion: the anchors": Bubble(vectors, hops=0) >> Coverage(vectors) % BUDGET,
-        "without ranking: the first graphs found": OnGraph(StatementGraph(), Bubble(vectors) % 3)
-        >> Grow(None, ix.triples),
+        "without ranking: the first graphs found": OnGraph(StatementGraph(), Bubble(vectors) % 3) >> Grow(ix.triples),
         "without growth": graphs(depth=0),
         "passages as nodes of the graph": Bubble(joined(vectors, ix.passages))
         >> Coverage(vectors) % 3
-        >> Grow(None, ix.triples),
+        >> Grow(ix.triples),
     }
     for name, values in SWEEPS.items():
         changed |= {f"{SYMBOLS[name]} = {value:g}": graphs(**{name: value}) for value in values}
@@ -245,13 +244,13 @@ KS = (2, 5, 10, 15)
 SHARES, DRAWS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), 3
 N, K = 40, 15
 COLOURS = {"pathrag": "#d62728", "ppr": "#1f77b4", "vector": "#7f7f7f"}
-Build = Callable[[Snapshot], Operator]
+Build = Callable[[Snapshot], Operator | Method]
 SPARSE: Mapping[str, Build] = {"pathrag": pathrag, "ppr": ppr, "vector": vector}
 
 
 def nodes(ix: Snapshot) -> Operator:
     """Return the step that finds the N nodes of the keywords."""
-    return Keywords() >> AnchorSearch(ix.names) % N
+    return NamesAndPhrases() >> AnchorSearch(ix.names) % N
 
 
 def paths(ix: Snapshot) -> Operator:
@@ -291,11 +290,11 @@ METHODS: Mapping[str, Build] = {
 }
 
 
-def recalls(operator: Operator, ix: Snapshot, questions: Questions) -> NDArray[np.float64]:
+def recalls(method: Operator | Method, ix: Snapshot, questions: Questions) -> NDArray[np.float64]:
     """Return recall at each of KS for each question: float[questions, len(KS)]."""
-    retrieval, rows = retrieval_part(operator), []
+    search, rows = method.search if isinstance(method, Method) else method, []
     for question in questions:
-        documents = documents_of(ix.graph, passages_of(retrieval(start(question.text, ix.graph))))
+        documents = documents_of(ix.graph, passages_of(search(start(question.text, ix.graph))))
         rows.append([recall_at_k(documents, question.gold, k) for k in KS])
     return np.array(rows)
 
@@ -342,20 +341,20 @@ def methods(ix: Snapshot, questions: Questions) -> Record:
 
 def prompts(ix: Snapshot, questions: Questions) -> Record:
     """Return where gold statements and the answer stand, for each order and either form."""
-    edges, retrieval = GlobalEdges(ix.triples, by_question=True), retrieval_part(pathrag(ix))
+    edges, retrieval = GlobalEdges(ix.triples, by_question=True), pathrag(ix).search
     states = [retrieval(start(question.text, ix.graph)) for question in questions]
     orders: dict[str, Sequence[Operator | None]] = {
         "flow": [None], "hop-first": [HopFirst()], "random": [Shuffled(seed) for seed in range(10)]
     }  # fmt: skip
     results = {}
-    for form, prompt in {"paths": PathPrompt(edges=edges), "flat": FlatPrompt(edges=edges)}.items():
+    for form, context in {"paths": PathContext(edges=edges), "flat": FlatContext(edges=edges)}.items():
         for name, variants in orders.items():
             rows = []
             for order in variants:
                 for question, state in zip(questions, states, strict=True):
                     ordered = state if order is None else order(state)
                     moved = share_moved(evidence_of(state), evidence_of(ordered))
-                    rows.append({"moved": moved, **positions(ix, question, prompt(ordered))})
+                    rows.append({"moved": moved, **positions(ix, question, context(ordered))})
             results[f"{form}, {name}"] = means(rows)
     return results
 
@@ -368,7 +367,7 @@ def share_moved(before: Evidence, after: Evidence) -> float | None:
 
 def positions(ix: Snapshot, question: QuestionRecord, state: State) -> Record:
     """Return the length of a prompt, and where in it, from 0 to 1, gold statements and answers stand last."""
-    graph, prompt = ix.graph, state.prompt or ""
+    graph, prompt = ix.graph, prompt_of(state)
     gold = set(question.gold)
     edges = evidence_of(state).edges.tolist()
     statements = {graph.edge_text(e) for e in edges if gold & set(documents_of(graph, graph.chunks_of((), [e])))}
@@ -384,6 +383,11 @@ def positions(ix: Snapshot, question: QuestionRecord, state: State) -> Record:
     }
 
 
+def prompt_of(state: State) -> str:
+    """Return the user prompt of a state's context, "" without one."""
+    return "" if state.context is None else state.context.prompt[1]
+
+
 def position(prompt: str, text: str) -> float | None:
     """Return where a text stands last in a prompt after the question, as a share of that part."""
     shown = prompt.partition('{"question"')[2].partition("\n")[2]
@@ -393,14 +397,14 @@ def position(prompt: str, text: str) -> float | None:
 
 def tokens(ix: Snapshot, questions: Questions) -> Record:
     """Return the estimated tokens of a prompt with five passages, by method."""
-    shown = PathPrompt(passages=5, tokens=8_000, edges=GlobalEdges(ix.triples, by_question=True))
+    shown = PathContext(passages=5, tokens=8_000, edges=GlobalEdges(ix.triples, by_question=True))
     pipelines = {
-        "pathrag": retrieval_part(pathrag(ix)) >> shown,
-        "vector": retrieval_part(vector(ix)) >> PassagePrompt(5, tokens=8_000),
-        "pathrag-lt": retrieval_part(pathrag_lt(ix)) >> shown,
+        "pathrag": pathrag(ix).search >> shown,
+        "vector": vector(ix).search >> PassageContext(5, tokens=8_000),
+        "pathrag-lt": pathrag_lt(ix).search >> shown,
     }
     rows = [
-        {name: estimated_tokens(step(start(question.text, ix.graph)).prompt or "") for name, step in pipelines.items()}
+        {name: estimated_tokens(prompt_of(step(start(question.text, ix.graph)))) for name, step in pipelines.items()}
         for question in questions
     ]
     return {name: round(value) for name, value in means(rows).items()}

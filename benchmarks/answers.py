@@ -35,7 +35,6 @@ from graphwright.evaluate.entries import Entry, entry_of
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder.index import Index
-from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import start
@@ -58,7 +57,7 @@ def reader_of(options: Namespace, name: str) -> MiniLMReader:
 
 def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, method: str | Entry) -> Record:
     """Return the best answers with and without the gold passages, with their confidence and quality."""
-    retrieve = retrieval_part(entry_of(method).built(index.snapshot))
+    retrieve = entry_of(method).built(index.snapshot).search
     ranked = list(retrieve(start(question.text, index.graph)).passages or ())
     row: Record = {"id": question.id, "gold_read": sum(p.document in question.gold for p in ranked[:READ])}
     for part, passages in (("with", ranked), ("without", [p for p in ranked if p.document not in question.gold])):

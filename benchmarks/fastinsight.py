@@ -73,7 +73,7 @@ from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.graph import ABOUT, MENTIONS, Graph
 from graphwright.index_folder.index import Index
 from graphwright.methods.house import BLEND
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.control import OnGraph, Reached, Repeat
@@ -166,12 +166,12 @@ class CorpusGraph:
             options |= {"cross_encoder": self.model, "budget": BUDGET, "blend": BLEND if variant == "(blend)" else 1.0}
         if method == "multihop-rerank":  # reads each of its 25 passages once, and again in three contexts
             options |= {"cross_encoder": self.model, "pool": BUDGET // 4}
-        return retrieval_part(pipeline(method, self.ix, top_k=BUDGET, **options))
+        return make_method(method, self.ix, top_k=BUDGET, **options).search
 
     def fastinsight(self, **options: float) -> Operator:
         """Return FastInsight with some options."""
         options_: Record = {"cross_encoder": self.model, "budget": BUDGET, **options}
-        return retrieval_part(pipeline("fastinsight", self.ix, top_k=BUDGET, **options_))
+        return make_method("fastinsight", self.ix, top_k=BUDGET, **options_).search
 
     def retrieved(self, state: State) -> list[int]:
         """Return the nodes that a method retrieved, best first."""
@@ -270,7 +270,7 @@ class EntityCorpus(CorpusGraph):
         """Return FastInsight with some options."""
         options_: Record = {"cross_encoder": self.model, "budget": BUDGET, **options}
         # The last step ranks passages by the entities; here the entities are measured.
-        return retrieval_part(pipeline("fastinsight-entities", self.ix, **options_))
+        return make_method("fastinsight-entities", self.ix, **options_).search
 
     def retrieved(self, state: State) -> list[int]:
         """Return the entities that a method retrieved, best first."""

@@ -58,11 +58,11 @@ from graphwright.data.knowledge_graphs import dump_of
 from graphwright.data.questions import read_questions
 from graphwright.data.records import read_openie
 from graphwright.errors import ModelError
+from graphwright.evaluate.entries import options_in
 from graphwright.evaluate.experiment import read_plan
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
 from graphwright.learn.labels import read_labels
-from graphwright.methods.expression import read_expression
 from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.errors import Endpoint
 from graphwright.models.openai.reply import Reply
@@ -147,9 +147,9 @@ def question(data: bytes) -> str:
     return str([state.answer is not None and state.answer.found for state in states])
 
 
-def expression(data: bytes) -> str:
-    """Read an expression of operators."""
-    return type(read_expression(data.decode("utf-8", "replace"), indexes()[0].snapshot)).__name__
+def options(data: bytes) -> str:
+    """Read the options of a method."""
+    return str(len(options_in(data.decode("utf-8", "replace"))))
 
 
 def terminal(data: bytes) -> str:
@@ -256,7 +256,7 @@ def _targets() -> Iterable[Target]:
     yield Target(
         "question", question, (b"On which river does Graz lie?",), (b'"Mur" ', b"which ", b"\xe6\x9d\xb1", b"(", b"1,")
     )
-    yield Target("expression", expression, (b"Keep() >> KHop(2) % 3",), SIGNS)
+    yield Target("options", options, (b"restart=0.5, top_k=40",), SIGNS)
     yield Target(
         "terminal", terminal, ("\x1b[31mred\u202e می\u200cخواهم".encode(),), (b"\x1b", b"[", b"\xc2\x9b", b"0m")
     )

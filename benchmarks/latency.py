@@ -52,7 +52,7 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
 from graphwright.index_folder.index import Index
 from graphwright.kernels.ppr import push_ppr
-from graphwright.methods.registry import default_method, retrieval_part
+from graphwright.methods.registry import default_method
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Then
@@ -77,7 +77,7 @@ def warm(folder: Path, questions: Sequence[str], rounds: int, method: str) -> Re
     steps: dict[str, list[float]] = {}
     for _ in range(rounds):
         with Index.open(folder) as index:
-            operator = retrieval_part(index.pipeline(method))
+            operator = index.method(method).search
             operator(start(FIRST_QUESTION, index.graph))
             for question in questions:
                 begun = time.perf_counter()
@@ -95,7 +95,7 @@ def pagerank(folder: Path, questions: Sequence[str], k: int = 500, restart: floa
     import igraph
 
     with Index.open(folder) as index:
-        graph, steps = index.graph, retrieval_part(index.pipeline("ppr"))
+        graph, steps = index.graph, index.method("ppr").search
         first = Then(steps.steps[:2]) if isinstance(steps, Then) else steps
         indptr, neighbours = graph.adjacency
         owners = np.repeat(np.arange(len(graph)), np.diff(indptr))
@@ -331,7 +331,7 @@ class Prepared:
         questions = self.subject.questions
         with Index.open(self.folder) as index, tempfile.TemporaryDirectory() as folder:
             pipelines = {
-                entry.name: retrieval_part(entry.built(index.snapshot))
+                entry.name: entry.built(index.snapshot).search
                 for entry in self.experiment.entries()
                 if entry.name in names
             }

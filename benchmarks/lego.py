@@ -59,7 +59,7 @@ from graphwright.models.sentence_transformers.encoder import SentenceTransformer
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
 from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
-from graphwright.operators.paths.read_relations import ReadRelations
+from graphwright.operators.paths.read_relations import RankRelations
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
 from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
@@ -215,10 +215,10 @@ def systems(kit: Kit) -> dict[str, Build]:
         "rog by C": lambda: planned(kit.cross_encoder) >> Instances() % PATHS,
         "gsr": lambda: planned(kit.encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % PATHS,
         "kelp": lambda: selected(kit.encoder, kit.encoder, paths=PATHS),
-        "tog": lambda: Explore(kit.encoder),
+        "tog": lambda: Explore(Rerank(kit.encoder)),
         "gcr": lambda: EnumeratedPaths(2) % 1000 >> Rerank(Patterns(kit.encoder)) % PATHS,
-        "dog": lambda: WellFormedChains(Patterns(kit.encoder)),
-        "structgpt": lambda: ReadRelations(kit.encoder) >> Instances() % PATHS,
+        "dog": lambda: WellFormedChains(Rerank(Patterns(kit.encoder))),
+        "structgpt": lambda: RankRelations(kit.encoder) >> Instances() % PATHS,
     }
     for kind, retrievals in TUNED.items():
         if kit.tuned(kind).exists():

@@ -28,7 +28,6 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -126,21 +125,6 @@ def judged(reply: RawReply, schema: type[BaseModel]) -> Record:
     }
 
 
-def budgeted(value: Any, passages: int, tokens: int) -> Any:
-    """Return an operator, or operators in a tuple, with every prompt limited to these passages and tokens."""
-    if isinstance(value, tuple):
-        return tuple(budgeted(part, passages, tokens) for part in value)
-    if not isinstance(value, Operator):
-        return value
-    limits = {"passages": passages, "tokens": tokens} if {"prompt", "answer"} & set(value.gives) else {}
-    result = copy(value)
-    for name, part in vars(value).items():
-        changed = budgeted(part, passages, tokens)
-        # A prompt of no passages is left without.
-        object.__setattr__(result, name, limits[name] if name in limits and part else changed)
-    return result
-
-
 def asked(
     operator: Operator, index: Index, question: QuestionRecord, replies: Replies, deadline: float | None = None
 ) -> Record:
@@ -197,7 +181,7 @@ def measure(options: Namespace, label: str, rows: Rows) -> str:
                 enforced=GRAMMAR[form], replies=Replies(),
             )  # fmt: skip
             for method in options.methods or METHODS[subject.over]:
-                operator = budgeted(index.pipeline(method, llm=llm), options.passages, options.tokens)
+                operator = index.method(method, llm=llm).within(options.passages, options.tokens).pipeline
                 for question in subject.questions:
                     key = label, form, method, question.id
                     if key not in rows:

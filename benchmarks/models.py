@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder.index import Index
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models.embedded import encoder as embedded
 from graphwright.models.embedded import runtime, token_states
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
@@ -178,7 +178,7 @@ def part_of(name: str, options: Namespace) -> Part:
 def rank(questions: Sequence[Asked], index: Index) -> Record:
     """Return the quality of the first 50 passages in each order."""
     model = MiniLMCrossEncoder()
-    search = retrieval_part(pipeline("hybrid", index.snapshot, top_k=POOL))
+    search = make_method("hybrid", index.snapshot, top_k=POOL).search
     multi_hop = MultiHopRerank(model)
     orders = {"hybrid": search, "rerank": search >> Rerank(model), "multi-hop": search >> multi_hop}
     orders["multi-hop, fused"] = search >> ReciprocalRank(Keep(), multi_hop, constant=5)  # as `multihop-rerank`

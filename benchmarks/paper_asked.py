@@ -23,16 +23,23 @@ from graphwright.evaluate.judge import judge_run
 from graphwright.evaluate.judges import DIMENSIONS, Judge, OverlapJudge
 from graphwright.evaluate.run import run
 from graphwright.files import whole_lines
-from graphwright.generate.context import with_context
-from graphwright.generate.path_prompts import FlatPrompt
+from graphwright.generate.path_contexts import FlatContext
+from graphwright.methods.answering import either
+from graphwright.methods.method import Method
 from graphwright.methods.papers.bubblerag import node_vectors
 from graphwright.methods.papers.lego import answered, cell, scorer
-from graphwright.methods.papers.lego_models import Best
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.papers.lego_models import Best, ranker
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM
-from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Relax, Specialise
+from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
+from graphwright.operators.anchors.keywords import (
+    LatentKeywords,
+    NamesAndPhrases,
+    Relax,
+    Specialise,
+    SpecialiseInContext,
+)
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
@@ -41,10 +48,10 @@ from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.grow import Grow
+from graphwright.operators.trees.grow import Grow, GrowByModel
 from graphwright.search.snapshot import Snapshot
 
-Build = Callable[[Snapshot, LLM | None], Operator]
+Build = Callable[[Snapshot, LLM | None], Method]
 PATHS, POOL = 32, 64
 SHOWN = 256  # paths that a language model chooses from
 
@@ -109,9 +116,9 @@ METRICS: Mapping[str, tuple[str, ...]] = {
 def named(method: str, **options: Any) -> Build:
     """Return the builder of a registered method."""
 
-    def build(ix: Snapshot, llm: LLM | None) -> Operator:
+    def build(ix: Snapshot, llm: LLM | None) -> Method:
         own = {"llm": llm} if llm is not None and "llm" in METHODS[method].options else {}
-        return pipeline(method, ix, **own, **options)
+        return make_method(method, ix, **own, **options)
 
     return build
 
@@ -126,7 +133,7 @@ def ask(settings: Settings, set_: str, methods: Mapping[str, Build]) -> tuple[Re
     data, extraction, label = SETS[set_]
 
     def entry(name: str, build: Build) -> Entry:
-        return Entry(name, lambda ix: with_context(build(ix, settings.llm), tokens=settings.context_tokens))
+        return Entry(name, lambda ix: build(ix, settings.llm).within(tokens=settings.context_tokens))
 
     experiment = Experiment(
         settings.data / data,
@@ -217,23 +224,25 @@ def bubblerag_answers(settings: Settings) -> Ours:
 
 def _groups(ix: Snapshot, llm: LLM | None, *, specialise: bool, relax: bool) -> Operator:
     """Return the steps to groups of anchors, without some of them."""
-    steps: Operator = Keywords() if llm is None else LatentKeywords(llm)
+    steps = either(llm, LatentKeywords, NamesAndPhrases())
     if specialise:
-        steps >>= Specialise() if llm is None else Specialise(llm)
+        steps >>= either(llm, Specialise, SpecialiseInContext())
     if relax and llm is not None:
         steps >>= Relax(llm)
-    return steps >> GroupAnchors(ix.names, ix.triples, ix.words, llm)
+    groups = GroupAnchors(ix.names, ix.triples, ix.words)
+    return steps >> either(llm, partial(GroupByModel, ix.names, ix.triples), groups)
 
 
 def bubblerag_ablations(settings: Settings) -> Ours:
     """Return the ablations of BubbleRAG."""
 
-    def without(ix: Snapshot, llm: LLM | None, specialise: bool, relax: bool) -> Operator:
+    def without(ix: Snapshot, llm: LLM | None, specialise: bool, relax: bool) -> Method:
         return named("bubblerag", groups=_groups(ix, llm, specialise=specialise, relax=relax))(ix, llm)
 
-    def unranked(ix: Snapshot, llm: LLM | None) -> Operator:
-        first = OnGraph(StatementGraph(), Bubble(node_vectors(ix)) % 1) >> Grow(llm, ix.triples)
-        return named("bubblerag", graphs=first)(ix, llm)
+    def unranked(ix: Snapshot, llm: LLM | None) -> Method:
+        first = OnGraph(StatementGraph(), Bubble(node_vectors(ix)) % 1)
+        grow = Grow(ix.triples) if llm is None else GrowByModel(ix.triples, model=llm)
+        return named("bubblerag", graphs=first >> grow)(ix, llm)
 
     methods: dict[str, Build] = {
         "BubbleRAG": named("bubblerag"),
@@ -332,7 +341,7 @@ def pathrag_orders(settings: Settings) -> Ours:
 
 def pathrag_forms(settings: Settings) -> Ours:
     """Return the win rates of a prompt of paths over a flat one."""
-    flat = {"Flat": named("pathrag", prompt=FlatPrompt)}
+    flat = {"Flat": named("pathrag", context=FlatContext)}
     return wins(settings, "SQuALITY", ("Path-based", named("pathrag")), flat)
 
 
@@ -369,7 +378,7 @@ def fastinsight_wins(settings: Settings) -> Ours:
 
 def two_searches(ix: Snapshot, llm: LLM | None) -> Operator:
     """Return IRCoT as the paper runs it: two searches of five nodes each."""
-    return pipeline("ircot", ix, k=5, steps=1, first=VectorSearch(ix.passages), llm=llm)
+    return make_method("ircot", ix, k=5, steps=1, first=VectorSearch(ix.passages), llm=llm)
 
 
 def fastinsight_times(settings: Settings) -> Ours:
@@ -416,7 +425,7 @@ def lego_systems(settings: Settings) -> Ours:
 def hybrid(kind: str) -> Build:
     """Return the builder of a search that combines two models; offline the second is the cross-encoder."""
 
-    def build(ix: Snapshot, llm: LLM | None) -> Operator:
+    def build(ix: Snapshot, llm: LLM | None) -> Method:
         first, second = scorer(ix), MiniLMCrossEncoder()
         choose: Operator = Rerank(second) if llm is None else Choose(llm)
         few = Best(llm or second, first, SHOWN)(ShortestPaths(), PATHS)
@@ -424,7 +433,7 @@ def hybrid(kind: str) -> Build:
         searches: dict[str, Operator] = {
             "SBE+ISAR-EEMs": BeamSearch(first) % PATHS,
             "SBE+ISAR-EEMs (LLMs-R)": BeamSearch(first) >> choose % PATHS,
-            "SBE+ISAR-LLMs": BeamSearch(llm or second) % PATHS,
+            "SBE+ISAR-LLMs": BeamSearch(ranker(llm or second)) % PATHS,
             "SBE+ISAR-LLMs (EEMs-PF)": BeamSearch(Rerank(first) % POOL >> choose) % PATHS,
             "SBE+ISAR-LLMs (EEMs-S)": BeamSearch((choose % (PATHS // 8)) | Rerank(first)) % PATHS,
             "SBE+OSAR-LLMs": few,

@@ -72,7 +72,7 @@ from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.ranking import Ranking
 from graphwright.index_folder.index import Index
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.protocols import Cancellation, Completion, Usage
 from graphwright.operators.communities.summaries import most_central
@@ -495,7 +495,7 @@ def ask_story(index: Index, name: str, questions: Sequence[QuestionRecord], meth
         missing = [q for q in questions if (name, q.id, method) not in rows]
         if not missing:
             continue
-        operator = Opening() if method == "opening" else retrieval_part(pipeline(method, ix))
+        operator = Opening() if method == "opening" else make_method(method, ix).search
         for question in missing:
             begun = time.perf_counter()
             state = operator(start(question.text, ix.graph))

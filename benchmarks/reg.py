@@ -37,7 +37,7 @@ from harness import Record, arguments, evidence_of, mean, parse, table, update_r
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
-from graphwright.generate.path_prompts import ChainPrompt
+from graphwright.generate.path_contexts import ChainContext
 from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import relation_words
@@ -256,7 +256,7 @@ def measure_budget(sets: MetaQA, options: Namespace) -> Record:
     """Measure answers, recall, and the size of chains by the number of triples."""
     retriever, _ = sets.retriever("triple")
     graph, questions = sets.ix.graph, [question for part in sets.dev for question in part[::5]]
-    prompt, results = ChainPrompt(tokens=10**7), {}
+    context, results = ChainContext(tokens=10**7), {}
     for k in BUDGETS:
         search, rows = retrieved(retriever, k, 1000), []
         for question in questions:
@@ -267,7 +267,8 @@ def measure_budget(sets: MetaQA, options: Namespace) -> Record:
             evidence = evidence_of(state)
             ends = set(graph.names.take(np.unique(graph.ends(evidence.edges))))
             recall = float(np.mean([answer in ends for answer in question.answers]))
-            chains = [line for line in (prompt(merged).prompt or "").splitlines() if line.startswith("Chain ")]
+            shown = context(merged).context
+            chains = [] if shown is None else shown.before
             sizes = [estimated_tokens("\n".join(lines)) for lines in (chains, evidence.texts(graph))]
             rows.append((recall, len(evidence_of(merged)), *sizes, 1e3 * seconds))
         recalls, chains_, of_chains, of_triples, ms = np.array(rows).T

@@ -30,7 +30,7 @@ from scorer_data import source_of_set
 from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.metrics import token_f1
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models.embedded.reader import PARTS, MiniLMReader
 from graphwright.models.embedded.reader_answers import (
     Candidate,
@@ -117,7 +117,7 @@ def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read
     questions, texts = read_set(given.data, name)
     with index_of(given.work, name, texts) as index:
         options = {} if name in OPEN_SETS else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
-        retrieve = retrieval_part(pipeline("multihop", index.snapshot, top_k=RETRIEVED, **options))
+        retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, **options).search
         for question in chosen(given, name, questions):
             ranked = list(retrieve(start(question.text, index.graph)).passages or ())
             yield read_with(question, [(p.document, PassageText(p.title, p.text)) for p in ranked], reader)

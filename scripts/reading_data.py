@@ -17,7 +17,7 @@ from pathlib import Path
 
 from graphwright import Document, Index, start
 from graphwright.data.datasets import read_dataset
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models.protocols import NamedEncoder
 
 REAL = ("hotpotqa", "2wiki", "scifact", "xquad", "covidqa")
@@ -69,8 +69,8 @@ def read_part(name: str, data: Path, folder: Path, encoder: NamedEncoder | None 
     with Index.create(folder, encoder=encoder) as index:
         rows = (Document(key, text, title, whole=True) for key, (title, text) in passages.items() if text.strip())
         index.add(list(rows))
-        hybrid = retrieval_part(pipeline("hybrid", index.snapshot, top_k=HYBRID))
-        walk = retrieval_part(pipeline("multihop", index.snapshot, top_k=WALKED))
+        hybrid = make_method("hybrid", index.snapshot, top_k=HYBRID).search
+        walk = make_method("multihop", index.snapshot, top_k=WALKED).search
         for question in questions:
             state = start(question.text, index.graph)
             question.pool = [passage.document for passage in hybrid(state).passages or ()]

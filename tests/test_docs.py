@@ -28,8 +28,9 @@ from tests.toys import CORPUS, corpus_index
 import graphwright as package
 from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
 from graphwright.evaluate import MEASURES
+from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators import Composed, Operator
 
 _LAZY = ("graphwright.extract", "graphwright.search")
@@ -303,7 +304,15 @@ def test_names_that_a_page_calls_are_public(page: Path) -> None:
             assert any(hasattr(room, name) for room in rooms) or name in CLASSES, f"{name} in {code}"
 
 
-CLASSES = {"Passage", "Citation", "Summaries", "SummaryTree"}  # values that operators return or take
+CLASSES = {
+    "Passage",
+    "Citation",
+    "Method",
+    "Summaries",
+    "SummaryTree",
+    "WrittenSummaries",
+    "WrittenSummaryTree",
+}  # values that operators return or take
 
 
 def test_every_method_is_in_the_page_on_methods() -> None:
@@ -333,7 +342,7 @@ def test_every_published_method_says_where_it_deviates() -> None:
 
 @pytest.mark.parametrize("name", published())
 def test_published_methods_give_the_same_number_of_passages(name: str) -> None:
-    assert METHODS[name].options["top_k"] == generate.prompts.CONTEXT_PASSAGES
+    assert METHODS[name].options["top_k"] == CONTEXT_PASSAGES
 
 
 def test_metrics_of_the_page_on_evaluation_exist() -> None:
@@ -403,14 +412,16 @@ SYSTEMS = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", LEGO, re.M)
 @pytest.mark.parametrize(("name", "code"), SYSTEMS)
 def test_a_system_is_part_of_its_method(name: str, code: str, known: dict[str, Any]) -> None:
     bare = replace(corpus_index().snapshot, encoder=known["E"], names=None, triples=None)
-    assert repr(eval(code, known)) in repr(pipeline(name, bare))
+    assert repr(eval(code, known)) in repr(make_method(name, bare).pipeline)
 
 
 @pytest.mark.parametrize("name", ["lego-2", "lego-12", "kelp", "grag-m"])
 def test_stored_vectors_score_paths(name: str) -> None:
     index = corpus_index().snapshot
-    assert repr(Rerank(scorer(index))) in repr(pipeline(name, index)) and isinstance(scorer(index), Composed)
-    assert "Composed" not in repr(pipeline(name, replace(index, names=None, triples=None)))
+    assert repr(Rerank(scorer(index))) in repr(make_method(name, index).pipeline) and isinstance(
+        scorer(index), Composed
+    )
+    assert "Composed" not in repr(make_method(name, replace(index, names=None, triples=None)).pipeline)
 
 
 def test_every_name_is_on_the_map() -> None:

@@ -200,4 +200,4 @@ def test_a_killed_import_leaves_no_index_and_the_next_one_clears_up(tmp_path):
 
 def test_anchors_by_name_work_on_it(films):
     state = start("?", films.graph, entities=["Juarez"])
-    assert films.pipeline("lego-1")(state).answer.text
+    assert films.method("lego-1")(state).answer.text

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any, Literal, TypeVar
 
-from graphwright.methods.registry import retrieval_steps
+from graphwright.methods.method import Method
 from graphwright.models.protocols import Cancel, Cancellation
-from graphwright.operators.operator import Operator, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, Step
 
@@ -39,7 +38,7 @@ Work = Callable[[OnEvent, Run], object]
 
 
 class Events:
-    """Run a pipeline, and report its events.
+    """Run a method, and report its events.
 
     `method`, `top_k`: as State.to_dict takes them. `cancel`: ends the run after the step in which it is set; not that
     of the run, which may be a deadline of the language model alone.
@@ -54,9 +53,9 @@ class Events:
         self._latest: State | None = None
         self._evidence_sent = False
 
-    def answer(self, operator: Operator, state: State, run: Run) -> State:
-        """Return the state after the pipeline. A cancelled run ends after the step that it is in."""
-        operator.check(state)
+    def answer(self, method: Method, state: State, run: Run) -> State:
+        """Return the state after the method. A cancelled run ends after the step that it is in."""
+        method.pipeline.check(state)
         heard = run.on_text
 
         def on_text(text: str) -> None:
@@ -72,12 +71,9 @@ class Events:
                 self._cancel.check()
 
         run = replace(run, on_text=on_text, on_step=on_step)
-        retrieval, rest = retrieval_steps(operator)
-        for number, part in enumerate((retrieval, rest)):
-            state = Then(part).execute(state, run) if part else state
-            if number == 0:
-                self._send_evidence(state)
-        return self._end(state)
+        state = method.search.execute(state, run)
+        self._send_evidence(state)
+        return self._end(method.ending.execute(state, run))
 
     def _send_evidence(self, state: State) -> None:
         """Report the evidence, the first time."""

@@ -17,7 +17,7 @@ from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages
 from graphwright.cli.asking import show_state
 from graphwright.generate import AnswerIfEnough
 from graphwright.models import ScriptedLLM
-from graphwright.operators import GroupAnchors, Keywords, Operator, Specialise
+from graphwright.operators import GroupAnchors, NamesAndPhrases, Operator, SpecialiseInContext
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.search.vector_index import joined
@@ -43,7 +43,9 @@ def bubbled() -> State:
     assert SNAPSHOT.names is not None
     vectors = joined(SNAPSHOT.names, SNAPSHOT.passages)
     preview = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages() >> AnswerIfEnough(ScriptedLLM(["no", "no"]))
-    groups = Keywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
+    groups = (
+        NamesAndPhrases() >> SpecialiseInContext() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
+    )
     pieces = Bubble(vectors) >> Coverage(vectors) % 2 >> Unite() >> ToPassages()
     return (preview >> groups >> pieces)(start(QUESTION, SNAPSHOT.graph))
 
@@ -146,7 +148,7 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
 
 def test_a_document_cannot_control_the_terminal() -> None:
     graph = Graph.from_triples([("a\x1b[2J", "r\x1b]0;x\x07", "b\x9b31m")])
-    state = (Keywords() >> Unite())(start("What is a\x1b[2J?", graph, evidence=Evidence.of_edges([0])))
+    state = (NamesAndPhrases() >> Unite())(start("What is a\x1b[2J?", graph, evidence=Evidence.of_edges([0])))
     state = state.with_(anchors=(Anchor("x\x1b[2J", kind="theme"),))
     text = explained(state)
     assert not set(text) & set("\x1b\x07\x9b")

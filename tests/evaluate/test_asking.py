@@ -23,7 +23,7 @@ from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate.asking import Asker, Results, Row
 from graphwright.evaluate.entries import entry_of
 from graphwright.evaluate.measures import MEASURES, default_metrics, select_measures
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, MiniLMCrossEncoder, MiniLMReader, OverlapCrossEncoder
 from graphwright.models.protocols import Completion, Floats, PassageText, Span, Usage
 from graphwright.operators import Operator
@@ -57,7 +57,7 @@ class Fails(Operator):
 
 
 def test_a_row_tells_of_the_question_and_what_was_found() -> None:
-    row = asked({"vector": pipeline("vector", IX)})["vector"]
+    row = asked({"vector": make_method("vector", IX)})["vector"]
     assert (row["question"], row["type"], row["answers"], row["entities"], row["hops"]) == ("q1", "bridge", 1, 0, None)
     assert row["gold"] == [FIRST, SECOND] and row["documents"][0][0] in {str(d["id"]) for d in CORPUS}
     assert row["answer"]["text"] and row["answer"]["citations"][0]["text"]
@@ -76,7 +76,7 @@ def test_steps_say_what_share_of_the_gold_they_hold() -> None:
 
 
 def test_entities_count_for_the_passages_that_name_them() -> None:
-    row = asked({"ppr": retrieval_part(pipeline("hipporag", IX))})["ppr"]
+    row = asked({"ppr": make_method("hipporag", IX).search})["ppr"]
     assert all(step["held"] is None or 0 <= step["held"] <= 1 for step in row["steps"])
     assert row["steps"][-1]["held"] == 1.0
 
@@ -84,11 +84,11 @@ def test_entities_count_for_the_passages_that_name_them() -> None:
 def test_together_each_method_bears_what_it_would_alone() -> None:
     names = ("vector", "hybrid", "ppr", "hipporag2", "bm25")
     with Index.open(corpus_index().path, encoder=HashEncoder()) as index:
-        pipelines = {name: retrieval_part(pipeline(name, index.snapshot)) for name in names}
+        pipelines = {name: make_method(name, index.snapshot).search for name in names}
         together = asked(pipelines, snapshot=index.snapshot)
     for name in pipelines:
         with Index.open(corpus_index().path, encoder=HashEncoder()) as index:  # with nothing encoded
-            own = retrieval_part(pipeline(name, index.snapshot))
+            own = make_method(name, index.snapshot).search
             alone = asked({name: own}, together=False, snapshot=index.snapshot)[name]
         for part in ("documents", "evidence", "metrics", "texts", "tokens"):
             assert together[name][part] == alone[part], (name, part)
@@ -207,7 +207,7 @@ def test_all_methods_together_find_and_take_what_each_does_alone(
         with Index.open(path, encoder=TimedEncoder()) as index:
             pipelines = {name: entry_of(name).built(index.snapshot, llm) for name in some}
             if where == "documents" and llm is None:  # answers of readers are slow, and are those of the graph
-                pipelines = {name: retrieval_part(operator) for name, operator in pipelines.items()}
+                pipelines = {name: operator.search for name, operator in pipelines.items()}
             measures = select_measures(["recall@2", "hit", "f1", "micro f1"])
             asker = Asker(index.snapshot, pipelines, measures, together=len(some) > 1)
             asker.warm(questions[0], some)
@@ -233,7 +233,7 @@ def rounded(value: Any) -> Any:
 
 
 def test_reading_costs_a_method_the_same_in_any_company() -> None:
-    pipelines = {name: pipeline(name, IX) for name in ("vector", "bm25", "hyde")}
+    pipelines = {name: make_method(name, IX) for name in ("vector", "bm25", "hyde")}
 
     def tokens_read(row: Row) -> list[int]:
         return [step["tokens"] for step in row["steps"] if "Reader" in step["operator"]]
@@ -246,7 +246,7 @@ def test_reading_costs_a_method_the_same_in_any_company() -> None:
 
 
 def test_a_method_that_fails_says_so_and_counts_as_nothing() -> None:
-    rows = asked({"broken": Fails(ModelError("the server is gone")), "bm25": retrieval_part(pipeline("bm25", IX))})
+    rows = asked({"broken": Fails(ModelError("the server is gone")), "bm25": make_method("bm25", IX).search})
     assert rows["broken"]["error"] == "ModelError: the server is gone"
     assert set(rows["broken"]["metrics"].values()) == {0.0} and rows["broken"]["documents"] == []
     assert "error" not in rows["bm25"] and rows["bm25"]["metrics"]["recall@5"] > 0
@@ -260,7 +260,7 @@ def test_of_a_failure_all_accepted_answers_are_missing() -> None:
 @pytest.mark.parametrize(("message", "hops"), [(2, 2), (True, None), ("2", None), (2.0, None)])
 def test_hops_are_a_number_that_tables_can_hold(message: object, hops: int | None) -> None:
     question = replace(ASKED, metadata={"hops": message})
-    assert asked({"bm25": retrieval_part(pipeline("bm25", IX))}, question)["bm25"]["hops"] == hops
+    assert asked({"bm25": make_method("bm25", IX).search}, question)["bm25"]["hops"] == hops
 
 
 def test_a_step_is_called_the_same_in_the_next_process() -> None:
@@ -296,11 +296,11 @@ def test_over_a_graph_answers_are_names_and_entities_are_given_unless_they_are_t
     graph = replace(IX, graph=statements_of(), names=None, triples=None)
     question = GraphQuestion("q", "Who made it?", ("Mann", "Nobody"), entities=("Heat",), hops=1)
     measures = select_measures([*default_metrics("graph", ["answers"]), "path f1", "subgraph recall"])
-    row = asked({"lego-1": pipeline("lego-1", graph)}, question, snapshot=graph, measures=measures)["lego-1"]
+    row = asked({"lego-1": make_method("lego-1", graph)}, question, snapshot=graph, measures=measures)["lego-1"]
     assert row["answer"]["short"] == ["Mann"] and row["metrics"]["hits@1"] == 1.0
     assert row["metrics"]["f1"] == pytest.approx(2 / 3) and row["ratios"] == {"micro f1": [2.0, 3.0]}
     assert (row["hops"], row["entities"], row["answers"]) == (1, 1, 2)
-    linked = asked({"lego-1": pipeline("lego-1", graph)}, question, snapshot=graph, measures=measures, linked=True)
+    linked = asked({"lego-1": make_method("lego-1", graph)}, question, snapshot=graph, measures=measures, linked=True)
     assert linked["lego-1"]["metrics"]["hits@1"] == 0.0, "no name stands in the question"
 
 

@@ -13,8 +13,8 @@ from tests.toys import corpus_index
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import OptionError
 from graphwright.evaluate.entries import Entry, entries, entry_of, split_list, values
-from graphwright.generate import FlatPrompt
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.generate import FlatContext
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator
 from graphwright.search.snapshot import Snapshot
@@ -31,7 +31,7 @@ def test_names_options_expressions_and_functions_are_built_as_they_are_said() ->
     result = entries(given)
     assert [entry.name for entry in result] == ["vector", "ppr(restart=0.5)", "own", "mine"]
     made = [entry.built(IX) for entry in result]
-    assert made == [pipeline("vector", IX), pipeline("ppr", IX, restart=0.5), mine(IX), mine(IX)]
+    assert made == [make_method("vector", IX), make_method("ppr", IX, restart=0.5), mine(IX), mine(IX)]
 
 
 def test_an_expression_without_a_label_is_its_own_name() -> None:
@@ -85,12 +85,12 @@ def test_a_method_may_have_a_model_or_another_object_of_its_own() -> None:
 
 def test_options_may_be_operators_and_other_expressions() -> None:
     llm = ScriptedLLM(lambda system, user: "Graz")
-    entry = entry_of("pathrag(order=HopFirst(), prompt=FlatPrompt, k=3)")
-    assert entry.name == entry.source == "pathrag(order=HopFirst(), prompt=FlatPrompt, k=3)"
+    entry = entry_of("pathrag(order=HopFirst(), prompt=FlatContext, k=3)")
+    assert entry.name == entry.source == "pathrag(order=HopFirst(), prompt=FlatContext, k=3)"
     assert entry_of(entry.source) == entry
-    assert entry.built(IX, llm) == pipeline("pathrag", IX, order=HopFirst(), prompt=FlatPrompt, k=3, llm=llm)
+    assert entry.built(IX, llm) == make_method("pathrag", IX, order=HopFirst(), prompt=FlatContext, k=3, llm=llm)
     first = entry_of("rerank(first=VectorSearch(ix.passages), cross_encoder=OverlapCrossEncoder())")
-    assert first.built(IX) == pipeline(
+    assert first.built(IX) == make_method(
         "rerank", IX, first=VectorSearch(IX.passages), cross_encoder=OverlapCrossEncoder()
     )
     with pytest.raises(OptionError, match=r"^rerank: first: .*\(character 14\): only operators"):
@@ -101,7 +101,7 @@ def test_a_grid_may_have_expressions() -> None:
     result = entries(["pathrag"], {"order": values("None,HopFirst(),Shuffled(seed=2)")})
     orders = ("None", "HopFirst()", "Shuffled(seed=2)")
     assert [entry.name for entry in result] == [f"pathrag(order={order})" for order in orders]
-    assert result[1].built(IX) == pipeline("pathrag", IX, order=HopFirst())
+    assert result[1].built(IX) == make_method("pathrag", IX, order=HopFirst())
     with pytest.raises(OptionError, match="there is no 'HopFrst' here"):
         values("None,HopFrst()")
 

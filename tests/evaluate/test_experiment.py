@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     ]
     methods = ["vector", "b = ppr(restart=0.5)", "pathrag(order=HopFirst())", *odd]
     methods += ["KHop(1) >> ToPassages()", "MaskEntities(Keep(), 'a  b\\n\x7f')"]
-    sweep = {"top_k": (None, 5), "prompt": values("PathPrompt,FlatPrompt")}
+    sweep = {"top_k": (None, 5), "prompt": values("PathContext,FlatContext")}
     before = Experiment(tmp_path, methods, embed=("passages", "names"), sweep=sweep, linked=True, answered=False)
     write_plan(tmp_path / "plan.toml", before)
     after = read_plan(tmp_path / "plan.toml")

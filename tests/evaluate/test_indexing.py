@@ -15,7 +15,7 @@ from graphwright.errors import OptionError
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index, check_index, thinned
 from graphwright.generate import GlobalEdges
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.operators import EdgeSearch
 from graphwright.operators.run import Run
@@ -105,10 +105,10 @@ def test_vectors_of_triples_are_those_of_the_edges_that_are_left() -> None:
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_methods_answer_over_it(method: str, share: float) -> None:
     sparser = thinned(SNAPSHOT, share)
-    state = pipeline(method, sparser)(start(QUESTION, sparser.graph))
+    state = make_method(method, sparser)(start(QUESTION, sparser.graph))
     assert state.answer is not None
     if method == "vector":
-        whole = pipeline(method, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+        whole = make_method(method, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
         assert state.passages is not None and whole.passages is not None
         assert np.array_equal(state.passages.ids, whole.passages.ids)
 

@@ -16,7 +16,7 @@ from graphwright import Evidence, GRanker, Graph, Keep, Rerank, STeX, VectorSear
 from graphwright.errors import OptionError
 from graphwright.evaluate import metrics as m
 from graphwright.evaluate.metrics import budget_gain, rankings_by_budget
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import make_method
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Frontier, Reached, Repeat, Unseen
 from graphwright.operators.operator import Operator
@@ -282,7 +282,7 @@ def test_one_run_holds_those_with_smaller_budgets(method) -> None:
 def test_the_methods_of_the_registry_can_be_looked_into(name: str) -> None:
     ix = corpus_index().snapshot
     options = {} if name == "rerank" else {"batch": 2}
-    state = pipeline(name, ix, cross_encoder=MODEL, **options)(start("Who was queen of Lotharingia?", ix.graph))
+    state = make_method(name, ix, cross_encoder=MODEL, **options)(start("Who was queen of Lotharingia?", ix.graph))
     ranked = rankings_by_budget(state, batch=2)
     assert state.passages is not None and ranked[max(ranked)].tolist() == state.passages.ids.tolist()
     assert min(ranked) == 2 and [len(nodes) for nodes in ranked.values()] == list(ranked)

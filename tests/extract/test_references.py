@@ -14,7 +14,7 @@ from graphwright.data.document import Document
 from graphwright.errors import ModelError
 from graphwright.extract import estimate_references, with_references
 from graphwright.extract.references import CitedDocuments
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import BudgetedLLM, HashEncoder, Prices, ScriptedLLM
 from graphwright.models.protocols import Usage
 from graphwright.operators.run import Run
@@ -132,6 +132,6 @@ def test_the_corpus_graph_has_an_edge_for_each_reference(tmp_path: Path) -> None
     assert sorted(zip(document[: len(heads)], document[len(heads) :], strict=True)) == [
         ("D19-3001", "E12-2021"), ("x-2020", "E12-2021"), ("x-2020", "doccano"),
     ]  # fmt: skip
-    search = retrieval_part(pipeline("fastinsight", index.snapshot, batch=1, budget=3, relations=("refers to",)))
+    search = make_method("fastinsight", index.snapshot, batch=1, budget=3, relations=("refers to",)).search
     state = search(start("LIDA dialogue annotation", graph), Run())
     assert {passage.document for passage in state.passages or ()} == {"D19-3001", "E12-2021", "x-2020"}

@@ -26,7 +26,7 @@ from tests.faults.index_state import contents, leftovers
 from graphwright import Document, Index, start
 from graphwright.errors import DataError
 from graphwright.extract import LexicalExtractor
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.search.snapshot import Snapshot
 
@@ -66,7 +66,7 @@ class Expected:
 
 def results(snapshot: Snapshot) -> list[Any]:
     """Return results of an index, to compare them later."""
-    passages = retrieval_part(pipeline("ppr", snapshot))(start(QUESTION, snapshot.graph)).passages
+    passages = make_method("ppr", snapshot).search(start(QUESTION, snapshot.graph)).passages
     assert passages is not None and passages.scores is not None
     ranking = passages.ids.tolist(), passages.scores.tolist()
     return [ranking, snapshot.words.scores(QUESTION).tolist(), snapshot.graph.checksum]

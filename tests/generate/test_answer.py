@@ -15,21 +15,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.llm_server import LLMServer, cut_stream, events, silent
+from tests.shown import passages_in, prompt_of
 from tests.toys import CORPUS, WordReader, corpus_index, family_state, loose
 
 from graphwright import ShortestPaths, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.generate import Generate, Quote
 from graphwright.generate.citations import overlap
-from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
+from graphwright.generate.contexts import PassageContext
 from graphwright.graph.ranking import Ranking
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion
+from graphwright.operators.control import Fallback
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.prompts.answer_prompt import Context
 from graphwright.prompts.replies import REPLIES
 from graphwright.text.words import words
+
+INSTRUCTIONS = Context("?").prompt[0]
 
 GRAPH = corpus_index().graph
 TEXTS = {str(d["id"]): str(d["text"]) for d in CORPUS}
@@ -53,7 +58,7 @@ ASKED = asked("ermengarde", "erstein", "bread")
 
 def answered(text: str, state: State | None = None, **options: Any) -> tuple[Answer, tuple[str, ...]]:
     """The answer to a state, and what the trace notes about it."""
-    after = (PassagePrompt() >> Generate(ScriptedLLM([text]), **options))(state or ASKED)
+    after = (PassageContext() >> Generate(ScriptedLLM([text]), **options))(state or ASKED)
     assert after.answer is not None
     return after.answer, after.trace[-1].notes
 
@@ -65,9 +70,9 @@ def test_the_model_gets_the_prompt_and_its_citations_are_those_of_the_documents(
         seen.append((system, user))
         return reply("The abbey of Erstein [1]. It burned [2].", (1, FOUNDED), (2, BURNED))
 
-    state = PassagePrompt()(ASKED)
+    state = PassageContext()(ASKED)
     answer = Generate(ScriptedLLM(write))(state).answer
-    assert seen == [(instructions(), state.prompt)]
+    assert seen == [(INSTRUCTIONS, prompt_of(state))]
     assert answer is not None and answer.found and answer.text == "The abbey of Erstein [1]. It burned [2]."
     assert [(c.document, c.chunk, c.text) for c in answer.citations] == [
         ("ermengarde", "ermengarde#0", FOUNDED),
@@ -135,24 +140,24 @@ def test_without_passages_no_model_is_asked() -> None:
     def refuse(system: str, user: str) -> str:
         raise AssertionError("asked")
 
-    after = (PassagePrompt() >> Generate(ScriptedLLM(refuse)))(asked())
+    after = (PassageContext() >> Generate(ScriptedLLM(refuse)))(asked())
     assert after.answer is not None and not after.answer.found
 
 
 def test_passages_left_out_of_the_prompt_cannot_be_cited_and_others_keep_their_numbers() -> None:
     graph = loose(["Graz " * 200, "Lyon " * 4000, "Linz on the Danube"])
     state = start("?", graph).with_(passages=Ranking.of([0, 1, 2], [3, 2, 1]))
-    pipeline = PassagePrompt(tokens=500) >> Generate(
+    pipeline = PassageContext(tokens=500) >> Generate(
         ScriptedLLM([reply("A [1][2].", (3, "Linz on the Danube"), (2, "Lyon Lyon Lyon"))])
     )
     after = pipeline(state)
-    assert list(passages_in(after.prompt or "")) == [1, 3]
+    assert list(passages_in(prompt_of(after))) == [1, 3]
     assert after.answer is not None and [c.chunk for c in after.answer.citations] == ["Linz on the Danube"]
 
 
-def test_a_prompt_without_numbers_lets_the_best_passages_be_cited() -> None:
-    answer = Generate(ScriptedLLM([reply("A [1][2].", (2, BURNED), (3, "Bread is baked"))]), passages=2)
-    reply_ = answer(ASKED.with_(prompt="Which abbey?")).answer
+def test_generate_with_a_context_without_passages_cites_the_best_passages() -> None:
+    answer = Generate(ScriptedLLM([reply("A [1][2].", (2, BURNED), (99, "Bread is eaten"))]))
+    reply_ = answer(ASKED.with_(context=Context("Which abbey?", "pathrag"))).answer
     assert reply_ is not None and [c.document for c in reply_.citations] == ["erstein"]
 
 
@@ -215,7 +220,7 @@ class Plain:
 
 def test_a_reply_that_is_plain_text_is_an_answer_without_citations() -> None:
     heard: list[str] = []
-    after = (PassagePrompt() >> Generate(Plain()))(ASKED, Run(on_text=heard.append))
+    after = (PassageContext() >> Generate(Plain()))(ASKED, Run(on_text=heard.append))
     abbey = "The abbey of Erstein"
     assert after.answer == Answer(f"{abbey} [unsupported].", unsupported=(abbey,)) and heard == [
         f"{abbey} [unsupported]."
@@ -235,7 +240,7 @@ def test_an_answer_is_streamed_only_to_who_listens() -> None:
                 system, user, schema=schema, on_text=on_text
             )
 
-    pipeline = PassagePrompt() >> Generate(Watched())
+    pipeline = PassageContext() >> Generate(Watched())
     pipeline(ASKED)
     assert given == [None]
     heard: list[str] = []
@@ -245,9 +250,9 @@ def test_an_answer_is_streamed_only_to_who_listens() -> None:
 
 def test_that_nothing_was_found_is_heard_too() -> None:
     heard: list[str] = []
-    pipeline = PassagePrompt() >> Generate(ScriptedLLM([reply("I do not know", found=False)]))
+    pipeline = PassageContext() >> Generate(ScriptedLLM([reply("I do not know", found=False)]))
     pipeline(ASKED, Run(on_text=heard.append))
-    (PassagePrompt() >> Generate(Plain()))(asked(), Run(on_text=heard.append))
+    (PassageContext() >> Generate(Plain()))(asked(), Run(on_text=heard.append))
     assert heard == ["Nothing in the documents answers this."] * 2
 
 
@@ -255,10 +260,10 @@ def test_what_the_model_needs_is_asked_for() -> None:
     snapshot = corpus_index().snapshot
     result = VectorSearch(snapshot.passages) % 3 >> ToPassages()
     assert (
-        Generate(Plain()).needs == ("prompt", "passages")
-        and (result >> PassagePrompt() >> Generate(Plain())).needs == ()
+        Generate(Plain()).needs == ("context", "passages")
+        and (result >> PassageContext() >> Generate(Plain())).needs == ()
     )
-    with pytest.raises(NeedsError, match="needs 'prompt'"):
+    with pytest.raises(NeedsError, match="needs 'context'"):
         (result >> Generate(Plain()))(start("?", snapshot.graph))
     with pytest.raises(OptionError, match="must be a language model"):
         Generate("gpt")  # type: ignore[arg-type]
@@ -282,10 +287,10 @@ class TestOverHttp:
 
     def test_an_answer_and_what_it_cost(self) -> None:
         with LLMServer([reply("Erstein [1]. A fish [2].", (1, FOUNDED), (2, "She was a fish."))]) as server:
-            after = (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED)
+            after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED)
         (request,) = server.requests
         system, user = (message["content"] for message in request.json["messages"])
-        assert system.startswith(instructions()) and user == after.prompt
+        assert system.startswith(INSTRUCTIONS) and user == prompt_of(after)
         wanted = request.json["response_format"]["json_schema"]["schema"]
         assert set(wanted["required"]) == {"reasoning", "found", "text", "answers", "citations"}
         assert "stream" not in request.json
@@ -298,7 +303,7 @@ class TestOverHttp:
         output = reply("“Erstein” in Alsace 😀 [1].\nIt burned [2].", (1, FOUNDED), (2, BURNED))
         heard: list[str] = []
         with LLMServer([output]) as server:
-            after = (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
+            after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
         assert server.requests[0].json["stream"] is True and "\\u201c" in output
         assert len(heard) > 3 and after.answer is not None
         assert "".join(heard) == after.answer.text == "“Erstein” in Alsace 😀 [1].\nIt burned [2]."
@@ -308,14 +313,14 @@ class TestOverHttp:
         unfit = '{"found": true, "text": "Erstein", "citations": [{"passage": "first"}]}'
         heard: list[str] = []
         with LLMServer([unfit, reply("Erstein [1].", (1, FOUNDED))]) as server:
-            after = (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
+            after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
         assert len(server.requests) == 2 and "".join(heard) == "Erstein [1]."
         assert after.answer is not None and [c.text for c in after.answer.citations] == [FOUNDED]
 
     def test_a_model_that_only_replies_in_plain_text_gives_an_unverified_answer(self) -> None:
         heard: list[str] = []
         with LLMServer(["The abbey of Erstein."]) as server:
-            after = (PassagePrompt() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
+            after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
         assert after.answer is not None and after.answer.text == "The abbey of Erstein." == "".join(heard)
         assert after.answer.found and after.answer.citations == () and len(server.requests) == 2
         assert "not verified" in after.trace[-1].notes[-1]
@@ -326,8 +331,8 @@ class TestOverHttp:
     def test_a_reply_of_no_use_leaves_the_answer_to_the_twin(self, rubbish: str) -> None:
         with LLMServer([rubbish]) as server:
             llm = OpenAILLM("any", server.url)
-            alone = (PassagePrompt() >> Generate(llm))(ASKED)
-            after = (PassagePrompt() >> Generate(llm, twin=Quote(WordReader())))(ASKED)
+            alone = (PassageContext() >> Generate(llm))(ASKED)
+            after = (PassageContext() >> Fallback(Generate(llm), Quote(WordReader())))(ASKED)
         assert alone.answer == Answer("The language model gave no usable answer.", found=False)
         assert after.answer == Quote(WordReader())(ASKED).answer and after.answer is not None and after.answer.verified
         assert after.passages is ASKED.passages and [len(s.notes) for s in after.trace[-2:]] == [1, 0]
@@ -338,8 +343,8 @@ class TestOverHttp:
     def test_a_reply_that_does_not_come_in_time_keeps_the_passages_and_the_time(self) -> None:
         with LLMServer([silent]) as server:
             llm = OpenAILLM("any", server.url, timeout=0.3, retries=0)
-            prompted = PassagePrompt()(ASKED)
-            after = (Generate(llm, twin=Quote(WordReader())))(prompted)
+            prompted = PassageContext()(ASKED)
+            after = (Fallback(Generate(llm), Quote(WordReader())))(prompted)
         assert after.answer is not None and after.answer.found and after.passages is ASKED.passages
         (note,) = after.trace[-2].notes
         assert note.startswith("the model's reply was cut short") and "took more than 0.3 seconds" in note
@@ -348,7 +353,7 @@ class TestOverHttp:
     def test_a_stream_that_breaks_off_is_answered_by_the_twin(self) -> None:
         heard: list[str] = []
         with LLMServer([cut_stream(*events('{"found": true, "text": "It is Erstein in Alsace', None))]) as server:
-            generate = Generate(OpenAILLM("any", server.url), twin=Quote(WordReader()))
-            after = generate(PassagePrompt()(ASKED), Run(on_text=heard.append))
+            generate = Fallback(Generate(OpenAILLM("any", server.url)), Quote(WordReader()))
+            after = generate(PassageContext()(ASKED), Run(on_text=heard.append))
         assert "".join(heard) == "It is Erstein in Alsace" and len(server.requests) == 1
         assert after.answer == Quote(WordReader())(ASKED).answer

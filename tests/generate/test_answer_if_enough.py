@@ -6,18 +6,22 @@ import json
 
 import pytest
 from tests.models.llm_server import LLMServer
+from tests.shown import passages_in
 from tests.toys import corpus_index
 
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import OptionError
 from graphwright.generate.answer import AnswerIfEnough, Generate
-from graphwright.generate.prompts import PassagePrompt, instructions, passages_in
+from graphwright.generate.contexts import PassageContext
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.operators.operator import Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.prompts.answer_prompt import Context
+
+INSTRUCTIONS = Context("?").prompt[0]
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -47,9 +51,9 @@ def test_a_model_that_finds_enough_answers_with_checked_quotes_in_one_call() -> 
     assert after.answer is not None and after.answer.text == "Erstein [1]."
     assert [(c.document, c.text) for c in after.answer.citations] == [("ermengarde", FOUNDED)]
     ((system, user),) = asked
-    assert system == instructions() and "If they do not hold all" in user
+    assert system == INSTRUCTIONS and "If they do not hold all" in user
     assert list(passages_in(user).values()) == [GRAPH.text(int(c)) for c in after.passages.ids]  # type: ignore[union-attr]
-    assert after.prompt is None and after.trace[-1].usage.calls == 1
+    assert after.context is None and after.trace[-1].usage.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,7 @@ def test_what_is_not_enough_or_not_checked_or_malformed_leaves_the_state_alone(
     before = seen()
     after = AnswerIfEnough(ScriptedLLM(replies))(before)
     assert after.with_(trace=()) == before.with_(trace=()) or after.answer is None
-    assert after.passages is before.passages and after.prompt is None and after.evidence is None
+    assert after.passages is before.passages and after.context is None and after.evidence is None
     assert after.trace[-1].notes == notes and after.trace[-1].usage.completion_tokens >= 0
 
 
@@ -111,7 +115,7 @@ def test_an_answer_ends_the_pipeline_and_its_absence_does_not() -> None:
     search = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages()
     for first, expected in ((reply("Erstein [1].", (1, "Erstein")), 1), (reply("", found=False), 2)):
         llm = ScriptedLLM([first, reply("At last [1].", (1, "Erstein"))])
-        chain = search >> AnswerIfEnough(llm) >> PassagePrompt() >> Generate(llm)
+        chain = search >> AnswerIfEnough(llm) >> PassageContext() >> Generate(llm)
         after = chain(start("Where is the abbey of Erstein?", GRAPH))
         assert after.answer is not None and after.answer.text == ("Erstein [1]." if expected == 1 else "At last [1].")
         assert sum(step.usage.calls for step in after.trace if step.usage.completion_tokens) == expected

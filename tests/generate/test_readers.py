@@ -13,7 +13,7 @@ from tests.toys import CORPUS, corpus_index
 
 from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
-from graphwright.generate import Abstain, Generate, Quote, ReadSpans
+from graphwright.generate import Abstain, Quote, ReadSpans
 from graphwright.generate.quotations import around, sentences_of
 from graphwright.graph import Ranking
 from graphwright.models import MiniLMReader
@@ -149,11 +149,8 @@ def ranked(*documents: str) -> State:
     return start("Which abbey did she found?", GRAPH).with_(passages=Ranking.of(nodes, range(len(nodes), 0, -1)))
 
 
-@pytest.mark.parametrize(
-    "op", [Generate(Scripted(("abbey of Erstein in",))), ReadSpans(Scripted(("abbey of Erstein in",)), words=0)]
-)
-def test_the_best_span_is_the_answer_and_its_sentence_is_cited(op: Generate | ReadSpans) -> None:
-    answer = op(ranked("bread", "erstein", "ermengarde")).answer
+def test_read_spans_with_a_span_answers_with_it_and_cites_its_sentence() -> None:
+    answer = ReadSpans(Scripted(("abbey of Erstein in",)), words=0)(ranked("bread", "erstein", "ermengarde")).answer
     assert answer is not None and answer.found
     (cited,) = answer.citations
     assert answer.short == ("abbey of Erstein in",) and answer.text == f"abbey of Erstein in: {cited.text} [1]"
@@ -164,19 +161,17 @@ def test_the_best_span_is_the_answer_and_its_sentence_is_cited(op: Generate | Re
 def test_only_the_best_passages_are_read() -> None:
     state = ranked("bread", "erstein", "ermengarde")
     reader = Scripted(("She founded", "It was destroyed"), passages=2)
-    answer = Generate(reader, passages=2)(state).answer
+    answer = ReadSpans(reader, passages=2)(state).answer
     assert answer is not None and answer.short == ("It was destroyed",)
-    for op in (Generate, ReadSpans):
-        with pytest.raises(OptionError, match="passages is 0"):
-            op(reader, passages=0)
+    with pytest.raises(OptionError, match="passages is 0"):
+        ReadSpans(reader, passages=0)
 
 
 @pytest.mark.parametrize("documents", [(), ("bread", "erstein")])
 def test_where_nothing_is_found_nothing_is_cited(documents: tuple[str, ...]) -> None:
-    for op in (Generate(Scripted(("xyz",))), Quote(Pointing(()))):
-        answer = op(ranked(*documents)).answer
-        assert answer is not None and not answer.found and answer.citations == ()
-        assert answer.text == "Nothing in the documents answers this."
+    answer = Quote(Pointing(()))(ranked(*documents)).answer
+    assert answer is not None and not answer.found and answer.citations == ()
+    assert answer.text == "Nothing in the documents answers this."
 
 
 def test_a_span_below_the_threshold_leaves_the_question_to_the_next_step() -> None:
@@ -200,7 +195,7 @@ def test_answers_without_a_model_are_streamed_in_one_piece() -> None:
 def test_the_embedded_reader_answers_a_question_of_one_step() -> None:
     state = start("When was the abbey of Erstein destroyed?", GRAPH)
     state = state.with_(passages=Ranking.of([GRAPH.id("erstein#0"), GRAPH.id("bread#0")], [2, 1]))
-    answer = Generate(MiniLMReader())(state).answer
+    answer = ReadSpans(MiniLMReader(), threshold=0)(state).answer
     assert answer is not None and "1525" in answer.short[0] and answer.citations[0].document == "erstein"
 
 

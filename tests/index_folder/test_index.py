@@ -23,7 +23,7 @@ from graphwright.data.document import Skipped
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.extract import LexicalExtractor
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
-from graphwright.generate import PassagePrompt
+from graphwright.generate import PassageContext
 from graphwright.methods.papers.pathrag import pathrag
 from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
@@ -163,9 +163,9 @@ def test_an_option_that_is_wrong_names_the_right_one(options: dict[str, object],
 
 def test_an_option_that_a_method_has_is_its_own() -> None:
     index = corpus_index()
-    assert index.pipeline("pathrag", k=3) == pathrag(index.snapshot, k=3) != index.pipeline("pathrag")
+    assert index.method("pathrag", k=3) == pathrag(index.snapshot, k=3) != index.method("pathrag")
     with pytest.raises(OptionError, match="did you mean 'top_k'"):
-        index.pipeline("vector", k=3)
+        index.method("vector", k=3)
 
 
 @pytest.mark.parametrize(
@@ -369,8 +369,8 @@ def test_a_method_that_only_retrieves_is_followed_by_the_steps_that_answer() -> 
     assert own.answer is not None and own.answer.citations and len(own.passages or ()) == 2
     searched = index.ask(QUESTION, VectorSearch(index.snapshot.passages) % 15)
     assert searched.answer == index.ask(QUESTION, "vector").answer == index.ask_many([QUESTION], "vector")[0].answer
-    prompt = index.ask(QUESTION, lambda ix: VectorSearch(ix.passages) % 3 >> ToPassages() >> PassagePrompt())
-    assert prompt.answer is None and prompt.prompt is not None
+    prompt = index.ask(QUESTION, lambda ix: VectorSearch(ix.passages) % 3 >> ToPassages() >> PassageContext())
+    assert prompt.answer is None and prompt.context is not None
 
 
 def test_over_a_graph_a_method_of_paths_answers_with_the_names_that_they_lead_to(tmp_path: Path) -> None:
@@ -701,7 +701,7 @@ def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_pat
     with pytest.raises(DataError, match="no document in the folder 'ope'"):
         index.ask("Who?", filter=Filter(folder="ope"))
     with pytest.raises(OptionError, match="would have no effect"):
-        index.ask("Who?", index.pipeline(method), filter=Filter(folder="open"))
+        index.ask("Who?", index.method(method), filter=Filter(folder="open"))
 
 
 def test_metadata_of_a_mapping_may_stand_beside_its_fields_or_under_their_own_name(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from graphwright.learn.network import Batch, gate_logits, open_gates
 from graphwright.learn.path import Decoder
 from graphwright.learn.refine import LabelledPath
 from graphwright.learn.training import Samples, Schedule, Training, samples_of
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -114,7 +114,7 @@ def asked_of(example: Example) -> State:
 
 def answered(retriever: Checkpoint | str) -> list[set[str]]:
     """What the method answers to the questions that nobody learned from."""
-    op = pipeline("reg", SNAPSHOT, retriever=retriever)
+    op = make_method("reg", SNAPSHOT, retriever=retriever)
     answers = [op(start(item.text, FILMS)).answer for item in HELD]
     return [set(answer.text.splitlines()) if answer is not None else set() for answer in answers]
 

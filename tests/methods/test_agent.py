@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from tests.models.llm_server import LLMServer
+from tests.shown import passages_in
 from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import OpenAILLM, OverlapCrossEncoder, ScriptedLLM
 
 IX = corpus_index().snapshot
@@ -33,7 +33,7 @@ def reply(system: str, user: str) -> str:
 
 
 def test_it_calls_tools_then_answers_with_verified_citations() -> None:
-    state = pipeline("agent", IX, llm=ScriptedLLM(reply))(start(QUESTION, IX.graph))
+    state = make_method("agent", IX, llm=ScriptedLLM(reply))(start(QUESTION, IX.graph))
     assert state.answer is not None and state.answer.verified
     assert [citation.document for citation in state.answer.citations] == ["erstein"]
     assert state.passages is not None and state.passages[0].document == "erstein"
@@ -50,28 +50,28 @@ def test_so_it_does_over_http_after_a_repair() -> None:
         return "Let me search." if len(asked) == 1 else reply(contents[0], contents[1])
 
     with LLMServer(answer) as server:
-        state = pipeline("agent", IX, llm=OpenAILLM("any", server.url))(start(QUESTION, IX.graph))
+        state = make_method("agent", IX, llm=OpenAILLM("any", server.url))(start(QUESTION, IX.graph))
     assert state.answer is not None and state.answer.verified and len(asked) == 5
     assert "does not fit the requested JSON schema" in asked[1]["messages"][-1]["content"]
 
 
 def test_without_a_usable_reply_its_twin_searches() -> None:
     model = OverlapCrossEncoder()
-    twin = retrieval_part(pipeline("multihop-rerank", IX, cross_encoder=model))
+    twin = make_method("multihop-rerank", IX, cross_encoder=model).search
     expected = twin(start(QUESTION, IX.graph)).passages
     for llm in (None, ScriptedLLM(lambda system, user: "I do not know.")):
-        state = retrieval_part(pipeline("agent", IX, cross_encoder=model, llm=llm))(start(QUESTION, IX.graph))
+        state = make_method("agent", IX, cross_encoder=model, llm=llm).search(start(QUESTION, IX.graph))
         assert state.passages is not None and expected is not None
         assert state.passages.ids.tolist() == expected.ids.tolist()
 
 
 def test_offline_it_reads_as_its_twin_and_pickles() -> None:
-    assert repr(pipeline("agent", IX)) == repr(pipeline("multihop-rerank", IX))
-    op = pipeline("agent", IX)
+    assert repr(make_method("agent", IX).pipeline) == repr(make_method("multihop-rerank", IX).pipeline)
+    op = make_method("agent", IX)
     assert pickle.loads(pickle.dumps(op)) == op
 
 
 @pytest.mark.parametrize("options", [{"steps": 0}, {"shown": 0}, {"passages": 0}, {"max_tokens": 0}])
 def test_options_are_checked(options: dict[str, int]) -> None:
     with pytest.raises(OptionError):
-        pipeline("agent", IX, llm=ScriptedLLM(reply), **options)
+        make_method("agent", IX, llm=ScriptedLLM(reply), **options)

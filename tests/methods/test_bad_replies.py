@@ -7,7 +7,7 @@ from tests.toys import FAMILY, corpus_index, knowledge
 
 from graphwright import Graph, start
 from graphwright.errors import ReplyCutError
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
@@ -31,7 +31,7 @@ def of(rubbish: str) -> ScriptedLLM:
 @pytest.mark.parametrize("kind", RUBBISH)
 @pytest.mark.parametrize("name", WITH_MODEL)
 def test_a_bad_reply_to_every_step_leaves_passages_an_answer_and_notes(name: str, kind: str) -> None:
-    state = pipeline(name, SNAPSHOT, llm=of(RUBBISH[kind]))(start(QUESTION, SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT, llm=of(RUBBISH[kind]))(start(QUESTION, SNAPSHOT.graph))
     answer = state.answer
     assert answer is not None and answer.text and "Lyon" not in answer.text
     assert any("did not fit the schema" in note for step in state.trace for note in step.notes)
@@ -51,7 +51,7 @@ def test_a_bad_reply_to_every_step_leaves_passages_an_answer_and_notes(name: str
 @pytest.mark.parametrize("name", ["rog", "lego-12", "lego-3", "tog", "reg", "bubblerag", "pathrag"])
 def test_so_it_is_over_a_graph_without_passages(name: str, kind: str) -> None:
     ix = knowledge(Graph.from_triples(FAMILY))
-    state = pipeline(name, ix, llm=of(RUBBISH[kind]))(start("Who was the mother of Lothair II?", ix.graph))
+    state = make_method(name, ix, llm=of(RUBBISH[kind]))(start("Who was the mother of Lothair II?", ix.graph))
     assert state.answer is not None and state.answer.text and state.passages is not None
 
 
@@ -63,7 +63,7 @@ def test_a_model_that_is_too_slow_is_waited_for_once(name: str) -> None:
         calls.append(user)
         raise ReplyCutError("it took more than 60 seconds.")
 
-    state = pipeline(name, SNAPSHOT, llm=ScriptedLLM(late))(start(QUESTION, SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT, llm=ScriptedLLM(late))(start(QUESTION, SNAPSHOT.graph))
     notes = [note for step in state.trace for note in step.notes]
     assert len(calls) == 1 and any("cut short: it took more than 60 seconds" in note for note in notes)
     assert state.answer is not None and state.answer.verified and state.passages

@@ -7,7 +7,7 @@ import pytest
 
 from graphwright import Graph, Index, start
 from graphwright.build.build import build_from_graph
-from graphwright.methods.registry import default_method, pipeline
+from graphwright.methods.registry import default_method, make_method
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.operators.state import Answer
 from graphwright.search.snapshot import Snapshot
@@ -163,7 +163,7 @@ def snapshot(name: str) -> Snapshot:
 
 def ask(name: str, question: str) -> Answer:
     ix = snapshot(name)
-    answer = pipeline("graph", ix)(start(question, ix.graph)).answer
+    answer = make_method("graph", ix)(start(question, ix.graph)).answer
     assert answer is not None
     return answer
 

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.cli.command import graphwright
+from tests.shown import prompt_of
 
 from graphwright import Graph, Index
 from graphwright.models.fake import ScriptedLLM
@@ -97,13 +98,13 @@ def test_with_a_filter_the_documents_alone_are_asked(index: Index) -> None:
     chosen = {"documents": ["curl.txt"]}
     assert "libcurl4" not in index.ask("What does curl depend on?", filter=chosen).answer.text
     assert index.ask("When was curl first released?", filter=chosen).answer.short == ("1996",)
-    assert repr(index.pipeline("graph", filter=chosen)) == repr(index.pipeline("multihop", filter=chosen))
+    assert repr(index.method("graph", filter=chosen)) == repr(index.method("multihop", filter=chosen))
 
 
 def test_a_language_model_reads_walks_or_passages(index: Index) -> None:
     reply = '{"found": true, "text": "It is known [1].", "citations": []}'
-    walks = index.ask("What does curl depend on?", llm=ScriptedLLM([reply])).prompt
-    texts = index.ask("Who leads the release team?", llm=ScriptedLLM([reply])).prompt
+    walks = prompt_of(index.ask("What does curl depend on?", llm=ScriptedLLM([reply])))
+    texts = prompt_of(index.ask("Who leads the release team?", llm=ScriptedLLM([reply])))
     assert '"path": 1' in walks and "curl depends_on zlib1g" in walks
     assert '"path"' not in texts and "Ada Huber leads" in texts
 

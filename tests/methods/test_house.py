@@ -10,7 +10,7 @@ from tests.toys import GRAPHS, as_networkx, corpus_index, knowledge
 
 from graphwright import Index, VectorSearch, start
 from graphwright.graph.graph import Kind
-from graphwright.methods.registry import default_method, pipeline, retrieval_part
+from graphwright.methods.registry import default_method, make_method
 from graphwright.models import HashEncoder
 from graphwright.operators import AnchorNodes, LinkEntities, ScoreSum, WordSearch
 
@@ -20,7 +20,7 @@ QUESTION = "What was destroyed that the daughter of Hugh of Tours founded?"
 
 def test_the_default_is_multihop_over_documents() -> None:
     assert default_method(imported=False) == "multihop" and default_method(imported=True) == "graph"
-    walk, _, score = repr(pipeline("multihop", SNAPSHOT, top_k=7)).partition("ScorePassages(")
+    walk, _, score = repr(make_method("multihop", SNAPSHOT, top_k=7).pipeline).partition("ScorePassages(")
     assert "PersonalizedPageRank(restart=0.5) % 500 >> Only(" in walk and ") % 7 >> ToPassages() >> " in score
 
 
@@ -44,7 +44,7 @@ def test_ppr_is_plain_pagerank_over_passages_and_entities(restart: float) -> Non
     assert seeds is not None and seeds.scores is not None
     start_at = dict(zip(seeds.nodes.tolist(), seeds.scores.tolist(), strict=True))
     exact = nx.pagerank(as_networkx(SNAPSHOT.graph), 1 - restart, start_at, tol=1e-12, max_iter=1000)
-    found = retrieval_part(pipeline("ppr", SNAPSHOT, seeds=2, restart=restart))(start(QUESTION, SNAPSHOT.graph))
+    found = make_method("ppr", SNAPSHOT, seeds=2, restart=restart).search(start(QUESTION, SNAPSHOT.graph))
     assert found.evidence is not None and found.evidence.scores is not None and len(found.evidence)
     assert (SNAPSHOT.graph.columns.kinds[found.evidence.nodes] == Kind.CHUNK).all()
     values = [exact[node] for node in found.evidence.nodes.tolist()]
@@ -54,7 +54,7 @@ def test_ppr_is_plain_pagerank_over_passages_and_entities(restart: float) -> Non
 @pytest.mark.parametrize("method", ["multihop", "ppr"])
 def test_over_a_graph_without_passages_and_over_an_empty_index(method: str, tmp_path: Path) -> None:
     ix = knowledge(GRAPHS["family"])
-    state = pipeline(method, ix)(start("Who was the mother of Lothair II?", ix.graph))
+    state = make_method(method, ix)(start("Who was the mother of Lothair II?", ix.graph))
     # PageRank ranks the nodes of such a graph; the scorer has no words of theirs to go by.
     assert (
         state.answer is not None and state.evidence is not None and len(state.evidence) == (7 if method == "ppr" else 0)

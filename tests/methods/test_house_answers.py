@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shown import passages_in
 from tests.toys import corpus_index
 
 from graphwright import VectorSearch, start
-from graphwright.generate.prompts import passages_in
 from graphwright.methods.papers.lego import INSTANCES
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models.fake import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
@@ -37,25 +37,26 @@ ASKED |= {"gcr", "dog", "structgpt", "clue-rag"}
 @pytest.mark.parametrize("name", sorted(set(OFFLINE) - {*ASKED, "pathrag", "pathrag-lt", *LEGO_WITH_L}))
 def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> None:
     llm = ScriptedLLM(first_sentence)
-    written = pipeline(name, SNAPSHOT, llm=llm)
+    written = make_method(name, SNAPSHOT, llm=llm)
     assert METHODS[name].options["llm"] is None
-    steps, answer = repr(written).split(f" >> Generate({llm!r}, ")
-    assert "Prompt(" in steps.split(" >> ")[-1]
-    assert answer == f"twin={TWIN})"
-    assert written.needs == () and retrieval_part(written) == retrieval_part(pipeline(name, SNAPSHOT))
+    assert repr(written.context).startswith(("PassageContext(", "PathContext(", "ChainContext("))
+    assert repr(written.answer) == f"Fallback(Generate({llm!r}), {TWIN})"
+    assert written.pipeline.needs == () and written.search == make_method(name, SNAPSHOT).search
     # On these documents the graph has no predicate between Lothair II and his mother.
     question = "Whom did Lothair II marry?" if name == "graph" else "Which abbey did the mother of Lothair II found?"
     state = written(start(question, SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1
-    assert state.answer.citations[0].text in state.answer.text and state.prompt is not None
+    assert state.answer.citations[0].text in state.answer.text and state.context is not None
 
 
 def test_the_expression_reads_as_it_is_written() -> None:
-    assert repr(pipeline("vector", SNAPSHOT)) == (f"{VectorSearch(SNAPSHOT.passages)!r} % 15 >> ToPassages() >> {TWIN}")
+    assert repr(make_method("vector", SNAPSHOT).pipeline) == (
+        f"{VectorSearch(SNAPSHOT.passages)!r} % 15 >> ToPassages() >> {TWIN}"
+    )
 
 
 def test_a_question_that_the_reader_is_sure_of_has_a_short_answer_and_others_are_quoted() -> None:
-    ask = pipeline("hybrid", SNAPSHOT)
+    ask = make_method("hybrid", SNAPSHOT)
     short = ask(start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)).answer
     assert short is not None and short.short == ("1525",) and short.citations[0].document == "erstein"
     quoted = ask(start("What happened to the abbey of Erstein?", SNAPSHOT.graph))

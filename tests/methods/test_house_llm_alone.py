@@ -12,7 +12,7 @@ from graphwright.cli.app import main
 from graphwright.errors import OptionError
 from graphwright.evaluate import Experiment
 from graphwright.evaluate.run import run
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 
 REPLY = '{"reasoning": "It was hers.", "found": true, "text": "Erstein Abbey"}'
@@ -38,7 +38,7 @@ def test_the_model_answers_without_passages_and_citations(name: str) -> None:
 @pytest.mark.parametrize("name", ALONE)
 def test_without_a_model_the_error_says_how_to_give_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     index = corpus_index()
-    for build in (lambda: pipeline(name, index.snapshot), lambda: METHODS[name](index.snapshot, llm=None)):
+    for build in (lambda: make_method(name, index.snapshot), lambda: METHODS[name](index.snapshot, llm=None)):
         with pytest.raises(OptionError, match=f"{name} needs a language model .*--llm MODEL"):
             build()
 

@@ -9,7 +9,7 @@ from tests.toys import corpus_index
 
 from graphwright import VectorSearch, start
 from graphwright.errors import OptionError
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -31,21 +31,21 @@ def texts_read(op: Operator) -> tuple[State, int]:
 
 def test_the_expressions_read_as_they_are_written() -> None:
     model = MiniLMCrossEncoder()
-    whole = repr(pipeline("rerank", SNAPSHOT, budget=30, blend=1.0, top_k=7))
+    whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=1.0, top_k=7).pipeline)
     assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> ToPassages() >> ")
-    whole = repr(pipeline("rerank", SNAPSHOT, budget=30, blend=0.25, top_k=7))
+    whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=0.25, top_k=7).pipeline)
     blend = f"ScoreSum(Keep(), Scaled(Rerank({model!r})), weights=(0.75, 0.25))"
     assert whole.startswith(f"{HYBRID} % 30 >> {blend} % 7 >> ToPassages() >> ")
     rank = f"Rerank({model!r})"
     turns = f"(Keep() | Frontier() % 4) >> {rank} >> (Keep() | Unseen({HYBRID}) % 4) >> {rank}"
     loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
-    whole = repr(pipeline("gar", SNAPSHOT, batch=4, budget=30, top_k=7))
+    whole = repr(make_method("gar", SNAPSHOT, batch=4, budget=30, top_k=7).pipeline)
     assert whole.startswith(f"OnGraph(PassageGraph(), {loop}) % 7 >> ToPassages() >> ")
-    first = repr(pipeline("multihop", SNAPSHOT)).partition(" % 15 >> ToPassages()")[0]
-    whole = repr(pipeline("multihop-rerank", SNAPSHOT, pool=9, contexts=2, top_k=7))
+    first = repr(make_method("multihop", SNAPSHOT).pipeline).partition(" % 15 >> ToPassages()")[0]
+    whole = repr(make_method("multihop-rerank", SNAPSHOT, pool=9, contexts=2, top_k=7).pipeline)
     order = f"ReciprocalRank(Keep(), Keep() % 9 >> MultiHopRerank({model!r}, contexts=2), constant=5)"
     assert whole.startswith(f"{first} % 9 >> {order} % 7 >> ToPassages() >> ")
-    deep = repr(pipeline("rerank", SNAPSHOT, budget=500))
+    deep = repr(make_method("rerank", SNAPSHOT, budget=500).pipeline)
     assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
 
 
@@ -53,18 +53,18 @@ def test_the_expressions_read_as_they_are_written() -> None:
 @pytest.mark.parametrize("budget", [1, 3, 100])
 def test_no_more_is_read_than_the_budget_and_each_passage_once(name: str, budget: int) -> None:
     options = {"batch": 1} if name == "gar" else {}
-    op = pipeline(name, SNAPSHOT, budget=budget, cross_encoder=OverlapCrossEncoder(), **options)
-    state, texts = texts_read(retrieval_part(op))
+    op = make_method(name, SNAPSHOT, budget=budget, cross_encoder=OverlapCrossEncoder(), **options)
+    state, texts = texts_read(op.search)
     assert state.passages is not None and len(state.passages) == texts == min(budget, 6)
 
 
 @pytest.mark.parametrize(("pool", "contexts"), [(1, 0), (3, 1), (30, 2)])
 def test_reading_on_reads_the_pool_once_and_once_for_each_context(pool: int, contexts: int) -> None:
     first = VectorSearch(SNAPSHOT.passages)
-    op = pipeline(
+    op = make_method(
         "multihop-rerank", SNAPSHOT, pool=pool, contexts=contexts, first=first, cross_encoder=OverlapCrossEncoder()
     )
-    state, texts = texts_read(retrieval_part(op))
+    state, texts = texts_read(op.search)
     assert state.passages is not None and texts == (1 + contexts) * min(pool, 6)
     assert len(state.passages) == 6  # what is not read comes after what is
 
@@ -73,9 +73,9 @@ def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
     model = OverlapCrossEncoder()
     narrow = VectorSearch(SNAPSHOT.passages) % 1
     ids = [
-        retrieval_part(pipeline(name, SNAPSHOT, first=narrow, cross_encoder=model))(
-            start(QUESTION, SNAPSHOT.graph)
-        ).passages.ids.tolist()  # type: ignore[union-attr]
+        make_method(name, SNAPSHOT, first=narrow, cross_encoder=model)
+        .search(start(QUESTION, SNAPSHOT.graph))
+        .passages.ids.tolist()  # type: ignore[union-attr]
         for name in ("rerank", "gar")
     ]
     assert len(ids[0]) == 1 < len(ids[1])
@@ -85,7 +85,7 @@ def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
 
 @pytest.mark.parametrize("name", ["rerank", "multihop-rerank", "gar"])
 def test_they_answer_and_pickle(name: str) -> None:
-    op = pipeline(name, SNAPSHOT)
+    op = make_method(name, SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     assert again == op == METHODS[name](SNAPSHOT)
     answers = [item(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for item in (op, again)]
@@ -104,7 +104,7 @@ def test_they_answer_and_pickle(name: str) -> None:
 )
 def test_what_cannot_be_used_is_refused(name: str, options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"batch|k is 0"):
-        pipeline(name, SNAPSHOT, **options)
+        make_method(name, SNAPSHOT, **options)
 
 
 def scores_of(op: Operator) -> dict[int, float]:
@@ -117,8 +117,7 @@ def scores_of(op: Operator) -> dict[int, float]:
 def test_a_blend_is_the_weighted_sum_of_both_scores_on_one_scale(name: str) -> None:
     model = OverlapCrossEncoder()
     alone, none, part = (
-        scores_of(retrieval_part(pipeline(name, SNAPSHOT, cross_encoder=model, blend=blend)))
-        for blend in (1.0, 0.0, 0.3)
+        scores_of(make_method(name, SNAPSHOT, cross_encoder=model, blend=blend).search) for blend in (1.0, 0.0, 0.3)
     )
     low, high = min(alone.values()), max(alone.values())
     for node, score in part.items():
@@ -128,4 +127,4 @@ def test_a_blend_is_the_weighted_sum_of_both_scores_on_one_scale(name: str) -> N
 @pytest.mark.parametrize("name", ["rerank", "gar", "fastinsight"])
 def test_a_blend_is_a_share(name: str) -> None:
     with pytest.raises(OptionError, match=r"blend is 1\.5; it must be 0 to 1"):
-        pipeline(name, SNAPSHOT, blend=1.5)
+        make_method(name, SNAPSHOT, blend=1.5)

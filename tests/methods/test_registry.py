@@ -8,11 +8,11 @@ from tests.toys import WordReader, corpus_index
 from graphwright import Keep, KHop, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.generate import Quote, ReadSpans
-from graphwright.generate.prompts import PassagePrompt
+from graphwright.generate.contexts import PassageContext
 from graphwright.methods import registry
-from graphwright.methods.registry import METHODS, Method, pipeline, retrieval_part
+from graphwright.methods.method import Method
+from graphwright.methods.registry import METHODS, NamedMethod, make_method
 from graphwright.models import MiniLMReader, ScriptedLLM
-from graphwright.operators.operator import Then
 from graphwright.operators.run import ModelMemory, Run
 
 SNAPSHOT = corpus_index().snapshot
@@ -29,18 +29,18 @@ def test_every_method_says_what_it_does_and_keeps_to_its_options(name: str) -> N
     method = METHODS[name]
     assert method.name == name and method.about.endswith(".") and "top_k" in method.options
     state = start(QUESTION, SNAPSHOT.graph)
-    parts = [retrieval_part(pipeline(name, SNAPSHOT, top_k=k)) for k in (1, 2, 20)]
+    parts = [make_method(name, SNAPSHOT, top_k=k).search for k in (1, 2, 20)]
     chunks = [part(state, Run(memory=MEMORY)).passages for part in parts]
     first, second, all_of_them = (c.ids.tolist() for c in chunks if c is not None)
     assert first == all_of_them[:1] and second == all_of_them[:2]
     assert all(SNAPSHOT.graph.passages.row(c) >= 0 for c in all_of_them)  # type: ignore[union-attr]
     # Defaults are what the method says they are.
-    assert pipeline(name, SNAPSHOT, **method.options) == pipeline(name, SNAPSHOT)
+    assert make_method(name, SNAPSHOT, **method.options) == make_method(name, SNAPSHOT)
 
 
 def test_ppr_also_begins_at_what_the_state_was_given() -> None:
     given = start("Who was the daughter of Hugh?", SNAPSHOT.graph, entities=["Teutberga"])
-    answer = pipeline("ppr", SNAPSHOT)(given).answer
+    answer = make_method("ppr", SNAPSHOT)(given).answer
     assert answer is not None and all(c.path[0] == "Teutberga" for c in answer.citations if c.path)
 
 
@@ -67,40 +67,41 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
 )
 def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        pipeline(name, SNAPSHOT, **options)
+        make_method(name, SNAPSHOT, **options)
 
 
 def test_a_method_that_needs_more_than_a_question_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METHODS, "bad", Method("bad", lambda ix: KHop(2) >> ToPassages()))
+    monkeypatch.setitem(registry.METHODS, "bad", NamedMethod("bad", lambda ix: Method(KHop(2) >> ToPassages())))
     with pytest.raises(NeedsError, match="Method 'bad' needs evidence"):
-        pipeline("bad", SNAPSHOT)
+        make_method("bad", SNAPSHOT)
 
 
-def test_the_retrieval_part_leaves_out_prompts_and_answers_wherever_they_stand() -> None:
+def test_retrieval_leaves_out_contexts_and_answers_of_the_search() -> None:
     search, answer = VectorSearch(SNAPSHOT.passages), Quote(WordReader())
-    assert retrieval_part(search >> ToPassages() >> answer >> Keep()) == search >> ToPassages() >> Keep()
     early = (
         search % 2
         >> ToPassages()
         >> ReadSpans(MiniLMReader(), threshold=0.01)
-        >> PassagePrompt()
+        >> PassageContext()
         >> search % 3
         >> ToPassages()
         >> answer
     )
-    part = retrieval_part(early)
+    part = Method(early).retrieval
     assert part == search % 2 >> ToPassages() >> search % 3 >> ToPassages()
     asked = start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)
     # An early answer ends the whole, and leaves what retrieves as it is.
     assert early(asked).answer is not None and len(early(asked).passages or ()) == 2
     assert part(asked).answer is None and len(part(asked).passages or ()) == 3
-    assert retrieval_part(answer) == Keep() and retrieval_part(Keep()) == Then((Keep(),))
-    state = start(QUESTION, SNAPSHOT.graph)
-    for name in OFFLINE:
-        pipe = pipeline(name, SNAPSHOT)
-        whole, part = pipe(state, Run(memory=MEMORY)), retrieval_part(pipe)(state, Run(memory=MEMORY))
-        assert "answer" not in part.fields() and "answer" in whole.fields()
-        assert part.passages.ids.tolist() == whole.passages.ids.tolist()  # type: ignore[union-attr]
+    assert Method(answer).retrieval == Keep() == Method(Keep()).retrieval
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_retrieval_of_a_method_gives_the_passages_of_the_whole(name: str) -> None:
+    method, state = make_method(name, SNAPSHOT), start(QUESTION, SNAPSHOT.graph)
+    whole, part = method(state, Run(memory=MEMORY)), method.retrieval(state, Run(memory=MEMORY))
+    assert "answer" not in part.fields() and "answer" in whole.fields()
+    assert part.passages.ids.tolist() == whole.passages.ids.tolist()  # type: ignore[union-attr]
 
 
 def test_the_package_is_the_registry() -> None:
@@ -108,7 +109,7 @@ def test_the_package_is_the_registry() -> None:
 
     snapshot = corpus_index().snapshot
     assert set(methods) == set(METHODS) and len(methods) == len(METHODS)
-    assert methods["ppr"](snapshot, top_k=3) == pipeline("ppr", snapshot, top_k=3)
+    assert methods["ppr"](snapshot, top_k=3) == make_method("ppr", snapshot, top_k=3)
     assert "pprr" not in methods
 
 
@@ -116,12 +117,12 @@ def test_every_method_shows_a_model_what_is_asked_for() -> None:
     llm = ScriptedLLM(["unused"])
     for name, method in METHODS.items():
         if "context_tokens" in method.options:
-            shown = repr(pipeline(name, SNAPSHOT, llm=llm, context_passages=3, context_tokens=900))
+            shown = repr(make_method(name, SNAPSHOT, llm=llm, context_passages=3, context_tokens=900).pipeline)
             assert "passages=3, tokens=900" in shown, name
-            assert "tokens=" not in repr(pipeline(name, SNAPSHOT, llm=llm)).replace("max_tokens=", ""), name
+            assert "tokens=" not in repr(make_method(name, SNAPSHOT, llm=llm).pipeline).replace("max_tokens=", ""), name
     assert "context_tokens" not in METHODS["vanilla"].options
     with pytest.raises(OptionError, match="tokens is 10"):
-        pipeline("ppr", SNAPSHOT, llm=llm, context_tokens=10)
+        make_method("ppr", SNAPSHOT, llm=llm, context_tokens=10)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from tests.toys import corpus_index
 
-from graphwright import start
+from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.graph import Kind
-from graphwright.methods.expression import read_expression
-from graphwright.models import (
-    CrossEncoder,
-    NamedEncoder,
+from graphwright.models.protocols import CrossEncoder, NamedEncoder
+from graphwright.models.sentence_transformers import (
     SentenceTransformerCrossEncoder,
     SentenceTransformerEncoder,
     SentenceTransformerSparseEncoder,
-    SparseEncoder,
 )
+from graphwright.models.sparse import SparseEncoder
+from graphwright.operators import SparseSearch
+from graphwright.search import SparseIndex, dense_index
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it a b some more words ##s"
 WORDS = VOCABULARY.split()
@@ -326,8 +326,8 @@ def test_splade_and_contriever_search_an_index_with_given_weights(splade, encode
     from sentence_transformers import SentenceTransformer
 
     snapshot = corpus_index().snapshot
-    sparse = f"SparseSearch(sparse_index(ix.graph, {splade!r})) % 3 >> ToPassages()"
-    dense = f"VectorSearch(dense_index(ix.graph, {encoder!r})) % 3 >> ToPassages()"
+    sparse = SparseSearch(SparseIndex.of(snapshot.graph, splade)) % 3 >> ToPassages()
+    dense = VectorSearch(dense_index(snapshot.graph, encoder)) % 3 >> ToPassages()
     asked = "the mur and salt"
     chunks = [node for node in snapshot.graph.nodes.tolist() if snapshot.graph.columns.kinds[node] == Kind.CHUNK]
     texts = [snapshot.graph.reading(node) for node in chunks]
@@ -335,8 +335,8 @@ def test_splade_and_contriever_search_an_index_with_given_weights(splade, encode
         sparse: splade.encode_passages(texts).dense() @ splade.encode_queries([asked]).dense()[0],
         dense: SentenceTransformer(encoder.name, device="cpu").encode(texts) @ encoder.encode([asked])[0],
     }
-    for text, scores in expected.items():
-        passages = read_expression(text, snapshot)(start(asked, snapshot.graph)).passages
+    for operator, scores in expected.items():
+        passages = operator(start(asked, snapshot.graph)).passages
         best = sorted(zip((-scores).tolist(), chunks, strict=True))[: len(passages)]
         np.testing.assert_allclose(passages.scores, [-score for score, _ in best], rtol=1e-4)
-        assert len(passages) == 3 or text == sparse
+        assert len(passages) == 3 or operator == sparse

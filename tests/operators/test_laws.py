@@ -46,22 +46,22 @@ from graphwright import (
 )
 from graphwright.generate import (
     ChainAnswer,
-    ChainPrompt,
+    ChainContext,
     CommunityReports,
-    FlatPrompt,
+    FlatContext,
     Generate,
     GlobalEdges,
     GraphAnswer,
-    PathPrompt,
-    ReportPrompt,
+    PathContext,
+    ReportContext,
     TargetAnswer,
     TreeReports,
     Unaided,
 )
 from graphwright.generate.answer import AnswerIfEnough
+from graphwright.generate.contexts import HybridContext, PassageContext
 from graphwright.generate.graph_answer import AnswerIfRecorded, KnownNames
 from graphwright.generate.overview import Overview
-from graphwright.generate.prompts import HybridPrompt, PassagePrompt
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of
@@ -88,11 +88,13 @@ from graphwright.operators import (
     EntitySearch,
     Explore,
     Extremes,
+    Fallback,
     Feedback,
     FollowUp,
     Frontier,
     FunctionSearch,
     Grow,
+    GrowByModel,
     HasEvidence,
     HopFirst,
     HypotheticalPassage,
@@ -119,6 +121,7 @@ from graphwright.operators import (
     Prizes,
     PrizeTree,
     PropositionPaths,
+    RankRelations,
     RateCommunities,
     Reached,
     ReadRelations,
@@ -129,9 +132,11 @@ from graphwright.operators import (
     Scaled,
     ScorePassages,
     ScoreSum,
+    SentenceThought,
     SharedBudget,
     SharedWords,
     Shuffled,
+    SpanThought,
     SparseSearch,
     SpecificSeeds,
     StatementGraph,
@@ -149,9 +154,17 @@ from graphwright.operators import (
     WithEdges,
     Without,
     WordSearch,
+    WrittenSummaries,
+    WrittenSummaryTree,
 )
-from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specialise
+from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
+from graphwright.operators.anchors.keywords import (
+    LatentKeywords,
+    NamesAndPhrases,
+    Relax,
+    Specialise,
+    SpecialiseInContext,
+)
 from graphwright.operators.control import Afresh, OnGraph
 from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.state import State
@@ -226,21 +239,36 @@ class ListsErmengarde:
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        message = '{"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["mother"]}'
+        message = '{"names": ["Lothair II"], "implied": ["Ermengarde of Tours"], "relations": ["mother"], "themes": []}'
         return Completion(message, schema.model_validate_json(message))
 
 
 @dataclass(frozen=True)
 class MatchesFirst:
-    """A language model that matches the first entry with the first keyword."""
+    """A language model that matches the first entry with the first keyword, rewrites that, and groups two."""
 
     id: str = "matches-first"
 
     def complete(
         self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
     ) -> Completion:
-        message = '{"matches": [{"keyword": 1, "entries": [1]}]}'
+        message = (
+            '{"matches": [{"keyword": 1, "entries": [1]}], "constraints": [{"keyword": 1, "text": "the mother"}],'
+            ' "groups": [{"intent": "it", "numbers": [1, 2], "weight": 1}]}'
+        )
         return Completion(message, schema.model_validate_json(message))
+
+
+@dataclass(frozen=True)
+class Refuses:
+    """A language model whose replies are of no use."""
+
+    id: str = "refuses"
+
+    def complete(
+        self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
+    ) -> Completion:
+        return Completion("{", None)
 
 
 @dataclass(frozen=True)
@@ -316,7 +344,7 @@ class RatesTheLast:
 
 
 SUMMARIES = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
-WRITTEN = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, RatesTheLast())
+WRITTEN = WrittenSummaries(SNAPSHOT.passages, SNAPSHOT.triples, model=RatesTheLast())
 TREE = SummaryTree(SNAPSHOT.passages, size=2)
 PRIZES = Prizes(SNAPSHOT.passages, SNAPSHOT.triples, k=3)
 
@@ -367,14 +395,15 @@ def every_operator() -> list[Operator]:
         Triples() >> Explain(untrained("entity"), length=2),
         MaskEntities(Rerank(HashEncoder())),
         LengthPenalty(Rerank(OverlapCrossEncoder())),
-        WellFormedChains(HashEncoder(), width=2, length=2),
-        WellFormedChains(SecondFirst(), width=2, length=2, max_chains=9),
+        WellFormedChains(Rerank(HashEncoder()), width=2, length=2),
+        WellFormedChains(ConstrainedDecoding(SecondFirst(), 2), width=2, length=2, max_chains=9),
         EnumeratedPaths(2) % 40 >> ConstrainedDecoding(GrammarLLM(7), items=3),
         ConstrainedDecoding(SecondFirst()),
-        ReadRelations(HashEncoder()),
+        RankRelations(HashEncoder()),
+        ReadRelations(GoesOn()),
         ReadRelations(GoesOn()) >> Instances(),
-        Explore(HashEncoder(), width=2, depth=2),
-        Explore(SecondFirst(), width=2, depth=2),
+        Explore(Rerank(HashEncoder()), width=2, depth=2),
+        Explore(Choose(SecondFirst()), width=2, depth=2),
         Nodes() >> Rerank(BM25()),
         Induce(),
         Only(Kind.CHUNK),
@@ -388,32 +417,36 @@ def every_operator() -> list[Operator]:
         ReadSpans(MiniLMReader(), threshold=0.1),
         Abstain(Doubtful()),
         Overview(SNAPSHOT.passages, threshold=0),
-        Generate(MiniLMReader()),
         Generate(Burned()),
-        PassagePrompt(passages=2),
+        Fallback(Generate(Refuses()), Quote(WordReader())),
+        PassageContext(passages=2),
         SEARCH % 3 >> PersonalizedPageRank(),
         Then((Keep(), SEARCH)),
         Cut(SEARCH, 2),
         Both(SEARCH, WordSearch(SNAPSHOT.words)),
         Repeat((Keep() | KHop(1)) >> Keep(), until=Reached(nodes=12)),
-        Keywords(),
-        Specialise(),
+        NamesAndPhrases(),
+        Keywords(ListsErmengarde()),
+        SpecialiseInContext(),
+        Specialise(MatchesFirst()),
+        Fallback(Keywords(Refuses()), NamesAndPhrases()),
         LatentKeywords(ListsErmengarde()),
         Relax(MatchesFirst()),
         GroupAnchors(None, None),
+        GroupByModel(SNAPSHOT.names, SNAPSHOT.triples, MatchesFirst()),
         GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words, k=3),
-        Keywords() >> Specialise() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples),
-        Grow(GoesOn(), depth=2),
+        NamesAndPhrases() >> SpecialiseInContext() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples),
+        GrowByModel(depth=2, model=GoesOn()),
         Grow(triples=SNAPSHOT.triples, depth=2),
-        Grow(GoesOn(), SNAPSHOT.triples, depth=2, width=2),
+        GrowByModel(SNAPSHOT.triples, depth=2, width=2, model=GoesOn()),
         AnswerIfEnough(Burned()),
-        HybridPrompt(),
-        HybridPrompt(passages=2),
+        HybridContext(),
+        HybridContext(passages=2),
         AnchorSearch(SNAPSHOT.names),
         AnchorSearch(None),
         FlowPaths(),
         FlowPaths(0.5, 0.01, hops=2, per_pair=1),
-        Keywords() >> AnchorSearch(SNAPSHOT.names) % 12 >> FlowPaths(),
+        NamesAndPhrases() >> AnchorSearch(SNAPSHOT.names) % 12 >> FlowPaths(),
         ToPassages(mentions=0.1),
         ToPassages(limit=4, mentions=0.1),
         ToPassages(index=SNAPSHOT.passages, weight=0.0),
@@ -421,14 +454,14 @@ def every_operator() -> list[Operator]:
         OnGraph(StatementGraph(), FlowPaths()),
         HopFirst(),
         Shuffled(seed=3),
-        FlatPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
-        PathPrompt(),
-        PathPrompt(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
+        FlatContext(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
+        PathContext(),
+        PathContext(edges=GlobalEdges(SNAPSHOT.triples), passages=2),
         Chains(),
         MergeChains(),
         Triples() >> Chains(length=2, inverse=False),
         Triples() >> Rerank(HashEncoder()) % 60 >> Chains() >> MergeChains(),
-        ChainPrompt(passages=2),
+        ChainContext(passages=2),
         ChainAnswer(HashEncoder()),
         AskedPaths(HashEncoder()),
         AskedPaths(HashEncoder(), hops=1),
@@ -459,7 +492,7 @@ def every_operator() -> list[Operator]:
         EnumeratedPaths(2),
         BeamSearch(HashEncoder(), width=3, length=2),
         BeamSearch(OverlapCrossEncoder(), width=2, length=3),
-        BeamSearch(SecondFirst(), width=2, length=2),
+        BeamSearch(Choose(SecondFirst()), width=2, length=2),
         BeamSearch(Steps(OverlapCrossEncoder()), width=2, length=2, slack=0.5),
         BeamSearch(Patterns(HashEncoder()), width=2, length=3),
         BeamSearch(Rerank(HashEncoder()) % 4 >> Choose(SecondFirst()), width=2, length=2),
@@ -482,10 +515,10 @@ def every_operator() -> list[Operator]:
         RateCommunities(RatesTheLast(), WRITTEN),
         ToPassages(index=SNAPSHOT.passages),
         ToPassages(4, index=SNAPSHOT.passages, weight=0.0),
-        ReportPrompt(CommunityReports(WRITTEN)),
-        ReportPrompt(TreeReports(TREE), passages=2),
+        ReportContext(CommunityReports(WRITTEN)),
+        ReportContext(TreeReports(TREE), passages=2),
         TreeSearch(TREE),
-        TreeSearch(SummaryTree(SNAPSHOT.passages, RatesTheLast(), size=3), per_summary=2),
+        TreeSearch(WrittenSummaryTree(SNAPSHOT.passages, size=3, model=RatesTheLast()), per_summary=2),
         PrizeTree(PRIZES),
         PrizeTree(Prizes(SNAPSHOT.passages), cost=1.0, nodes=20),
         ToPassages(items=PrizedItems(PRIZES), summed=True),
@@ -493,7 +526,7 @@ def every_operator() -> list[Operator]:
         If(HasEvidence(), Choose(SecondFirst()), Frontier()),
         TripleSearch(SNAPSHOT.triples),
         TripleSearch(None, limit=3),
-        Keywords() >> TripleSearch(SNAPSHOT.triples, 7),
+        NamesAndPhrases() >> TripleSearch(SNAPSHOT.triples, 7),
         OneHop(),
         SpecificSeeds(SNAPSHOT.names),
         SpecificSeeds(None),
@@ -519,10 +552,11 @@ def every_operator() -> list[Operator]:
         ToPassages(summed=True),
         ToPassages(limit=4, summed=True),
         SharedBudget(ToPassages(summed=True), 4),
-        Think(HashEncoder(), passages=2),
+        SentenceThought(HashEncoder(), passages=2),
+        SpanThought(WordReader()),
         Think(ThinksOfErmengarde()),
         FollowUp(SEARCH),
-        SEARCH % 2 >> Think(HashEncoder()) >> FollowUp(WordSearch(SNAPSHOT.words)),
+        SEARCH % 2 >> SentenceThought(HashEncoder()) >> FollowUp(WordSearch(SNAPSHOT.words)),
         Unaided(ThinksOfErmengarde()),
         Unaided(ThinksOfErmengarde(), reasoning=True),
     ]
@@ -530,7 +564,7 @@ def every_operator() -> list[Operator]:
 
 def full_state() -> State:
     """A state with everything that an operator may need."""
-    state = (LinkEntities() >> SEARCH % 3 >> ToPassages() >> PassagePrompt())(start(QUESTION, SNAPSHOT.graph))
+    state = (LinkEntities() >> SEARCH % 3 >> ToPassages() >> PassageContext())(start(QUESTION, SNAPSHOT.graph))
     return state.with_(trace=())
 
 
@@ -541,7 +575,7 @@ def fingerprint(state: State) -> tuple[object, ...]:
         state.anchors,
         None if e is None else (e.identities(), None if e.scores is None else e.scores.tolist()),
         None if c is None else (c.ids.tolist(), c.scores.tolist()),
-        state.prompt,
+        state.context,
         state.answer,
     )
 

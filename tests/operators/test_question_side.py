@@ -6,14 +6,15 @@ import json
 from typing import Any
 
 from tests.models.llm_server import LLMServer
+from tests.shown import passages_in
 from tests.toys import corpus_index
 
 from graphwright import Bubble, Coverage, ToPassages, Unite, VectorSearch, start
-from graphwright.generate import AnswerIfEnough, Generate, HybridPrompt
-from graphwright.generate.prompts import passages_in
+from graphwright.generate import AnswerIfEnough, Generate, HybridContext
+from graphwright.methods.papers.bubblerag import anchor_groups
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
-from graphwright.operators import GroupAnchors, Keywords, LatentKeywords, Operator, Relax, Specialise
+from graphwright.operators import Operator
 from graphwright.search.vector_index import joined
 
 SNAPSHOT = corpus_index().snapshot
@@ -23,17 +24,14 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def chain(llm: LLM | None) -> Operator:
     """The steps of the paper's sections 3.2 to 3.4 and 3.6, without the reasoning-aware expansion."""
-    names, triples = SNAPSHOT.names, SNAPSHOT.triples
-    assert names is not None
-    vectors = joined(names, SNAPSHOT.passages)
+    assert SNAPSHOT.names is not None
+    vectors = joined(SNAPSHOT.names, SNAPSHOT.passages)
     preview = VectorSearch(SNAPSHOT.passages) % 4 >> ToPassages()
     if llm is not None:
         preview >>= AnswerIfEnough(llm)
-    keywords = Keywords() if llm is None else LatentKeywords(llm)
-    anchors = keywords >> (Specialise() if llm is None else Specialise(llm) >> Relax(llm))
-    groups = anchors >> GroupAnchors(names, triples, SNAPSHOT.words, llm)
-    result = preview >> groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)
-    return result >> HybridPrompt() >> Generate(llm) if llm else result
+    groups = preview >> anchor_groups(SNAPSHOT, llm)
+    result = groups >> Bubble(vectors) >> Coverage(vectors) % 3 >> Unite() >> ToPassages(limit=5)
+    return result >> HybridContext() >> Generate(llm) if llm else result
 
 
 def data(asked: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -91,7 +89,7 @@ def test_each_step_asks_a_model_once_over_http_and_the_answer_is_quoted() -> Non
     assert [a.text for a in anchors] == ["Lothair II", "founding of an abbey", "Ermengarde of Tours"]
     assert abs(sum(a.weight for a in anchors) - 1) < 1e-9
     calls = {step.operator.partition("(")[0]: step.usage.calls for step in state.trace if step.usage.completion_tokens}
-    steps = ("AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Generate")
+    steps = ("AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupByModel", "Generate")
     assert set(calls) == set(steps) and calls["Specialise"] == 1
     notes = [note for step in state.trace for note in step.notes]
     assert notes == ["the first passages are not enough"]

@@ -6,7 +6,7 @@ from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import make_method
 from graphwright.operators.subgraph.walk import seeds
 
 FAMILY = GRAPHS["family"]
@@ -90,7 +90,7 @@ def test_a_question_that_names_nothing_seeds_nothing() -> None:
 def test_notebooks_show_small_tables_of_a_state_its_evidence_passages_and_answer() -> None:
     snapshot = corpus_index().snapshot
     state = start("Who is <b>Lothair II</b>?", snapshot.graph)
-    state = pipeline("bm25", snapshot)(state)
+    state = make_method("bm25", snapshot)(state)
     html = state._repr_html_()
     assert "Who is &lt;b&gt;Lothair II&lt;/b&gt;?" in html and "Quote(" in html
     assert state.answer is not None and state.answer.citations[0].document in html

@@ -15,7 +15,7 @@ from graphwright.prompts.templates import messages
 
 QUOTED = ("answer", "bubblerag", "bubblerag_enough", "chains", "pathrag", "pathrag_flat", "reports")
 PLAIN = ("vanilla", "chain_of_thought")
-PLACES = dict.fromkeys(("question", "passages", "lines", "chains"), "")
+PLACES = dict.fromkeys(("question", "passages", "lines", "evidence"), "")
 
 
 def demonstrations(name: str) -> list[tuple[str, str]]:

@@ -277,7 +277,7 @@ def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tu
     from graphwright.cli.method import to_ask
     from graphwright.graph.evidence import Evidence
 
-    state = index.retrieve(question, to_ask(method, {})[0])
+    state = index.retrieve(question, to_ask(method, None, {})[0])
     evidence, passages = state.evidence, state.passages
     if evidence is None:
         evidence = Evidence.of_nodes([]) if passages is None else Evidence.of_nodes(passages.ids, passages.scores)

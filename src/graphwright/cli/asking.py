@@ -63,7 +63,7 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
     settings, options = model.settings(folder), query.index_options()
     if settings is not None:
         options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
-    method, options = to_ask(query.method, options)
+    method, options = to_ask(query.method, query.method_file, options)
     note_compilation()
     index = open_index(folder)
     live = settings is not None and not query.as_json and console().is_terminal
@@ -79,7 +79,7 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
         for text in _faults(state)[:1]:
             note(f"note: the language model {settings.model!r} could not be reached, or gave no whole reply: {text}")
     if settings is not None or console().is_terminal:
-        note(cost_line(state, query.method or index.default_method, "" if settings is None else settings.model))
+        note(cost_line(state, query.named or index.default_method, "" if settings is None else settings.model))
 
 
 def _faults(state: State) -> list[str]:
@@ -121,7 +121,7 @@ def cost_line(state: State, method: str, model: str = "") -> str:
 
 def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
     """Retrieve passages for a question and print them."""
-    method, options = to_ask(query.method, query.index_options())
+    method, options = to_ask(query.method, query.method_file, query.index_options())
     if isinstance(method, str) and METHODS[method].required:
         raise OptionError(f"{query.method} asks a language model only, and retrieves nothing; use graphwright ask.")
     note_compilation()
@@ -142,7 +142,7 @@ def _show(state: State, index: Index, query: QueryOptions, passages: int) -> Non
     for text in dict.fromkeys(missing):
         note(f"note: {text}.")
     if query.as_json:
-        print_json(state.to_dict(method=query.method or index.default_method, top_k=query.top_k))
+        print_json(state.to_dict(method=query.named or index.default_method, top_k=query.top_k))
     else:
         show_state(state, query.top_k or passages, explain=query.explain)
 

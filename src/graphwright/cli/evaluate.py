@@ -23,6 +23,9 @@ class ExperimentOptions:
 
     data: Annotated[Path | None, "Folder or file with a corpus or graph and questions, or questions only."] = None
     methods: Annotated[str | None, "Methods, separated by commas; with options as ppr(restart=0.5)."] = None
+    method_file: Annotated[
+        list[Path] | None, "Python file with a function method(ix), compared under the file's name. Repeatable."
+    ] = None
     sweep: Annotated[list[str] | None, "Values of an option to compare, such as restart=0.15,0.5. Repeatable."] = None
     questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None
     index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None
@@ -40,6 +43,7 @@ class ExperimentOptions:
         """Return the experiment that these options describe, over those of a file if one is given."""
         from graphwright.evaluate.entries import split_list
         from graphwright.evaluate.experiment import Experiment, read_plan
+        from graphwright.methods.method_file import read_method_file
 
         parse: dict[str, Callable[[Any], Any]] = {
             "methods": split_list,
@@ -47,8 +51,10 @@ class ExperimentOptions:
             "embed": names_in,
             "metrics": names_in,
         }
-        arguments = {name: value for name, value in vars(self).items() if value is not None}
+        arguments = {name: value for name, value in vars(self).items() if value is not None and name != "method_file"}
         options = {name: parse[name](value) if name in parse else value for name, value in arguments.items()}
+        if self.method_file:
+            options["methods"] = (*options.get("methods", ()), *map(read_method_file, self.method_file))
         if plan is not None:
             return read_plan(plan, **options)
         missing = [f"--{name}" for name in ("data", "methods") if name not in options]

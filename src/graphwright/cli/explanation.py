@@ -26,7 +26,7 @@ _PART = re.compile(r"(?<=\()((\w+=)?ix\.\w+(, |(?=\))))+|, (\w+=)?ix\.\w+(?=[,)]
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
 _SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
 _NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
-_FIELDS = ("answer", "prompt", "passages", "evidence", "anchors", "graph")  # most informative first
+_FIELDS = ("answer", "context", "passages", "evidence", "anchors", "graph")  # most informative first
 
 Changed = tuple[Step, str, State | None]
 """A step, the most telling field that it changed ("" if none), and the state before it."""
@@ -201,12 +201,14 @@ def _brief(operator: str) -> str:
 def _result(step: Step, field: str) -> str:
     """Return the size of the field that a step changed, with its best nodes or passages."""
     state, best = step.after, ""
+    if step.failed:
+        return "no usable result"
     if state is None or not field:
         return ""
     if field == "answer" and state.answer is not None:
         return f"an answer with {counted(len(state.answer.citations), 'citation')}"
-    if field == "prompt":
-        return f"a prompt of {len(state.prompt or ''):,} characters"
+    if field == "context" and state.context is not None:
+        return f"a context of {counted(len(state.context.passages), 'passage')}"
     if field == "passages" and state.passages is not None:
         best = _names(state.graph, state.passages.ids[:3].tolist(), 3)
     if field == "evidence" and state.evidence is not None and not len(state.evidence.edges):

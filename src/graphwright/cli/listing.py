@@ -14,7 +14,7 @@ from graphwright.cli.asking import open_index
 from graphwright.cli.terminal import console, plain_size, plain_table, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder.index import Index
-from graphwright.methods.registry import METHODS, Method, method_named, pipeline
+from graphwright.methods.registry import METHODS, NamedMethod, make_method, method_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ _MAX_LISTED = 20
 class _Row(NamedTuple):
     """One method of the list."""
 
-    method: Method
+    method: NamedMethod
     needs: str
     expression: str
     problem: str
@@ -90,7 +90,7 @@ def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None
         _show_groups(rows)
 
 
-def _row(method: Method, snapshot: Snapshot | None) -> _Row:
+def _row(method: NamedMethod, snapshot: Snapshot | None) -> _Row:
     extra, module = _EXTRAS.get(method.name, ("", ""))
     needs = "an LLM" if method.required else f"extra {extra}" if extra else ""
     if module and find_spec(module) is None:
@@ -98,7 +98,7 @@ def _row(method: Method, snapshot: Snapshot | None) -> _Row:
     if snapshot is None or method.required:  # a method that requires a language model has no expression without one
         return _Row(method, needs, "", "")
     try:
-        return _Row(method, needs, repr(pipeline(method.name, snapshot)), "")
+        return _Row(method, needs, repr(make_method(method.name, snapshot).pipeline), "")
     except GraphwrightError as error:
         return _Row(method, needs, "", str(error))
 
@@ -141,7 +141,7 @@ def _show_method(row: _Row) -> None:
     _show_options(output, row.method)
 
 
-def _show_options(output: Console, method: Method) -> None:
+def _show_options(output: Console, method: NamedMethod) -> None:
     """Print each option with its default and its meaning: a table on a terminal, a line each elsewhere."""
     texts = {
         name: f"{name} (required)" if name in method.required else f"{name}={_shown(value)}"

@@ -111,10 +111,13 @@ Method = Annotated[
     typer.Option(
         "--method",
         "-m",
-        help="Method, see 'graphwright methods' (default: multihop; over a graph: graph): a name, as pathrag; with "
-        "options, as 'pathrag(k=3)'; or an expression of operators.",
+        help="Method, see 'graphwright methods' (default: multihop; over a graph: graph): a name, as pathrag, or with "
+        "options, as 'pathrag(k=3)'.",
         autocompletion=method_names,
     ),
+]
+MethodFile = Annotated[
+    Path | None, "Python file with a function method(ix) that returns an operator or a Method; the file is run."
 ]
 BaseUrl = Annotated[str | None, "OpenAI-compatible server (default: OpenAI), as http://localhost:11434/v1."]
 Encoder = Annotated[
@@ -322,6 +325,7 @@ class QueryOptions:
     """A method, its number of passages, and the documents that it searches."""
 
     method: Method = None
+    method_file: MethodFile = None
     entity: Annotated[
         list[str] | None, "Name of a node that the question is about, instead of linking. Repeatable."
     ] = None
@@ -340,6 +344,11 @@ class QueryOptions:
     cross_encoder: Annotated[str | None, "Cross-encoder of methods that take one: minilm, or sbert:FOLDER."] = None
     as_json: AsJson = False
     explain: Annotated[bool, "Show the result, time and tokens of each step."] = False
+
+    @property
+    def named(self) -> str | None:
+        """What the method is called in output: as --method says, or by the name of its file; None if not given."""
+        return self.method if self.method_file is None else self.method_file.stem
 
     def index_options(self) -> dict[str, Any]:
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""

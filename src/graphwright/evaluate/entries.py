@@ -1,7 +1,8 @@
-"""Methods to compare: names with options, expressions, functions, and grids of options."""
+"""Methods to compare: names with options, functions, and grids of options."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.errors import GraphwrightError, OptionError
-from graphwright.methods.expression import Expression, read_expression, read_options
-from graphwright.methods.house import with_answer
-from graphwright.methods.registry import METHODS, Builder, method_named, operator_of, pipeline
+from graphwright.errors import GraphwrightError, OptionError, cut
+from graphwright.methods.method import Builder, Method
+from graphwright.methods.registry import METHODS, make_method, method_named, method_of
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.search.snapshot import Snapshot
@@ -22,9 +22,9 @@ from graphwright.search.snapshot import Snapshot
 _ON, OFFLINE = "llm", "offline"
 _MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{OFFLINE})", re.DOTALL)
 _CALL = re.compile(r"([\w-]+)\s*\((.*)\)", re.DOTALL)
-_CALLED = re.compile(r"[A-Za-z]\w*\(")
 _LABELLED = re.compile(r"([\w][\w .+-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""", re.DOTALL)  # outside of quotes
+_MAX_SHOWN = 2_000  # characters of options in an error
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -32,10 +32,10 @@ _OPEN, _CLOSE = "([{", ")]}"
 class Entry:
     """One method of a comparison, under its name.
 
-    `method`: a name of the registry, an expression, or a function from a snapshot to an operator; `options`: the
-    arguments of a registered method, where an Expression stands for what it describes; `of`: the entry that a grid made
-    this one from; `swept`: the options of the grid; `model`: "llm" for a method that needs the run's language model,
-    "offline" for one that does without it, "" for one that takes it where there is one.
+    `method`: a name of the registry, or a function from a snapshot to an operator or a Method; `options`: those of a
+    registered method; `of`: the entry that a grid made this one from; `swept`: the options of the grid; `model`: "llm"
+    for a method that needs the run's language model, "offline" for one that does without it, "" for one that takes it
+    where there is one.
     """
 
     name: str
@@ -59,37 +59,35 @@ class Entry:
     @property
     def takes(self) -> Sequence[str] | None:
         """Names of the options of a method of the registry, None for others."""
-        known = isinstance(self.method, str) and self.method in METHODS
-        return tuple(METHODS[str(self.method)].options) if known else None
+        return tuple(METHODS[self.method].options) if isinstance(self.method, str) else None
 
-    def built(self, snapshot: Snapshot, llm: LLM | None = None) -> Operator:
-        """Return its pipeline over a snapshot; `llm` for a method that takes one, and has none among its options.
+    @property
+    def is_offline(self) -> bool:
+        """Whether it does without the run's language model."""
+        return self.model == OFFLINE
+
+    def check_model(self, llm: object) -> None:
+        """Raise OptionError where it needs a language model, and there is none."""
+        if self.model == _ON and llm is None:
+            raise OptionError(f"{self.name} needs a language model; give llm=..., or --llm MODEL, or leave out @{_ON}.")
+
+    def built(self, snapshot: Snapshot, llm: LLM | None = None) -> Method:
+        """Return the method over a snapshot; `llm` for one that takes one, and has none among its options.
 
         Raises OptionError for options that do not fit.
         """
+        self.check_model(llm)
+        llm = None if self.is_offline else llm
         if not isinstance(self.method, str):
-            return operator_of(self.method, snapshot)
-        if self.model == _ON and llm is None:
-            raise OptionError(f"{self.name} needs a language model; give llm=..., or --llm MODEL, or leave out @{_ON}.")
-        llm = None if self.model == OFFLINE else llm
-        if self.takes is None:
-            return read_expression(self.method, snapshot, **({} if llm is None else {"llm": llm}))
-        own = {"llm": llm} if llm is not None and "llm" in self.takes else {}
-        made = {
-            name: value.value(f"{self.method}: {name}", snapshot, **own) if isinstance(value, Expression) else value
-            for name, value in self.options.items()
-        }
+            return method_of(self.method, snapshot, llm)
+        own = {"llm": llm} if llm is not None and "llm" in METHODS[self.method].options else {}
         try:
-            return pipeline(self.method, snapshot, **{**own, **made})
+            return make_method(self.method, snapshot, **{**own, **self.options})
         except GraphwrightError:
             raise
         except (TypeError, ValueError, AttributeError) as error:
             call = self.call(self.options)
             raise OptionError(f"{call} cannot be built: {error}. Check the values of its options.") from error
-
-    def answering(self, snapshot: Snapshot, llm: LLM | None = None) -> Operator:
-        """Return its pipeline, and where that only retrieves, the steps that answer after it. Otherwise as `built`."""
-        return with_answer(self.built(snapshot, llm), snapshot, None if self.model == OFFLINE else llm)
 
 
 def entries(
@@ -97,9 +95,9 @@ def entries(
 ) -> tuple[Entry, ...]:
     """Return the methods to compare, each under its own name.
 
-    `methods`: names of the registry, `ppr`, with options, `ppr(restart=0.5)`, `pathrag(order=HopFirst())`, expressions
-    (see `read_expression`), each optionally after a label, `wide = ppr(top_k=40)`, and before `@llm` or `@offline`, so
-    that a method is compared with and without the run's language model; functions, under their own name; entries.
+    `methods`: names of the registry, `ppr`, or with options, `ppr(restart=0.5)`, each optionally after a label,
+    `wide = ppr(top_k=40)`, and before `@llm` or `@offline`, so that a method is compared with and without the run's
+    language model; functions, under their own name; entries.
     `sweep`: values of options, named alone or with their method, `ppr.restart`: a method with such options becomes one
     entry for every combination of values.
 
@@ -129,8 +127,8 @@ def entries(
 def split_list(text: str) -> tuple[str, ...]:
     """Return the parts of a text between commas outside of brackets and quotes.
 
-    >>> split_list("vector, ppr(restart=0.5, top_k=40), LinkEntities(ix.names) >> KHop(1)")
-    ('vector', 'ppr(restart=0.5, top_k=40)', 'LinkEntities(ix.names) >> KHop(1)')
+    >>> split_list("vector, ppr(restart=0.5, top_k=40)")
+    ('vector', 'ppr(restart=0.5, top_k=40)')
     """
     parts, depth, quote = [""], 0, ""
     for letter in text:
@@ -148,22 +146,41 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def values(text: str) -> tuple[Any, ...]:
-    """Return the values of a sweep on the command line: numbers, True, False, None, expressions, and texts.
+    """Return the values of a sweep on the command line: numbers, True, False, None, tuples, and texts.
 
-    >>> values("0.15,0.5,None,fast,HopFirst()")
-    (0.15, 0.5, None, 'fast', HopFirst())
+    >>> values("0.15,0.5,None,fast")
+    (0.15, 0.5, None, 'fast')
     """
     return tuple(value_of(part) for part in split_list(text))
 
 
 def value_of(text: str) -> Any:
-    """Return the value that a text is read as: a plain value, an expression, or the text itself if it is neither."""
+    """Return the plain value that a text is written as, or the text itself if it is none."""
     try:
-        return read_options(text, f"value={text}")["value"]
-    except OptionError as error:
-        if _CALLED.match(text):  # meant as an expression
-            raise OptionError(str(error)) from error
+        return ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text
+
+
+def options_in(arguments: str) -> dict[str, Any]:
+    """Return the options in the text between the brackets of a method. Raises OptionError for what is none.
+
+    >>> options_in("restart=0.5, relations=('refers to',)")
+    {'restart': 0.5, 'relations': ('refers to',)}
+    """
+    try:
+        call = ast.parse(f"f({arguments})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise SyntaxError
+        options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
+        if len(options) < len(call.keywords):
+            raise SyntaxError
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        raise OptionError(
+            f"{cut(arguments, _MAX_SHOWN)!r}: options are written as name=value, each name once, values as numbers, "
+            f"quoted texts, True, False, None or tuples: ppr(restart=0.5, top_k=40). Give other values in Python."
+        ) from None
+    return options
 
 
 def checked_grid(sweep: Mapping[str, Collection[Any]]) -> dict[str, list[Any]]:
@@ -198,8 +215,8 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
         own = name or getattr(method, "__name__", None)
         if not callable(method) or isinstance(method, Operator) or own is None:
             raise OptionError(
-                f"{method!r} is not a method: give a name, an expression as text, or a function from a snapshot to an "
-                f"operator, which a run calls with the index that it opens."
+                f"{method!r} is not a method: give a name, or a function from a snapshot to an operator, which a run "
+                f"calls with the index that it opens."
             )
         return Entry(str(own), method)
     text = _SPACES.sub(lambda match: match[1] or " ", method).strip()
@@ -208,8 +225,8 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
     suffixed = _MODEL.fullmatch(source)
     source, model = (suffixed[1], suffixed[2]) if suffixed else (source, "")
     call, options = _CALL.fullmatch(source), dict[str, Any]()
-    if call and call[1] in METHODS:
-        source, options = call[1], read_options(source, call[2])
+    if call and method_named(call[1]):
+        source, options = call[1], options_in(call[2])
     entry = Entry(label, source, options, model=model)
     return _checked(replace(entry, name=label or entry.call(options)))
 
@@ -217,14 +234,11 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
 def _checked(entry: Entry) -> Entry:
     """Return the entry. Raises OptionError for a name or an option that the registry does not know."""
     method = entry.method
-    if not isinstance(method, str):
-        return entry
-    if entry.takes is not None:
-        unknown = sorted(set(entry.options) - set(entry.takes))
+    if isinstance(method, str):
+        known = method_named(method).options
+        unknown = sorted(set(entry.options) - set(known))
         if unknown:
-            raise OptionError(f"{method} has no option {unknown[0]!r}; it takes {', '.join(entry.takes) or 'none'}.")
-    elif re.fullmatch(r"[\w-]+", method) or ((call := _CALL.fullmatch(method)) and "-" in call[1]):
-        method_named(method.partition("(")[0].strip())
+            raise OptionError(f"{method} has no option {unknown[0]!r}; it takes {', '.join(known) or 'none'}.")
     return entry
 
 

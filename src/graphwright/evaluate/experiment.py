@@ -26,8 +26,7 @@ from graphwright.extract.extraction import Extractor
 from graphwright.extract.extractors import EXTRACTORS, extractor_of
 from graphwright.extract.precomputed import Precomputed
 from graphwright.files import write_text
-from graphwright.methods.expression import Expression
-from graphwright.methods.registry import Builder
+from graphwright.methods.method import Builder
 from graphwright.store.layout import IndexLayout
 from graphwright.store.settings import SPACES
 from graphwright.store.store import Store
@@ -261,18 +260,14 @@ def _argument(path: Path, name: str, value: Any) -> Any:
         return str(path.parent / value)
     if name == "sweep" and isinstance(value, Mapping):
         return {
-            option: [_swept(item) for item in values] if isinstance(values, list) else values
+            option: [value_of(item) if isinstance(item, str) else item for item in values]
+            if isinstance(values, list)
+            else values
             for option, values in value.items()
         }
     if name == "methods" and isinstance(value, Mapping):
         return [entry_of(method, label) for label, method in value.items()]
     return value
-
-
-def _swept(value: Any) -> Any:
-    """Return a value of a sweep in a file, where a text may be an expression, as on the command line."""
-    read = value_of(value) if isinstance(value, str) else value
-    return read if read is None or isinstance(read, Expression) else value
 
 
 def write_plan(path: Path, experiment: Experiment) -> None:

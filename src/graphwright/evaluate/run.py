@@ -28,7 +28,6 @@ from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
 from graphwright.files import remove_drafts, whole_lines, write_text
 from graphwright.index_folder.index import Index
-from graphwright.methods.registry import retrieval_part
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.protocols import LLM, NamedEncoder
@@ -159,10 +158,8 @@ class _Job:
         subject = self.subject
         ranked = any(measure.kind == "retrieval" for measure in subject.measures)
         for entry in self.entries:
-            if subject.answered:
-                operator = entry.answering(snapshot, llm)
-            else:
-                operator = retrieval_part(entry.built(snapshot, llm))
+            method = entry.built(snapshot, llm)
+            operator = method.pipeline if subject.answered else method.retrieval
             if operator.needs and not (subject.over == "graph" and operator.needs == ("anchors",)):
                 raise NeedsError(
                     f"Method {entry.name!r} needs {', '.join(operator.needs)} besides a question: {operator!r}"

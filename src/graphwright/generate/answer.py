@@ -1,29 +1,23 @@
-"""Answers written by a language model or found by a reader, with verified citations, also while streaming."""
+"""Answers written by a language model, with verified citations, also while streaming."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from graphwright.constraints import AtLeast, Constraint, Has
+from graphwright.constraints import AtLeast, Has
 from graphwright.errors import cut
+from graphwright.generate.budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted
 from graphwright.generate.citations import Place, best_passages, locate, numbered, supported
-from graphwright.generate.prompts import (
-    CONTEXT_PASSAGES,
-    CONTEXT_TOKENS,
-    MIN_TOKENS,
-    filled,
-    instructions,
-    passage_lines,
-    passages_in,
-)
-from graphwright.generate.readers import NOTHING, MayAnswer, answered, read_answer
-from graphwright.models.protocols import LLM, Reader
+from graphwright.generate.contexts import shown_passages
+from graphwright.generate.readers import NOTHING, MayAnswer, answered
+from graphwright.models.protocols import LLM
 from graphwright.models.structured import plain_text, without_thoughts
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.prompts.answer_prompt import Context
 from graphwright.prompts.templates import data_line, messages
 
 
@@ -91,90 +85,49 @@ _FAILED = "The language model gave no usable answer."
 _SHOWN = 80  # characters of a quote that a note shows
 
 
-_MODEL = Constraint(
-    "a language model, with complete, or a reader, with read", lambda value: isinstance(value, LLM | Reader)
-)
-_TWIN = Constraint(
-    "an operator that answers", lambda value: isinstance(value, Operator) and "answer" in value.after(frozenset())
-)
-
-
 @dataclass(frozen=True, repr=False)
 class Generate(Operator):
-    """Answer from the best passages by a language model, or by a reader.
+    """Answer by a language model that is given the state's context.
 
-    A **language model** is given the state's prompt. It replies with an answer whose markers [1], [2] number its
-    citations, each of them a passage and a quote. Every quote is looked up (see `generate.citations`), and the citation
-    has the text of the document. A quote that is in no passage is dropped, with a note in the trace, and the sentence
-    that rests on it ends in [unsupported]. An answer without verified citations is still returned: `found` is True,
-    `citations` is empty, and the trace notes that no citation could be verified; so is a reply in plain text, which is
-    never `verified`. Where the reply is of no use, or is cut short, `twin` answers: an operator without a model, by
-    default a message that there is no answer. A **reader** answers with its best span, which cites the sentence
-    around it.
+    It replies with an answer whose markers [1], [2] number its citations, each of them a passage and a quote. Every
+    quote is looked up (see `generate.citations`), and the citation has the text of the document. A quote that is in no
+    passage is dropped, with a note in the trace, and the sentence that rests on it ends in [unsupported]. An answer
+    without verified citations is still returned: `found` is True, `citations` is empty, and the trace notes that no
+    citation could be verified; so is a reply in plain text, which is never `verified`. Where the reply is of no use, or
+    is cut short, the answer is a message, and an operator after it in a Fallback answers instead. If the context shows
+    no passages, the best fifteen can be cited.
 
     Without an answer in the passages, the text is a message, `citations` is empty, and `found` is False.
 
-    `passages`: the number of passages that a reader reads, and that a model may cite if its prompt numbers none.
-
     >>> from graphwright import Graph, start
-    >>> from graphwright.generate import PassagePrompt
+    >>> from graphwright.generate import PassageContext
     >>> from graphwright.graph import Ranking
     >>> from graphwright.models.fake import ScriptedLLM
     >>> quotes = '[{"passage": 1, "quote": "Graz in Austria"}]'
     >>> reply = f'{{"found": true, "text": "Austria [1].", "answers": ["Austria"], "citations": {quotes}}}'
     >>> state = start("Where is Graz?", Graph.from_triples([("Graz", "in", "Austria")]))
     >>> state = state.with_(passages=Ranking.of([0], [1]))
-    >>> answer = (PassagePrompt() >> Generate(ScriptedLLM([reply])))(state).answer
+    >>> answer = (PassageContext() >> Generate(ScriptedLLM([reply])))(state).answer
     >>> answer.text, answer.short, answer.citations[0].text, answer.verified
     ('Austria [1].', ('Austria',), 'Graz in Austria', True)
     """
 
-    model: Annotated[LLM | Reader, _MODEL]
-    passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
-    twin: Annotated[Operator | None, _TWIN] = None
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    needs = ("context", "passages")
     gives = ("answer",)
 
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Passages; for a language model a prompt too, and what the twin needs."""
-        own = ("passages",) if isinstance(self.model, Reader) else ("prompt", "passages")
-        return tuple(dict.fromkeys((*own, *(() if self.twin is None else self.twin.needs))))
-
-    def execute(self, state: State, run: Run, k: int | None = None) -> State:
-        """Answer, by the twin where the model gave no usable reply. A state with an answer passes through."""
-        sent: list[str] = []
-        after = super().execute(state, replace(run, on_text=_recorded(run.on_text, sent)) if run.on_text else run, k)
-        if after.answer is not None or self.twin is None:
-            return after
-        # What was passed on cannot be taken back, so another answer does not follow it.
-        return self.twin.execute(after, replace(run, on_text=None) if sent else run)
-
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer; with a twin, not where the model gave no usable reply."""
-        if not best_passages(state, 1):
-            answer = None
-        elif isinstance(self.model, Reader):
-            answer = read_answer(self.model, state, run, self.passages)
-        else:
-            return self._generated(self.model, state, run)
-        return state.with_(answer=_heard(answer or Answer(NOTHING, found=False), Draft(run.on_text)))
-
-    def _generated(self, model: LLM, state: State, run: Run) -> State:
+        """Set the answer."""
         draft = Draft(run.on_text)
-        answer = _written(model, state, run, self.passages, draft)
-        if answer is None and self.twin is not None:
-            return state
-        return state.with_(answer=_heard(answer or Answer(_FAILED, found=False), draft))
-
-
-def _recorded(on_text: Callable[[str], None], sent: list[str]) -> Callable[[str], None]:
-    """Return a listener that also records what it passes on."""
-
-    def pass_on(text: str) -> None:
-        sent.append(text)
-        on_text(text)
-
-    return pass_on
+        if not best_passages(state, 1) or state.context is None:
+            answer: Answer | None = Answer(NOTHING, found=False)
+        else:
+            answer = _written(self.model, state, state.context, run, draft)
+        if answer is None:
+            run.fail()
+            # Text that another operator may still write is not preceded by a message.
+            return state.with_(answer=Answer(_FAILED, found=False))
+        return state.with_(answer=_heard(answer, draft))
 
 
 def _heard(answer: Answer, draft: Draft) -> Answer:
@@ -184,7 +137,7 @@ def _heard(answer: Answer, draft: Draft) -> Answer:
 
 
 @dataclass(frozen=True, repr=False)
-class AnswerIfEnough(MayAnswer):
+class AnswerIfEnough(MayAnswer, Budgeted):
     """Answer from the best `passages` if a language model finds them sufficient, else leave the state unchanged.
 
     The check of BubbleRAG, section 3.2; the step needs a language model. The model is asked once, for an answer with
@@ -208,8 +161,9 @@ class AnswerIfEnough(MayAnswer):
         """Set the answer, or leave the state unchanged."""
         if not best_passages(state, 1):
             return state
-        prompt = filled("bubblerag_enough", state, passages=passage_lines(state, self.passages, self.tokens).values())
-        answer = _written(self.model, state.with_(prompt=prompt), run, self.passages, Draft(None))
+        shown = shown_passages(state, self.passages, self.tokens)
+        context = Context(state.question.text, "bubblerag_enough", shown)
+        answer = _written(self.model, state, context, run, Draft(None))
         if answer is None or not answer.verified:
             run.note("the first passages are not enough")
             return state
@@ -253,24 +207,23 @@ class Unaided(Operator):
         return Answer(reply.text.strip(), short=tuple(reply.answers))
 
 
-def _written(model: LLM, state: State, run: Run, passages: int, draft: Draft) -> Answer | None:
-    """Return the model's answer to the state's prompt with its verified citations; None without a usable reply."""
+def _written(model: LLM, state: State, context: Context, run: Run, draft: Draft) -> Answer | None:
+    """Return the model's answer to a context with its verified citations; None without a usable reply."""
     from graphwright.prompts.replies import WrittenAnswer  # pydantic is slow to import
 
-    prompt = state.prompt or ""
-    reply, text = run.structured(model, instructions(), prompt, WrittenAnswer, draft.listener)
+    reply, text = run.structured(model, *context.prompt, WrittenAnswer, draft.listener)
     if reply is None:
         return _unverified(text, run)
     if not reply.found or not reply.text.strip():
         return Answer(NOTHING, found=False)
     draft.finish(reply.text)
-    ids = best_passages(state)
-    numbers = passages_in(prompt) or range(1, passages + 1)
-    texts = {number: state.graph.passage(ids[number - 1]) for number in numbers if 0 < number <= len(ids)}
+    nodes = {passage.number: passage.node for passage in context.passages}
+    nodes = nodes or dict(enumerate(best_passages(state, CONTEXT_PASSAGES), 1))
+    texts = {number: state.graph.passage(node) for number, node in nodes.items()}
     places = _verified(reply.citations, texts, run)
     dropped = tuple(item.quote for item, place in zip(reply.citations, places, strict=True) if place is None)
     citations, numbered_places = numbered(
-        state, [(ids[place.passage - 1], place.start, place.end) for place in places if place is not None]
+        state, [(nodes[place.passage], place.start, place.end) for place in places if place is not None]
     )
     of_place = iter(numbered_places)
     markers = [None if place is None else next(of_place) for place in places]

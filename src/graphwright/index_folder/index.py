@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,33 +13,22 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Extractor
 from graphwright.extract.extractors import extractor_of
 from graphwright.graph.evidence import html_table
+from graphwright.index_folder.asking import IndexAsking
 from graphwright.index_folder.snapshot_reader import SnapshotReader
 from graphwright.index_folder.writing import IndexWriting, checked_path
-from graphwright.methods.house import with_answer
-from graphwright.methods.registry import METHODS, Builder, default_method, operator_of, retrieval_part
 from graphwright.models.cache import CachedEncoder
-from graphwright.models.deadline import Deadline
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
-from graphwright.operators.operator import Operator
-from graphwright.operators.run import Run
-from graphwright.operators.state import Question, State, start
-from graphwright.search.filter import Filter
-from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Progress
 from graphwright.store.folder_creation import clean_creation
 from graphwright.store.layout import IndexLayout
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
-from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
 
-Method = str | Operator | Builder
-Questions = Sequence[str | Question]
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
-_SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
 
 
-class Index(IndexWriting):
+class Index(IndexWriting, IndexAsking):
     """Documents, the graph made of them, and answers.
 
     `Index(path)` opens an index, or creates one if the folder is new or empty. Queries map the current snapshot and
@@ -188,112 +174,6 @@ class Index(IndexWriting):
         )
         return cls(folder, encoder=encoder)
 
-    def retrieve(
-        self,
-        question: str | Question,
-        method: Method | None = None,
-        *,
-        top_k: int | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
-        run: Run | None = None,
-        **options: Any,
-    ) -> State:
-        """Return the state with the evidence and passages of a method, without an answer.
-
-        `method`: a name (`graphwright methods` lists them), an operator, or a function from a snapshot to an operator;
-        by default `multihop`, over an imported graph, also with documents, `graph`. `top_k`: number of passages.
-        `filter`: the documents that are searched; nothing of the others is visible, nor of an imported graph. `run`:
-        streams the answer, counts usage, and can be cancelled.
-        `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given by
-        name, as objects, or as functions.
-        """
-        snapshot, operator = self._pipeline(method, top_k=top_k, filter=filter, **options)
-        return retrieval_part(operator)(start(question, snapshot.graph), run)
-
-    def ask(
-        self,
-        question: str | Question,
-        method: Method | None = None,
-        *,
-        run: Run | None = None,
-        deadline: float | None = None,
-        on_event: OnEvent | None = None,
-        **options: Any,
-    ) -> State:
-        """Return the state with an answer and its citations. Arguments as in `retrieve`.
-
-        A method of your own that only retrieves is followed by the steps that end every method offline.
-
-        `deadline`: seconds for all that is asked of a language model; by default there is no limit but that of each
-        reply. After them no request is sent, a running one is cut, and the steps that are left are done without the
-        model, as their notes say; passages, usage and seconds of the other steps are kept. `on_event`: called with each
-        Event of the answer, as in `stream`.
-        """
-        run = Run() if run is None else run
-        cancel = run.cancel
-        if deadline is not None:
-            run = replace(run, cancel=Deadline(deadline, cancel))
-        snapshot, operator = self._answering(method, **options)
-        state = start(question, snapshot.graph)
-        if on_event is None:
-            return operator(state, run)
-        name = method if isinstance(method, str) else self.default_method if method is None else None
-        return Events(on_event, method=name, top_k=options.get("top_k"), cancel=cancel).answer(operator, state, run)
-
-    def stream(self, question: str | Question, method: Method | None = None, **options: Any) -> Iterator[Event]:
-        """Yield the events of an answer while it is made: steps, evidence, text, citations. Arguments as in `ask`.
-
-        The text of `token` events is provisional; the last event, `done`, has the verified answer. Closing the
-        generator cancels what runs.
-
-        >>> import tempfile; from graphwright.models.fake import HashEncoder
-        >>> index = Index(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
-        >>> _ = index.add([{"id": "graz", "title": "Graz", "text": "Graz lies on the Mur in Styria."}])
-        >>> events = list(index.stream("On which river does Graz lie?", "bm25"))
-        >>> [event.kind for event in events if event.kind != "trace"]
-        ['evidence', 'token', 'citation', 'usage', 'done']
-        """
-        return stream(self._reporting(question, method, options))
-
-    def stream_async(
-        self, question: str | Question, method: Method | None = None, **options: Any
-    ) -> AsyncIterator[Event]:
-        """Yield the events of `stream` in an event loop, which is not blocked: `async for event in …`."""
-        return stream_async(self._reporting(question, method, options))
-
-    async def ask_async(self, question: str | Question, method: Method | None = None, **options: Any) -> State:
-        """Return the state of `ask` without blocking the event loop. If the task is cancelled, so is what runs."""
-        return await cancellable(lambda run: self.ask(question, method, run=run, **options))
-
-    def retrieve_many(
-        self, questions: Questions, method: Method | None = None, *, threads: int = 2, **options: Any
-    ) -> list[State]:
-        """Return the states of `retrieve` for many questions, processed in threads; options as in `retrieve`."""
-        snapshot, operator = self._pipeline(method, **options)
-        return _many(questions, snapshot, retrieval_part(operator), threads)
-
-    def ask_many(
-        self,
-        questions: Questions,
-        method: Method | None = None,
-        *,
-        threads: int = 2,
-        deadline: float | None = None,
-        **options: Any,
-    ) -> list[State]:
-        """Return the states of `ask` for many questions, processed in threads; options as in `ask`."""
-        return _many(questions, *self._answering(method, **options), threads, deadline)
-
-    def pipeline(self, method: Method | None = None, **options: Any) -> Operator:
-        """Return a method as an operator over the current snapshot."""
-        return self._pipeline(method, **options)[1]
-
-    @property
-    def default_method(self) -> str:
-        """The name of the method that is used if none is given."""
-        snapshot = self.snapshot
-        return default_method(imported=snapshot.graph.passages is None or snapshot.imported is not None)
-
     def __enter__(self) -> Self:
         return self
 
@@ -315,51 +195,3 @@ class Index(IndexWriting):
 
     def _repr_html_(self) -> str:
         return html_table(repr(self), (), [] if self._closed else list(self.info().items()))
-
-    def _reporting(self, question: str | Question, method: Method | None, options: Mapping[str, Any]) -> Work:
-        """Return the call of `ask` that reports its events."""
-        return lambda on_event, run: self.ask(question, method, run=run, on_event=on_event, **options)
-
-    def _answering(self, method: Method | None, **options: Any) -> tuple[Snapshot, Operator]:
-        """Return a snapshot, and a pipeline over it that answers."""
-        snapshot, operator = self._pipeline(method, **options)
-        return snapshot, with_answer(operator, snapshot)
-
-    def _pipeline(
-        self,
-        method: Method | None,
-        *,
-        top_k: int | None = None,
-        filter: Filter | Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> tuple[Snapshot, Operator]:
-        """Return a snapshot, and the pipeline of a method over it."""
-        if filter is not None and isinstance(method, Operator):
-            raise OptionError(
-                f"{method!r} searches the indexes that it was built over, so filter={filter!r} would have no effect. "
-                f"Give the method's name, or a function from a snapshot to an operator."
-            )
-        if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, Integral) or top_k < 1):
-            raise OptionError(f"top_k is {top_k!r}; it must be a whole number, at least 1.")
-        own = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
-        for name in options.keys() & _SYNONYMS.keys() - set(own):
-            raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
-        snapshot = self.snapshot if filter is None else self.filtered(filter)
-        options |= {} if top_k is None else {"top_k": top_k}
-        return snapshot, operator_of(self.default_method if method is None else method, snapshot, **options)
-
-
-def _many(
-    questions: Questions, snapshot: Snapshot, operator: Operator, threads: int, deadline: float | None = None
-) -> list[State]:
-    if isinstance(questions, str) or not isinstance(questions, Iterable):
-        raise OptionError(f"{questions!r} is not a list of questions. Give a list, or use ask or retrieve for one.")
-    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
-        raise OptionError(f"threads is {threads!r}; it must be a whole number, at least 1.")
-
-    def state(question: str | Question) -> State:
-        cancel = None if deadline is None else Deadline(deadline)
-        return operator(start(question, snapshot.graph), Run(cancel=cancel))
-
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        return list(pool.map(state, questions))

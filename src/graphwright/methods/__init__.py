@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphwright.methods.registry import Method
+    from graphwright.methods.registry import NamedMethod
 
 
 class _Registry(ModuleType, Mapping[str, Any]):
@@ -22,12 +22,12 @@ class _Registry(ModuleType, Mapping[str, Any]):
     __hash__ = ModuleType.__hash__
     __eq__ = ModuleType.__eq__
 
-    def _methods(self) -> dict[str, Method]:
+    def _methods(self) -> dict[str, NamedMethod]:
         from graphwright.methods.registry import METHODS
 
         return METHODS
 
-    def __getitem__(self, name: str) -> Method:
+    def __getitem__(self, name: str) -> NamedMethod:
         return self._methods()[name]
 
     def __iter__(self) -> Iterator[str]:

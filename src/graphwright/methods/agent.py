@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import answering, reread
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.methods.answering import answering
+from graphwright.methods.house import reread
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import HasEvidence, If, OnGraph
-from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.operator import Keep
 from graphwright.operators.paths.paths import FlowPaths
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import BM25, Composed
 from graphwright.operators.search.agent import Agent, Tool
 from graphwright.operators.search.search import OneHop, VectorSearch, WordSearch
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.search.snapshot import Snapshot
 
@@ -27,7 +30,7 @@ def agent(
     *,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Let a language model search with the operators of this package as tools until it can answer; then it answers.
 
     Tools: keyword search, semantic search, reading a passage, the neighbours of an entity, paths between two entities.
@@ -37,9 +40,9 @@ def agent(
     """
     twin = reread(ix, top_k, cross_encoder=cross_encoder)
     if llm is None:
-        return twin >> answering(ix)
+        return Method(twin >> ToPassages(), *answering(ix))
     search = Agent(llm, tools(ix), steps, shown, passages, max_tokens)
-    return search % top_k >> If(HasEvidence(), Keep(), twin) >> answering(ix, llm)
+    return Method(search % top_k >> If(HasEvidence(), Keep(), twin) >> ToPassages(), *answering(ix, llm))
 
 
 def tools(ix: Snapshot) -> tuple[Tool, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from graphwright.generate.answer import Generate
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import PassageContext
 from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames
-from graphwright.generate.path_prompts import PathPrompt
-from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
-from graphwright.methods.house import answering, multihop, multihop_search
+from graphwright.generate.path_contexts import PathContext
+from graphwright.methods.answering import answering, written
+from graphwright.methods.house import multihop, multihop_search
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import Afresh, HasEvidence, If, OnGraph, OnlyPassages
@@ -21,7 +23,7 @@ from graphwright.search.snapshot import Snapshot
 _SHOWN = 100  # nodes of the graph that a language model is shown beside the paths: each is only a name
 
 
-def graph(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, hops: int = 3, *, llm: LLM | None = None) -> Operator:
+def graph(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, hops: int = 3, *, llm: LLM | None = None) -> Method:
     """Answer by the relations that the question names, by its words or by meaning (the default over graphs).
 
     `hops`: the most relations of a path. Without a language model the answer is the names that the walks lead
@@ -38,19 +40,18 @@ def graph(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, hops: int = 3, *, llm: LL
     if ix.imported is not None:
         return _with_documents(ix, linked >> asked, sources, top_k, llm)
     if ix.graph.passages is not None:
-        return linked >> OnGraph(StatementGraph(), asked) >> answering(ix, llm, sources=sources, prompt=PathPrompt())
-    if llm is not None:
-        shown = ToPassages(_SHOWN, mentions=0.1) >> PathPrompt(passages=_SHOWN)
-        return linked >> asked >> shown >> Generate(llm, twin=GraphAnswer(ix.encoder))
-    return linked >> asked >> sources >> GraphAnswer(ix.encoder)
+        return Method(linked >> OnGraph(StatementGraph(), asked) >> sources, *answering(ix, llm, PathContext()))
+    ranked = sources if llm is None else ToPassages(_SHOWN, mentions=0.1)
+    ending = written(llm, PathContext(), GraphAnswer(ix.encoder))
+    return Method(linked >> asked >> ranked, *ending, passages=_SHOWN)
 
 
-def _with_documents(ix: Snapshot, walks: Operator, sources: Operator, top_k: int, llm: LLM | None) -> Operator:
+def _with_documents(ix: Snapshot, walks: Operator, sources: Operator, top_k: int, llm: LLM | None) -> Method:
     """Return the method over an imported graph with documents: what the graph records, else the search of multihop."""
     assert ix.imported is not None
     imported = ImportedGraph(*ix.imported)
     found = OnGraph(imported, walks >> KnownNames(ix.encoder))
     search = If(HasEvidence(), Keep(), Afresh(multihop_search(ix, top_k)))
-    prompt = If(OnlyPassages(), PassagePrompt(), PathPrompt())
+    context = If(OnlyPassages(), PassageContext(), PathContext())
     recorded = AnswerIfRecorded(ix.encoder, imported)
-    return found >> search >> answering(ix, llm, sources=sources, prompt=prompt, first=recorded)
+    return Method(found >> search >> sources, *answering(ix, llm, context, first=recorded))

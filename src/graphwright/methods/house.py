@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
-from graphwright.generate.answer import Generate, Unaided
-from graphwright.generate.overview import Overview
-from graphwright.generate.prompts import CONTEXT_PASSAGES, PassagePrompt
-from graphwright.generate.readers import Abstain, Quote, ReadSpans, TargetAnswer
+from graphwright.generate.answer import Unaided
+from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.anchor_nodes import AnchorNodes
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -32,63 +31,24 @@ POOL = 100  # passages of PageRank that are scored
 BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (benchmarks/blend.py)
 
 
-def answering(
-    ix: Snapshot,
-    llm: LLM | None = None,
-    *,
-    sources: Operator | None = None,
-    prompt: Operator | None = None,
-    first: Operator | None = None,
-) -> Operator:
-    """Return the steps that end every method: from its evidence to an answer.
-
-    `sources`: from the evidence to passages, by default ToPassages(). A language model answers from `prompt`, by
-    default PassagePrompt(). Without one, or without a usable reply, `first` may answer; it is left out by default.
-    Else a broad question is answered by topics. Any other
-    is answered by the embedded reader if it is confident, which abstains if it finds no answer in the passages, else by
-    quotations.
-    """
-    passages = sources or ToPassages()
-    reader = MiniLMReader()
-    offline = Overview(ix.passages, reader) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
-    if first is not None:
-        offline = first >> offline
-    if llm is None:
-        return passages >> offline
-    return passages >> (prompt or PassagePrompt()) >> Generate(llm, twin=offline)
-
-
-def with_answer(operator: Operator, ix: Snapshot, llm: LLM | None = None) -> Operator:
-    """Return a method that answers: itself, or, if it only retrieves, followed by the steps that answer.
-
-    Over a graph without passages these give the names that the evidence leads to, else those of `answering`.
-    """
-    gives = operator.after(frozenset())
-    if gives & {"answer", "prompt"} or not gives & {"evidence", "passages"}:
-        return operator
-    if ix.graph.passages is None and "evidence" in gives:
-        return operator >> TargetAnswer()
-    return operator >> answering(ix, llm, sources=Keep() if "passages" in gives else None)
-
-
-def vanilla(ix: Snapshot, *, llm: LLM) -> Operator:
+def vanilla(ix: Snapshot, *, llm: LLM) -> Method:
     """Answer with a language model alone: no passages and no citations."""
-    return Unaided(llm)
+    return Method(Keep(), answer=Unaided(llm))
 
 
-def cot(ix: Snapshot, *, llm: LLM) -> Operator:
+def cot(ix: Snapshot, *, llm: LLM) -> Method:
     """Answer with a language model alone after a chain of thought: no passages and no citations."""
-    return Unaided(llm, reasoning=True)
+    return Method(Keep(), answer=Unaided(llm, reasoning=True))
 
 
-def vector(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Operator:
+def vector(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Method:
     """Rank passages by the cosine of their vector with the question's (dense retrieval, naive RAG)."""
-    return VectorSearch(ix.passages) % top_k >> answering(ix, llm)
+    return Method(VectorSearch(ix.passages) % top_k >> ToPassages(), *answering(ix, llm))
 
 
-def bm25(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Operator:
+def bm25(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Method:
     """Rank passages by BM25."""
-    return WordSearch(ix.words) % top_k >> answering(ix, llm)
+    return Method(WordSearch(ix.words) % top_k >> ToPassages(), *answering(ix, llm))
 
 
 def both(ix: Snapshot, depth: int) -> Operator:
@@ -96,12 +56,12 @@ def both(ix: Snapshot, depth: int) -> Operator:
     return ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
 
 
-def hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, depth: int = DEPTH, *, llm: LLM | None = None) -> Operator:
+def hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, depth: int = DEPTH, *, llm: LLM | None = None) -> Method:
     """Rank passages by the sum of vector and BM25 scores, each divided by its largest.
 
     `depth`: the passages of each search.
     """
-    return both(ix, depth) % top_k >> answering(ix, llm)
+    return Method(both(ix, depth) % top_k >> ToPassages(), *answering(ix, llm))
 
 
 def entity_means(ix: Snapshot) -> VectorIndex:
@@ -118,13 +78,14 @@ def walk(ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5) -> Operato
 
 def ppr(
     ix: Snapshot, top_k: int = CONTEXT_PASSAGES, seeds: int = 20, restart: float = 0.5, *, llm: LLM | None = None
-) -> Operator:
+) -> Method:
     """Rank passages by personalised PageRank over passages and entities.
 
     `seeds`: the best passages of a hybrid search, at which PageRank starts, beside the entities that the question
     names; `restart`: its restart probability, 1 minus the damping factor.
     """
-    return walk(ix, top_k, seeds, restart) >> If(HasEvidence(), Keep(), both(ix, DEPTH) % top_k) >> answering(ix, llm)
+    search = walk(ix, top_k, seeds, restart) >> If(HasEvidence(), Keep(), both(ix, DEPTH) % top_k)
+    return Method(search >> ToPassages(), *answering(ix, llm))
 
 
 def multihop_search(
@@ -149,14 +110,14 @@ def multihop(
     scorer: PassageScorer | None = None,
     cover: bool = True,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages, alone and in connected pairs, by a fitted scorer, and select them by coverage (the default).
 
     The passages are those of a personalised PageRank and of a hybrid search. `scorer`: the fitted scorer, by default
     that of the package; `cover`: whether passages are selected by coverage, greedily, or only ranked by their scores.
     Other options as of `ppr`.
     """
-    return multihop_search(ix, top_k, seeds, restart, scorer, cover) >> answering(ix, llm)
+    return Method(multihop_search(ix, top_k, seeds, restart, scorer, cover) >> ToPassages(), *answering(ix, llm))
 
 
 def blended(before: Operator, rank: Operator, share: float) -> Operator:
@@ -179,14 +140,14 @@ def rerank(
     first: Operator | None = None,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rerank the passages of a hybrid search by a cross-encoder, blended with the search (retrieve, then rerank).
 
     `budget`: the passages that are read; `blend`: the share of the cross-encoder's score in the final one, the rest
     being the search's (1: the cross-encoder alone; see `blended`); `first`: the search, by default that of `hybrid`.
     """
     rank = blended(Keep(), Rerank(cross_encoder or MiniLMCrossEncoder()), blend)
-    return (first or both(ix, max(budget, DEPTH))) % budget >> rank % top_k >> answering(ix, llm)
+    return Method((first or both(ix, max(budget, DEPTH))) % budget >> rank % top_k >> ToPassages(), *answering(ix, llm))
 
 
 def multihop_rerank(
@@ -199,14 +160,14 @@ def multihop_rerank(
     scorer: PassageScorer | None = None,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rerank the passages of `multihop` by a cross-encoder, alone and with entities of the best; fuse both ranks.
 
     `pool`: the passages that are read; the others keep their order after them. `contexts`: the best passages whose
     entities are added to the question, each for one more reading of the pool (see MultiHopRerank). `first`: the search,
     by default that of `multihop`; `scorer`: the fitted scorer of that search.
     """
-    return reread(ix, top_k, pool, contexts, first, cross_encoder, scorer) >> answering(ix, llm)
+    return Method(reread(ix, top_k, pool, contexts, first, cross_encoder, scorer) >> ToPassages(), *answering(ix, llm))
 
 
 def reread(

@@ -1,4 +1,4 @@
-"""Registry of all methods by name, and the pipeline of each name."""
+"""Registry of all methods by name."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from numbers import Integral, Real
 from typing import Any
 
 from graphwright.errors import NeedsError, OptionError, meant
-from graphwright.generate.context import with_context
 from graphwright.methods.agent import agent
+from graphwright.methods.answering import method_with_search
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
+from graphwright.methods.method import Builder, Method
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.cluerag import clue_rag
 from graphwright.methods.papers.constrained import dog, gcr, structgpt
@@ -33,8 +34,9 @@ from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
 from graphwright.methods.papers.proprag import proprag
 from graphwright.methods.papers.raptor import raptor
 from graphwright.methods.papers.reg import reg
+from graphwright.models.protocols import LLM
 from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
-from graphwright.operators.operator import Keep, Operator, Then
+from graphwright.operators.operator import Operator
 from graphwright.search.snapshot import Snapshot
 
 _NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
@@ -71,14 +73,14 @@ MODELS: Mapping[str, Callable[[object], Any]] = {
 
 
 @dataclass(frozen=True)
-class Method:
-    """A named method: `build` makes its pipeline over a snapshot; the options are its further arguments."""
+class NamedMethod:
+    """A method of the registry: `build` makes it over a snapshot; the options are its further arguments."""
 
     name: str
-    build: Callable[..., Operator]
+    build: Callable[..., Method]
 
-    def __call__(self, snapshot: Snapshot, **options: Any) -> Operator:
-        """Return the pipeline over a snapshot.
+    def __call__(self, snapshot: Snapshot, **options: Any) -> Method:
+        """Return the method over a snapshot.
 
         Of options that many methods have: `top_k`: passages in the result; `llm`: the language model that answers and
         does what the paper has one for, by default none; `cross_encoder`: the model that reads passages beside the
@@ -100,8 +102,8 @@ class Method:
                 raise OptionError(
                     f"{self.name}: {argument.name} is {value!r}; it must be {name} (default: {argument.default!r})."
                 )
-        context = {name: options.pop(f"context_{name}", None) for name in ("passages", "tokens")}
-        return with_context(self.build(snapshot, **options), **context)
+        budget = {name: options.pop(f"context_{name}", None) for name in ("passages", "tokens")}
+        return self.build(snapshot, **options).within(**budget)
 
     @property
     def about(self) -> str:
@@ -125,7 +127,7 @@ class Method:
         text = inspect.getdoc(self.build) or ""
         other = _OTHER.search(" ".join(text.split()))
         others = METHODS[other[1]]._defined if other else {}
-        return {**definitions(inspect.getdoc(Method.__call__) or ""), **others, **definitions(text)}
+        return {**definitions(inspect.getdoc(NamedMethod.__call__) or ""), **others, **definitions(text)}
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -137,10 +139,7 @@ class Method:
         return list(inspect.signature(self.build).parameters.values())[1:]
 
 
-Builder = Callable[[Snapshot], Operator]
-"""A function from a snapshot to a pipeline."""
-
-_BUILDERS: Mapping[str, Callable[..., Operator]] = {
+_BUILDERS: Mapping[str, Callable[..., Method]] = {
     "vanilla": vanilla,
     "cot": cot,
     "vector": vector,
@@ -184,7 +183,7 @@ _BUILDERS: Mapping[str, Callable[..., Operator]] = {
     "structgpt": structgpt,
 }
 
-METHODS = {name: Method(name, build) for name, build in _BUILDERS.items()}
+METHODS = {name: NamedMethod(name, build) for name, build in _BUILDERS.items()}
 
 
 def default_method(*, imported: bool) -> str:
@@ -192,7 +191,7 @@ def default_method(*, imported: bool) -> str:
     return "graph" if imported else "multihop"
 
 
-def method_named(name: str) -> Method:
+def method_named(name: str) -> NamedMethod:
     """Return a method. Raises OptionError for an unknown name, with the nearest known one."""
     method = METHODS.get(name)
     if method is None:
@@ -202,66 +201,59 @@ def method_named(name: str) -> Method:
     return method
 
 
-def pipeline(name: str, snapshot: Snapshot, **options: Any) -> Operator:
-    """Return the pipeline of a method; models among its arguments are given by name, as objects or as functions.
+def make_method(name: str, snapshot: Snapshot, **options: Any) -> Method:
+    """Return a method over a snapshot; models among its options are given by name, as objects or as functions.
 
-    Raises OptionError for an unknown name or argument, with the known ones.
+    Raises OptionError for an unknown name or option, with the known ones.
     """
-    method = method_named(name)
-    unknown = sorted(set(options) - set(method.options))
+    named = method_named(name)
+    unknown = sorted(set(options) - set(named.options))
     if unknown:
-        hint = meant(unknown[0], method.options)
-        arguments = ", ".join(method.options) or "none"
+        hint = meant(unknown[0], named.options)
+        arguments = ", ".join(named.options) or "none"
         raise OptionError(f"{name} has no argument {unknown[0]!r}.{hint} Its arguments are: {arguments}.")
     models = {key: MODELS[key](options[key]) for key in MODELS if options.get(key) is not None}
-    operator = method(snapshot, **{**options, **models})
-    if operator.needs:
+    method = named(snapshot, **{**options, **models})
+    if needs := method.pipeline.needs:
         # A named method starts from a question alone, so another need is a fault in its wiring.
-        raise NeedsError(f"Method {name!r} needs {', '.join(operator.needs)} from its start state: {operator!r}.")
-    return operator
+        raise NeedsError(f"Method {name!r} needs {', '.join(needs)} from its start state: {method!r}.")
+    return method
 
 
-def operator_of(method: str | Operator | Builder, snapshot: Snapshot, **options: Any) -> Operator:
-    """Return a method over a snapshot, given its name, an operator, or a function from a snapshot to one.
+def method_of(
+    method: str | Operator | Method | Builder, snapshot: Snapshot, llm: object = None, **options: Any
+) -> Method:
+    """Return a method over a snapshot, given its name, the method, an operator, or a function that returns one of both.
 
-    `options`: arguments of a named method. Raises OptionError for anything else.
+    `options`: those of a named method; `llm`: the language model of a named method, of a function that has a parameter
+    `llm`, and of the answer of an operator.
+    Raises OptionError for anything else.
     """
     if isinstance(method, str):
-        return pipeline(method, snapshot, **options)
+        return make_method(method, snapshot, **({} if llm is None else {"llm": llm}), **options)
     if options:
         raise OptionError(f"{sorted(options)} are arguments of a named method; {method!r} takes none.")
-    if isinstance(method, Operator):
-        return method
+    model = None if llm is None else llm_of(llm)
+    built = method if isinstance(method, Operator | Method) else _built(method, snapshot, model)
+    return built if isinstance(built, Method) else method_with_search(built, snapshot, model)
+
+
+def _built(method: Builder, snapshot: Snapshot, llm: LLM | None) -> Operator | Method:
+    """Return what a function makes of a snapshot, and of `llm` if it takes one.
+
+    Raises OptionError if it is no function, or makes neither an operator nor a method.
+    """
     if not callable(method):
         raise OptionError(
             f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."
         )
     try:
-        inspect.signature(method).bind(snapshot)
+        signature = inspect.signature(method)
+        models = {"llm": llm} if "llm" in signature.parameters else {}
+        signature.bind(snapshot, **models)
     except (TypeError, ValueError) as error:  # ValueError: a built-in function without a signature
         raise OptionError(f"{method!r} must take one argument, the snapshot: {error}.") from error
-    operator = method(snapshot)
-    if not isinstance(operator, Operator):
-        raise OptionError(f"{method!r} returned {operator!r}; a function given as a method must return an operator.")
-    return operator
-
-
-def retrieval_part(operator: Operator) -> Operator:
-    """Return a pipeline without the steps that write a prompt or an answer."""
-    retrieval = tuple(step for step in _steps(operator) if not _writes(step))
-    return Then(retrieval) if retrieval else Keep()
-
-
-def retrieval_steps(operator: Operator) -> tuple[tuple[Operator, ...], tuple[Operator, ...]]:
-    """Return the steps of a pipeline up to the last one that retrieves, and those that write a prompt or an answer."""
-    steps = _steps(operator)
-    count = max((number for number, step in enumerate(steps, 1) if not _writes(step)), default=0)
-    return steps[:count], steps[count:]
-
-
-def _steps(operator: Operator) -> tuple[Operator, ...]:
-    return operator.steps if isinstance(operator, Then) else (operator,)
-
-
-def _writes(step: Operator) -> bool:
-    return bool({"prompt", "answer"} & set(step.gives))
+    made = method(snapshot, **models)
+    if not isinstance(made, Operator | Method):
+        raise OptionError(f"{method!r} returned {made!r}; a function given as a method must return an operator.")
+    return made

@@ -1,9 +1,12 @@
 from .anchors.anchor_nodes import AnchorNodes as AnchorNodes
 from .anchors.group_anchors import GroupAnchors as GroupAnchors
+from .anchors.group_anchors import GroupByModel as GroupByModel
 from .anchors.keywords import Keywords as Keywords
 from .anchors.keywords import LatentKeywords as LatentKeywords
+from .anchors.keywords import NamesAndPhrases as NamesAndPhrases
 from .anchors.keywords import Relax as Relax
 from .anchors.keywords import Specialise as Specialise
+from .anchors.keywords import SpecialiseInContext as SpecialiseInContext
 from .anchors.link_entities import AnchorSearch as AnchorSearch
 from .anchors.link_entities import LinkEntities as LinkEntities
 from .communities.communities import CommunitySearch as CommunitySearch
@@ -13,7 +16,10 @@ from .communities.communities import RateCommunities as RateCommunities
 from .communities.summaries import Summaries as Summaries
 from .communities.summaries import SummaryTree as SummaryTree
 from .communities.summaries import TreeSearch as TreeSearch
+from .communities.summaries import WrittenSummaries as WrittenSummaries
+from .communities.summaries import WrittenSummaryTree as WrittenSummaryTree
 from .control import Afresh as Afresh
+from .control import Fallback as Fallback
 from .control import HasEvidence as HasEvidence
 from .control import If as If
 from .control import OnGraph as OnGraph
@@ -47,6 +53,7 @@ from .paths.paths import ShortestPaths as ShortestPaths
 from .paths.paths import Shuffled as Shuffled
 from .paths.paths import WithEdges as WithEdges
 from .paths.propositions import PropositionPaths as PropositionPaths
+from .paths.read_relations import RankRelations as RankRelations
 from .paths.read_relations import ReadRelations as ReadRelations
 from .paths.relation_paths import EdgesBy as EdgesBy
 from .paths.relation_paths import Instances as Instances
@@ -86,6 +93,8 @@ from .search.feedback import Feedback as Feedback
 from .search.feedback import FollowUp as FollowUp
 from .search.feedback import HasThoughts as HasThoughts
 from .search.feedback import HypotheticalPassage as HypotheticalPassage
+from .search.feedback import SentenceThought as SentenceThought
+from .search.feedback import SpanThought as SpanThought
 from .search.feedback import Think as Think
 from .search.function_search import FunctionSearch as FunctionSearch
 from .search.hipporag import PhraseSeeds as PhraseSeeds
@@ -135,6 +144,7 @@ from .trees.bubble import Bubble as Bubble
 from .trees.bubble import Coverage as Coverage
 from .trees.bubble import Unite as Unite
 from .trees.grow import Grow as Grow
+from .trees.grow import GrowByModel as GrowByModel
 from .trees.prize_tree import PrizedItems as PrizedItems
 from .trees.prize_tree import Prizes as Prizes
 from .trees.prize_tree import PrizeTree as PrizeTree

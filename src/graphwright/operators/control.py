@@ -1,10 +1,10 @@
-"""Control: repeat a step, choose between two, run one on another view of the graph, or fuse several searches."""
+"""Control: repeat a step, choose between two, run one on another view of the graph, fall back, or fuse searches."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Annotated, Protocol
 
@@ -145,6 +145,47 @@ class OnGraph(Composite):
         after = self.step.execute(state.with_(graph=view, evidence=given), run, k)
         evidence = state.evidence if after.evidence is given else with_steps_of(state.graph, after.items, view)
         return after.with_(graph=state.graph, evidence=evidence)
+
+
+@dataclass(frozen=True, repr=False)
+class Fallback(Composite):
+    """Run the first step; where it gives no usable result, run the second on the state before it.
+
+    A step gives no usable result where it says so (`Run.fail`): a language model's reply was of no use, also after its
+    repair, or was cut short. The trace keeps it, with its notes and usage. Of several steps the last one counts. Text
+    of the first that was streamed cannot be taken back, so the second then streams none.
+
+    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
+    >>> state = Fallback(Keywords(ScriptedLLM(["?", "?"])), NamesAndPhrases())(start("Where is Graz?", graph))
+    >>> [anchor.text for anchor in state.anchors], [step.failed for step in state.trace]
+    (['Graz'], [True, False])
+    """
+
+    first: Annotated[Operator, IS_OPERATOR]
+    second: Annotated[Operator, IS_OPERATOR]
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Run the first, and the second where it failed, and keep the k best."""
+        sent: list[str] = []
+        after = self.first.execute(state, run if run.on_text is None else _recording(run, run.on_text, sent), k)
+        if len(after.trace) == len(state.trace) or not after.trace[-1].failed:
+            return after
+        quiet = replace(run, on_text=None) if sent else run
+        return self.second.execute(state.with_(trace=after.trace), quiet, k)
+
+
+def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run:
+    """Return a run whose listener also records what it passes on."""
+
+    def pass_on(text: str) -> None:
+        sent.append(text)
+        on_text(text)
+
+    return replace(run, on_text=pass_on)
 
 
 @dataclass(frozen=True, repr=False)

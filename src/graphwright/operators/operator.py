@@ -27,7 +27,7 @@ _REMEDY = {
     "anchors": "Put LinkEntities() before it, or call start(..., entities=[...])",
     "evidence": "Put a search such as VectorSearch(index) before it",
     "passages": "Put ToPassages() before it",
-    "prompt": "Put an operator that writes a prompt before it",
+    "context": "Put a context such as PassageContext() before it",
     "answer": "Put an operator that answers before it",
 }
 
@@ -85,7 +85,7 @@ class Operator(Checked, ABC):
             run.absorb(child)
         seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
-        step = Step(label, seconds, child.usage, after.sizes(), tuple(child.notes), after)
+        step = Step(label, seconds, child.usage, after.sizes(), tuple(child.notes), after, child.failed)
         if run.on_step is not None:
             run.on_step(step)
         return after.with_(trace=(*after.trace, step))
@@ -184,17 +184,21 @@ class Composite(Ranker):
 
     def capped(self, cap: int) -> Operator:
         """Pass the cap to every part."""
+        return self.mapped(lambda part: part.capped(cap))
+
+    def mapped(self, change: Callable[[Operator], Operator]) -> Operator:
+        """Return this operator with every part changed by a function."""
         result = copy(self)
         for name, value in vars(self).items():
-            object.__setattr__(result, name, _capped(value, cap))
+            object.__setattr__(result, name, _mapped(value, change))
         return result
 
 
-def _capped(value: Any, cap: int) -> Any:
-    """Return an operator, or the operators of a tuple, with the cap; any other value unchanged."""
+def _mapped(value: Any, change: Callable[[Operator], Operator]) -> Any:
+    """Return a changed operator, or a tuple with its operators changed; any other value as it is."""
     if isinstance(value, tuple):
-        return tuple(_capped(element, cap) for element in value)
-    return value.capped(cap) if isinstance(value, Operator) else value
+        return tuple(_mapped(element, change) for element in value)
+    return change(value) if isinstance(value, Operator) else value
 
 
 @dataclass(frozen=True, repr=False)
@@ -317,7 +321,7 @@ def source_of(value: Any) -> str:
     for field in fields(value):
         argument = getattr(value, field.name)
         if field.default is MISSING and field.default_factory is MISSING:
-            arguments.append(repr(argument))
+            arguments.append(f"{field.name}={argument!r}" if field.kw_only else repr(argument))
         elif not _is_default(field, argument):
             arguments.append(f"{field.name}={argument!r}")
     return f"{type(value).__name__}({', '.join(arguments)})"

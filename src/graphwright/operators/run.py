@@ -45,8 +45,6 @@ REMEDY = "a new index made with --embed passages,names,triples (the default) has
 
 _BLOCK = 512  # texts that are encoded in one call
 _ROWS = 16_384  # rows kept: 25 MB at 384 numbers each
-_CUT, _MISSING = "a reply was cut short", "vectors that are missing"  # keys of Run.scratch
-_UNCONSTRAINED = "decoding that a model cannot constrain"
 Costs = dict[Any, Usage]
 """Cost of each model output, by its key."""
 
@@ -100,6 +98,19 @@ class ModelMemory:
                 self._rows.popitem(last=False)
 
 
+@dataclass
+class _Faults:
+    """Faults of models and indexes that a run has met, so that later steps avoid them.
+
+    `cut_short`: whether a reply was cut short; `unconstrained`: ids of models that cannot decode under constraint;
+    `missing`: kinds of vectors that the index lacks, each noted once.
+    """
+
+    cut_short: bool = False
+    unconstrained: set[int] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Run:
     """One run of a pipeline over one question: the context of its operators.
@@ -111,8 +122,8 @@ class Run:
     pipeline has paid for; if given, an output from another pipeline is charged with its cost there, so that a
     comparison is fair (cost attribution). `shared`: steps computed once for several pipelines. `on_text`: called with
     each piece of a streamed answer; `on_step`: with each step as it ends. `cancel`: stops model calls. `scratch`:
-    values that operators keep for later steps of the same run. `outputs`, `paid`: cost of the model outputs that were
-    used and charged, by key, if `charged` is given.
+    values that operators keep for later steps of the same run. `failed`: whether the step gave no usable result.
+    `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is given.
     """
 
     memory: ModelMemory = field(default_factory=ModelMemory)
@@ -122,6 +133,8 @@ class Run:
     on_step: Callable[[Step], None] | None = None
     cancel: Cancellation | None = None
     scratch: dict[Any, Any] = field(default_factory=dict)
+    faults: _Faults = field(default_factory=_Faults)
+    failed: bool = False
     usage: Usage = field(default_factory=Usage)
     notes: list[str] = field(default_factory=list)
     outputs: Costs = field(default_factory=dict)
@@ -130,7 +143,7 @@ class Run:
     def child(self) -> Run:
         """Return the run of one step: same models, own usage and notes."""
         child = copy(self)
-        child.usage, child.notes, child.outputs, child.paid = Usage(), [], {}, {}
+        child.usage, child.notes, child.outputs, child.paid, child.failed = Usage(), [], {}, {}, False
         return child
 
     def absorb(self, child: Run) -> None:
@@ -143,10 +156,16 @@ class Run:
         """Write a remark into the trace of the current step."""
         self.notes.append(text)
 
+    def fail(self, text: str = "") -> None:
+        """Mark the current step as one without a usable result, so that a Fallback runs its second operator."""
+        self.failed = True
+        if text:
+            self.note(text)
+
     def note_missing(self, kind: str) -> None:
         """Write into the trace, once a run, that the index has no vectors of names or triples."""
-        if (_MISSING, kind) not in self.scratch:
-            self.scratch[_MISSING, kind] = True
+        if kind not in self.faults.missing:
+            self.faults.missing.add(kind)
             self.note(f"{NO_VECTORS} {kind}, so they were compared by words; {REMEDY}")
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
@@ -232,7 +251,7 @@ class Run:
     def reply(self, llm: LLM, prompt: str, **values: str) -> Any | None:
         """Return the reply to a prompt as an instance of its schema; None, with a note, where there is none.
 
-        `prompt`: its name; `values`: the texts that go into it. After None the caller takes the step's offline twin.
+        `prompt`: its name; `values`: the texts that go into it. After None the step is done without a model, or fails.
         """
         from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
 
@@ -250,7 +269,7 @@ class Run:
         after its repair, or one that does not arrive whole. After one of the latter the run asks the model no more, so
         that a question waits for a model that is too slow once only.
         """
-        if self.scratch.get(_CUT):
+        if self.faults.cut_short:
             self.note("the model was not asked, because an earlier reply was cut short")
             return None, ""
         try:
@@ -258,7 +277,7 @@ class Run:
         except (LLMResponseError, ReplyCutError) as error:
             cut = isinstance(error, ReplyCutError)
             if cut:
-                self.scratch[_CUT] = True
+                self.faults.cut_short = True
             self.note(f"{CUT_SHORT}: {error}" if cut else "the model's reply did not fit the schema")
             return None, "" if cut else error.text
         if completion.value is None:
@@ -270,13 +289,15 @@ class Run:
 
         A model that could not be constrained once is not asked again in this run.
         """
-        if self.scratch.get(_CUT) or self.scratch.get((_UNCONSTRAINED, id(llm))):
+        if self.faults.cut_short or id(llm) in self.faults.unconstrained:
             return None
         usage = Usage()
         try:
             decoded = decode(llm, prompt, texts, k, lambda held: self.complete(held, *prompt), usage, self.cancel)
         except (Unconstrained, ReplyCutError) as error:
-            self.scratch[_CUT if isinstance(error, ReplyCutError) else (_UNCONSTRAINED, id(llm))] = True
+            self.faults.cut_short = self.faults.cut_short or isinstance(error, ReplyCutError)
+            if not isinstance(error, ReplyCutError):
+                self.faults.unconstrained.add(id(llm))
             self.note(f"decoding was not constrained: {error}")
             return None
         self._add_reply(usage)
@@ -384,7 +405,7 @@ def _identity(state: State) -> Hashable:
     """Return the identity of a state: question and anchors by value, the rest by object."""
     passages = None if state.passages is None else id(state.passages.ids)
     objects = id(state.evidence), passages, id(state.answer)
-    return state.question, state.anchors, state.graph.place, objects, state.prompt
+    return state.question, state.anchors, state.graph.place, objects, state.context
 
 
 def _shares(usage: Usage, seconds: float, lengths: list[int]) -> list[Usage]:

@@ -15,6 +15,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
+from graphwright.prompts.answer_prompt import Context
 
 MAX_QUESTION = 10_000
 """Maximum characters of a question."""
@@ -133,7 +134,8 @@ class Answer:
 class Step:
     """One step of a run: the operator, its seconds, the usage of models, and the state it gave.
 
-    `after` shares its arrays with the states around it, so that keeping it costs nothing.
+    `after` shares its arrays with the states around it, so that keeping it costs nothing. `failed`: whether the step
+    gave no usable result, as where a language model's reply was of no use (see Fallback).
     """
 
     operator: str
@@ -142,6 +144,7 @@ class Step:
     sizes: Mapping[str, int]
     notes: tuple[str, ...] = ()
     after: State | None = field(default=None, repr=False, compare=False)
+    failed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them, without the state."""
@@ -163,7 +166,7 @@ class State:
     anchors: tuple[Anchor, ...] | None = None
     evidence: Evidence | None = None
     passages: Ranking | None = None
-    prompt: str | None = None
+    context: Context | None = None
     answer: Answer | None = None
     trace: tuple[Step, ...] = ()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphwright.errors import GraphwrightError
 from graphwright.graph.graph import Graph, Kind
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import make_method
 from graphwright.operators.state import start
 from graphwright.search.snapshot import Snapshot
 
@@ -18,7 +18,7 @@ def warm_up(snapshot: Snapshot, method: str) -> None:
     """Ask a snapshot questions of each kind that a method answers in another way; the answers are dropped."""
     for question in _questions(snapshot.graph):
         with suppress(GraphwrightError):  # the requests themselves report it
-            pipeline(method, snapshot)(start(question, snapshot.graph))
+            make_method(method, snapshot)(start(question, snapshot.graph))
 
 
 def _questions(graph: Graph) -> Iterator[str]:

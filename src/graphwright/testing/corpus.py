@@ -8,7 +8,7 @@ from pathlib import Path
 
 from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
-from graphwright.store.changes import Settings
+from graphwright.store.settings import Settings
 
 CORPUS: list[dict[str, str]] = [
     {

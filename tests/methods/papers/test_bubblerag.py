@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.models.llm_server import LLMServer
+from tests.shown import passages_in, prompt_of
 from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
 
 from graphwright import Bubble, Coverage, Evidence, Index, State, VectorIndex, start
-from graphwright.generate.prompts import passages_in
 from graphwright.graph.graph import Kind
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
-from graphwright.operators import GroupAnchors, Grow, Keywords, OnGraph, Operator, StatementGraph
+from graphwright.operators import GroupAnchors, Grow, NamesAndPhrases, OnGraph, Operator, StatementGraph
 from graphwright.search.inverted_index import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
@@ -94,36 +94,41 @@ def after(state: State, step: str) -> State:
 
 def pieces_of(state: State) -> Evidence:
     steps = {step.operator.partition("(")[0] for step in state.trace}
-    result = after(state, "Grow" if "Grow" in steps else "Coverage").evidence
+    grown = next((name for name in ("Grow", "GrowByModel") if name in steps), "Coverage")
+    result = after(state, grown).evidence
     assert result is not None
     return result
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
     search = f"VectorSearch({SNAPSHOT.passages!r}) % 5 >> ToPassages() >> "
-    groups = f"Keywords() >> Specialise() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
+    groups = f"NamesAndPhrases() >> SpecialiseInContext() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
     graphs = f"OnGraph(StatementGraph(), Bubble({NAMES!r}) >> Coverage({NAMES!r}) % 3) >> Grow(triples={TRIPLES!r})"
     passages = f"SharedBudget(ToPassages(index={SNAPSHOT.passages!r}, weight=0.0))"
-    assert repr(pipeline("bubblerag", SNAPSHOT)).startswith(
+    assert repr(make_method("bubblerag", SNAPSHOT).pipeline).startswith(
         f"{search}{groups} >> {graphs} >> Unite() >> {passages} >> "
     )
-    own = repr(pipeline("bubblerag", SNAPSHOT, top_k=7, preview=1, n=2, hops=4, budget=20, alpha=2.0, depth=1))
+    own = repr(
+        make_method("bubblerag", SNAPSHOT, top_k=7, preview=1, n=2, hops=4, budget=20, alpha=2.0, depth=1).pipeline
+    )
     assert f"Bubble({NAMES!r}, hops=4, budget=20) >> Coverage({NAMES!r}, alpha=2.0) % 2) >> Grow(" in own
     assert f"VectorSearch({SNAPSHOT.passages!r}) % 1 >> " in own and ", limit=7) >> " in own and "depth=1)" in own
     # These steps need a language model.
     assert not any(f"{step}(" in own for step in ("AnswerIfEnough", "LatentKeywords", "Relax"))
     llm = ScriptedLLM(reply)
-    with_model = repr(pipeline("bubblerag", SNAPSHOT, llm=llm))
-    for step in ("AnswerIfEnough({})", "LatentKeywords({})", "Specialise(model={})"):
-        assert f"{step.format(repr(llm))} >> " in f"{with_model} >> "
-    assert with_model.count(repr(llm)) == len(STEPS) and f"HybridPrompt() >> Generate({llm!r}, twin=" in with_model
+    with_model = repr(make_method("bubblerag", SNAPSHOT, llm=llm).pipeline)
+    for step in ("AnswerIfEnough({})", "Fallback(LatentKeywords({}), ", "Fallback(Specialise({}), "):
+        assert step.format(repr(llm)) in with_model
+    assert (
+        with_model.count(repr(llm)) == len(STEPS) and f"HybridContext() >> Fallback(Generate({llm!r}), " in with_model
+    )
     options = {"top_k", "n", "hops", "budget", "alpha", "depth", "preview", "groups", "graphs", "llm"}
     options |= {"context_passages", "context_tokens"}
     assert set(METHODS["bubblerag"].options) == options
 
 
 def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
-    state = pipeline("bubblerag", SNAPSHOT)(asked())
+    state = make_method("bubblerag", SNAPSHOT)(asked())
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
     assert GRAPH.names[chunks(state)[0]] == "ermengarde#0" and len(chunks(state)) == 5
@@ -160,7 +165,7 @@ def check_answered(state: State, steps: list[str]) -> None:
     grows = steps.count("grow")
     assert grows and [step for step in steps if step != "grow"] == [step for step in STEPS if step != "grow"]
     assert steps == [*STEPS[:5], *["grow"] * grows, "answer"]
-    assert [a.text for a in after(state, "GroupAnchors").anchors or ()] == [
+    assert [a.text for a in after(state, "GroupByModel").anchors or ()] == [
         "Lothair II",
         "founding of an abbey",
         "Ermengarde of Tours",
@@ -168,11 +173,11 @@ def check_answered(state: State, steps: list[str]) -> None:
     # What was chosen in growing is shown as a triple, and the passages to quote from.
     edges, before = pieces_of(state).edges.tolist(), after(state, "Coverage").evidence
     assert before is not None and {GRAPH.edge_text(e) for e in set(edges) - set(before.edges.tolist())} == {FOUNDED}
-    shown = {tuple(line["triple"]) for line in data(state.prompt or "", "triple")}
-    stated = {line["statement"] for line in data(state.prompt or "", "statement")}
+    shown = {tuple(line["triple"]) for line in data(prompt_of(state), "triple")}
+    stated = {line["statement"] for line in data(prompt_of(state), "statement")}
     assert shown == {GRAPH.triple(e) for e in edges if not GRAPH.co_occurs(e)}
     assert stated == {GRAPH.edge_text(e) for e in edges if GRAPH.co_occurs(e)}
-    assert set(passages_in(state.prompt or "")) == set(range(1, 6))
+    assert set(passages_in(prompt_of(state))) == set(range(1, 6))
 
 
 def test_every_step_asks_a_model_where_there_is_one() -> None:
@@ -182,10 +187,18 @@ def test_every_step_asks_a_model_where_there_is_one() -> None:
         steps.append(step_of(system, user))
         return reply(system, user)
 
-    state = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(noted))(asked())
+    state = make_method("bubblerag", SNAPSHOT, llm=ScriptedLLM(noted))(asked())
     check_answered(state, steps)
     calls = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
-    assert calls == ["AnswerIfEnough", "LatentKeywords", "Specialise", "Relax", "GroupAnchors", "Grow", "Generate"]
+    assert calls == [
+        "AnswerIfEnough",
+        "LatentKeywords",
+        "Specialise",
+        "Relax",
+        "GroupByModel",
+        "GrowByModel",
+        "Generate",
+    ]
 
 
 def test_and_so_it_does_over_http() -> None:
@@ -193,7 +206,7 @@ def test_and_so_it_does_over_http() -> None:
         return reply(request["messages"][0]["content"], request["messages"][-1]["content"])
 
     with LLMServer(message) as server:
-        state = pipeline("bubblerag", SNAPSHOT, llm=OpenAILLM("any", server.url))(asked())
+        state = make_method("bubblerag", SNAPSHOT, llm=OpenAILLM("any", server.url))(asked())
     messages = [[m["content"] for m in request.json["messages"]] for request in server.requests]
     check_answered(state, [step_of(m[0], m[-1]) for m in messages])
     assert all("json_schema" in request.json["response_format"] for request in server.requests)
@@ -204,8 +217,8 @@ def test_a_model_that_replies_nonsense_leaves_the_twins_to_their_work(nonsense: 
     def broken(system: str, user: str) -> str:
         return reply(system, user) if step_of(system, user) == "answer" else nonsense
 
-    offline = pipeline("bubblerag", SNAPSHOT)(asked())
-    state = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(broken))(asked())
+    offline = make_method("bubblerag", SNAPSHOT)(asked())
+    state = make_method("bubblerag", SNAPSHOT, llm=ScriptedLLM(broken))(asked())
     assert state.answer is not None and state.answer.citations and chunks(state) == chunks(offline)
     assert after(state, "GroupAnchors").anchors == after(offline, "GroupAnchors").anchors
     assert same(state.evidence, offline.evidence)
@@ -218,15 +231,15 @@ def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
         quote = "It was destroyed in 1525"
         return json.dumps({"found": True, "text": "1525 [1].", "citations": [{"passage": number, "quote": quote}]})
 
-    whole = pipeline("bubblerag", SNAPSHOT, llm=ScriptedLLM(sure))
+    whole = make_method("bubblerag", SNAPSHOT, llm=ScriptedLLM(sure))
     written = whole(asked(ONE_STEP))
     assert written.answer is not None and written.answer.text == "1525 [1]." and len(written.trace) == 3
-    assert "AnswerIfEnough" not in repr(retrieval_part(whole))
+    assert "AnswerIfEnough" not in repr(whole.retrieval)
 
 
 assert NAMES is not None
 ABLATIONS: dict[str, dict[str, Operator]] = {
-    "Specialise": {"groups": Keywords() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
+    "SpecialiseInContext": {"groups": NamesAndPhrases() >> GroupAnchors(NAMES, TRIPLES, WORDS)},
     "Coverage": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) % 3) >> Grow(triples=TRIPLES)},
     "Grow": {"graphs": OnGraph(StatementGraph(), Bubble(NAMES) >> Coverage(NAMES) % 3)},
 }
@@ -234,20 +247,20 @@ ABLATIONS: dict[str, dict[str, Operator]] = {
 
 @pytest.mark.parametrize("step", ABLATIONS)
 def test_its_ablations_are_changes_of_the_expression(step: str) -> None:
-    whole, less = (repr(pipeline("bubblerag", SNAPSHOT, **changed)) for changed in ({}, ABLATIONS[step]))
+    whole, less = (repr(make_method("bubblerag", SNAPSHOT, **changed).pipeline) for changed in ({}, ABLATIONS[step]))
     assert f"{step}(" in whole and f"{step}(" not in less
-    state = pipeline("bubblerag", SNAPSHOT, **ABLATIONS[step])(asked())
+    state = make_method("bubblerag", SNAPSHOT, **ABLATIONS[step])(asked())
     assert state.answer is not None and state.answer.citations and 1 <= len(chunks(state)) <= 15
 
 
 def test_the_defaults_are_what_an_ablation_replaces() -> None:
-    given = pipeline("bubblerag", SNAPSHOT, groups=anchor_groups(SNAPSHOT), graphs=evidence_graphs(SNAPSHOT))
-    assert given == pipeline("bubblerag", SNAPSHOT)
+    given = make_method("bubblerag", SNAPSHOT, groups=anchor_groups(SNAPSHOT), graphs=evidence_graphs(SNAPSHOT))
+    assert given == make_method("bubblerag", SNAPSHOT)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 6])
 def test_depth_bounds_the_growth(depth: int) -> None:
-    state = pipeline("bubblerag", SNAPSHOT, depth=depth, n=2, llm=ScriptedLLM(reply))(asked())
+    state = make_method("bubblerag", SNAPSHOT, depth=depth, n=2, llm=ScriptedLLM(reply))(asked())
     before, grown = after(state, "Coverage").evidence, pieces_of(state)
     assert before is not None and len(before) == len(grown) == 2
     assert len(grown.edges) >= len(before.edges) and (depth or len(grown.edges) == len(before.edges))
@@ -265,7 +278,7 @@ def test_preview_and_passages_together_are_never_more_than_asked_for(k: int, pre
 
     for name in GRAPH.names.take(np.flatnonzero(GRAPH.columns.kinds == Kind.ENTITY)):
         read.clear()
-        state = pipeline("bubblerag", SNAPSHOT, top_k=k, preview=preview, llm=ScriptedLLM(model))(
+        state = make_method("bubblerag", SNAPSHOT, top_k=k, preview=preview, llm=ScriptedLLM(model))(
             asked(f"Who is {name}?")
         )
         shown = {GRAPH.passage(node) for node in chunks(state)}
@@ -274,7 +287,7 @@ def test_preview_and_passages_together_are_never_more_than_asked_for(k: int, pre
 
 @pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか", "What are the main themes?"])
 def test_a_question_that_names_nothing_has_passages_all_the_same(question: str) -> None:
-    state = pipeline("bubblerag", SNAPSHOT)(asked(question))
+    state = make_method("bubblerag", SNAPSHOT)(asked(question))
     assert state.answer is not None and len(chunks(state)) == 5
 
 
@@ -286,6 +299,6 @@ def test_on_a_graph_without_passages_its_nodes_take_their_place() -> None:
     nodes = VectorIndex.from_array(encoder.encode(texts), encoder)
     words = WordIndex.of(texts, np.arange(len(graph)))
     snapshot = Snapshot(graph, nodes, words, vectors_of(graph), triples, encoder, {})
-    state = pipeline("bubblerag", snapshot)(start("Who was the mother of Gisela?", graph))
+    state = make_method("bubblerag", snapshot)(start("Who was the mother of Gisela?", graph))
     assert graph.id("Waldrada") in chunks(state)[:2] and set(chunks(state)) <= set(graph.nodes.tolist())
     assert state.answer is not None and pieces_of(state).texts(graph)[0].startswith("Waldrada mother of Gisela")

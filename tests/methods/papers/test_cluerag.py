@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.toys import corpus_index
 
 from graphwright import Graph, start
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
@@ -17,17 +17,17 @@ MODEL = OverlapCrossEncoder()
 
 def test_the_expression_is_that_of_the_paper() -> None:
     ix = SNAPSHOT
-    whole = repr(pipeline("clue-rag", ix, top_k=7, cross_encoder=MODEL))
+    whole = repr(make_method("clue-rag", ix, top_k=7, cross_encoder=MODEL).pipeline)
     assert whole.startswith(
         f"LinkEntities(names={ix.names!r}) >> (PropositionPaths({ix.triples!r}, width=3, length=1) | "
         f"AnchorSearch({ix.names!r}, per_anchor=3)) >> UnitPaths({ix.triples!r}, {MODEL!r}) >> StatingPassages() >> "
         f"Rerank({MODEL!r}) % 7 >> If("
     )
-    assert "Keywords(model=ScriptedLLM(" in repr(pipeline("clue-rag", ix, llm=ScriptedLLM(["unused"])))
+    assert "Keywords(ScriptedLLM(" in repr(make_method("clue-rag", ix, llm=ScriptedLLM(["unused"])).pipeline)
 
 
 def test_it_retrieves_the_passages_of_its_units_and_cites_or_abstains() -> None:
-    state = pipeline("clue-rag", SNAPSHOT, cross_encoder=MODEL)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method("clue-rag", SNAPSHOT, cross_encoder=MODEL)(start(QUESTION, SNAPSHOT.graph))
     assert state.passages is not None and {"lothair", "erstein"} <= {p.document for p in state.passages}
     assert state.answer is not None
     assert state.answer.verified if state.answer.found else "nearest passage" in state.answer.text
@@ -35,9 +35,9 @@ def test_it_retrieves_the_passages_of_its_units_and_cites_or_abstains() -> None:
 
 def test_it_runs_without_vectors_and_over_a_knowledge_graph() -> None:
     bare = replace(SNAPSHOT, names=None, triples=None)
-    state = retrieval_part(pipeline("clue-rag", bare, cross_encoder=MODEL))(start(QUESTION, SNAPSHOT.graph))
+    state = make_method("clue-rag", bare, cross_encoder=MODEL).search(start(QUESTION, SNAPSHOT.graph))
     assert state.passages is not None and len(state.passages)
     films = Graph.from_triples([("Heat", "directed by", "Mann"), ("Ali", "directed by", "Mann")])
     ix = replace(bare, graph=films, encoder=HashEncoder())
-    state = retrieval_part(pipeline("clue-rag", ix, cross_encoder=MODEL))(start("Who directed Heat?", films))
+    state = make_method("clue-rag", ix, cross_encoder=MODEL).search(start("Who directed Heat?", films))
     assert state.passages is not None and {p.title or p.text for p in state.passages}

@@ -11,7 +11,7 @@ from tests.models.grammars import GrammarLLM
 from tests.toys import corpus_index, untrained
 
 from graphwright import Graph, start
-from graphwright.methods.registry import METHODS, pipeline
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Completion
 
@@ -48,20 +48,22 @@ class Answering(GrammarLLM):
 def test_they_are_made_of_what_their_papers_say() -> None:
     llm, statements = GrammarLLM(), "LinkEntities() >> (Keep() | OnGraph(StatementGraph(), "
     twin = "Rerank(Patterns(HashEncoder(dimension=64)))"
-    gcr, dog = (repr(pipeline(name, ON_FILMS, llm=llm)) for name in ("gcr", "dog"))
+    gcr, dog = (repr(make_method(name, ON_FILMS, llm=llm).pipeline) for name in ("gcr", "dog"))
     assert gcr.startswith(f"{statements}EnumeratedPaths(2) % 1000 >> {twin} >> ConstrainedDecoding({llm!r})))")
-    assert dog.startswith(f"{statements}WellFormedChains({llm!r})))")
-    assert f"EnumeratedPaths(2) % 1000 >> {twin} % 10" in repr(pipeline("gcr", ON_FILMS))
-    assert "WellFormedChains(Patterns(HashEncoder(dimension=64)))" in repr(pipeline("dog", ON_FILMS))
-    structgpt = repr(pipeline("structgpt", ON_FILMS, turns=2))
-    assert "ReadRelations(HashEncoder(dimension=64), turns=2) >> Instances() % 100" in structgpt
+    assert dog.startswith(f"{statements}WellFormedChains(ConstrainedDecoding({llm!r}, items=3))))")
+    assert f"EnumeratedPaths(2) % 1000 >> {twin} % 10" in repr(make_method("gcr", ON_FILMS).pipeline)
+    assert "WellFormedChains(Rerank(Patterns(HashEncoder(dimension=64))))" in repr(
+        make_method("dog", ON_FILMS).pipeline
+    )
+    structgpt = repr(make_method("structgpt", ON_FILMS, turns=2).pipeline)
+    assert "RankRelations(HashEncoder(dimension=64), turns=2) >> Instances() % 100" in structgpt
     assert all(METHODS[name].about.endswith(").") for name in SYSTEMS)
 
 
 @pytest.mark.parametrize("name", ["gcr", "dog"])
 def test_a_trained_path_decoder_is_the_twin_where_there_is_one(name: str) -> None:
     decoder = untrained("path")
-    op = pipeline(name, ON_FILMS, decoder=decoder)
+    op = make_method(name, ON_FILMS, decoder=decoder)
     assert "Decode(" in repr(op) and "Rerank" not in repr(op)
     state = op(start(ASKED, FILMS))
     assert state.evidence is not None and len(state.evidence) and state.answer is not None and state.answer.short
@@ -69,20 +71,20 @@ def test_a_trained_path_decoder_is_the_twin_where_there_is_one(name: str) -> Non
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_answers_from_a_knowledge_graph_without_a_model(name: str) -> None:
-    state = pipeline(name, ON_FILMS)(start(ASKED, FILMS))
+    state = make_method(name, ON_FILMS)(start(ASKED, FILMS))
     assert state.answer is not None and {"Pacino", "Crowe"} <= set(state.answer.short)
     assert state.answer.citations and all(citation.path for citation in state.answer.citations) and state.graph.whole
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_finds_nothing_for_what_the_graph_does_not_name(name: str) -> None:
-    state = pipeline(name, ON_FILMS)(start("Who wrote Ulysses?", FILMS))
+    state = make_method(name, ON_FILMS)(start("Who wrote Ulysses?", FILMS))
     assert state.answer is not None and not state.answer.found and not state.answer.short
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_retrieves_passages_from_an_index_and_cites_or_abstains(name: str) -> None:
-    state = pipeline(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.passages is not None and len(state.passages)
     assert state.answer.verified if state.answer.found else "nearest passage" in state.answer.text
     assert all(SNAPSHOT.graph.columns.between_entities(edges).all() for _, edges in state.evidence or ())
@@ -91,14 +93,14 @@ def test_each_retrieves_passages_from_an_index_and_cites_or_abstains(name: str) 
 @pytest.mark.parametrize("name", ["gcr", "dog"])
 def test_a_model_with_a_grammar_writes_paths_and_answers(name: str) -> None:
     llm = Answering()
-    state = pipeline(name, ON_FILMS, llm=llm)(start(ASKED, FILMS))
+    state = make_method(name, ON_FILMS, llm=llm)(start(ASKED, FILMS))
     assert llm.grammars and state.answer is not None and state.answer.short == ("Pacino",)
     # Of Mann's five paths all are written, in the order of the model; of the chains the three best.
     assert state.evidence is not None and len(state.evidence) == {"gcr": 5, "dog": 3}[name]
     # The model that writes paths may be another than the one that answers.
     writer = GrammarLLM(4)
     other = ScriptedLLM([ANSWER])
-    assert pipeline(name, ON_FILMS, llm=other, decoder=writer)(start(ASKED, FILMS)).answer is not None
+    assert make_method(name, ON_FILMS, llm=other, decoder=writer)(start(ASKED, FILMS)).answer is not None
     assert writer.grammars
 
 
@@ -109,7 +111,7 @@ def test_without_a_grammar_paths_are_selected_by_number() -> None:
         prompts.append(user)
         return ANSWER if "numbers" not in system else json.dumps({"numbers": [1]})
 
-    state = pipeline("gcr", ON_FILMS, llm=ScriptedLLM(model))(start(ASKED, FILMS))
+    state = make_method("gcr", ON_FILMS, llm=ScriptedLLM(model))(start(ASKED, FILMS))
     assert len(prompts) == 2 and "Choose at most 5 of these" in prompts[0]  # all
     assert state.evidence is not None and len(state.evidence) == 1
     assert any("decoding was not constrained" in note for step in state.trace for note in step.notes)
@@ -117,6 +119,6 @@ def test_without_a_grammar_paths_are_selected_by_number() -> None:
 
 def test_structgpt_reads_relations_then_triples_until_they_are_enough() -> None:
     replies = ['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}', ANSWER]
-    state = pipeline("structgpt", ON_FILMS, llm=ScriptedLLM(replies))(start(ASKED, FILMS))
+    state = make_method("structgpt", ON_FILMS, llm=ScriptedLLM(replies))(start(ASKED, FILMS))
     assert state.answer is not None and state.answer.short == ("Pacino",)
     assert state.evidence is not None and {FILMS.names[nodes[-1]] for nodes, _ in state.evidence} == {"Pacino", "Crowe"}

@@ -12,7 +12,7 @@ from tests.toys import corpus_index
 from graphwright import Graph, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.graph import Kind
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.run import Run
 from graphwright.operators.subgraph.views import PassageGraph
@@ -22,7 +22,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def test_the_expression_is_that_of_the_paper() -> None:
-    whole = repr(pipeline("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, top_k=7))
+    whole = repr(make_method("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, top_k=7).pipeline)
     model = MiniLMCrossEncoder()
     ix, rank = repr(SNAPSHOT.passages), f"GRanker({model!r}, alpha=0.3)"
     loop = f"Repeat((Keep() | STeX({ix}, beta=0.5) % 4) >> {rank}, until=Reached(nodes=30))"
@@ -32,8 +32,8 @@ def test_the_expression_is_that_of_the_paper() -> None:
 
 
 def test_passages_are_reached_along_references_within_the_budget() -> None:
-    few = pipeline("fastinsight", SNAPSHOT, batch=1, budget=3, cross_encoder=OverlapCrossEncoder())
-    state = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph))
+    few = make_method("fastinsight", SNAPSHOT, batch=1, budget=3, cross_encoder=OverlapCrossEncoder())
+    state = few.search(start(QUESTION, SNAPSHOT.graph))
     assert state.passages is not None and len(state.passages) == 3 and state.graph is SNAPSHOT.graph
     nodes = state.passages.ids.tolist()
     assert all(SNAPSHOT.graph.columns.kinds[nodes] == Kind.CHUNK)
@@ -41,14 +41,14 @@ def test_passages_are_reached_along_references_within_the_budget() -> None:
     rows = PassageGraph()(SNAPSHOT.graph).columns.adjacency
     assert all(set(rows.row(node).tolist()) & set(nodes) for node in nodes)
     # What nothing refers to is never reached.
-    every = pipeline("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder())
+    every = make_method("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder())
     result = every(start(QUESTION, SNAPSHOT.graph)).passages
     documents = {SNAPSHOT.graph.passages.of(int(c)).document for c in result.ids}  # type: ignore[union-attr]
     assert documents == {"lothair", "teutberga", "ermengarde", "erstein"}
 
 
 def test_each_passage_is_read_once_however_often_it_is_reranked() -> None:
-    op = retrieval_part(pipeline("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder()))
+    op = make_method("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder()).search
     run = Run()
     state = op(start(QUESTION, SNAPSHOT.graph), run)
     ranked = sum("GRanker" in step.operator for step in state.trace)
@@ -57,7 +57,7 @@ def test_each_passage_is_read_once_however_often_it_is_reranked() -> None:
 
 
 def test_it_answers_and_pickles() -> None:
-    op = pipeline("fastinsight", SNAPSHOT)
+    op = make_method("fastinsight", SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     assert again == op
     answers = [item(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for item in (op, again)]
@@ -67,22 +67,24 @@ def test_it_answers_and_pickles() -> None:
 @pytest.mark.parametrize("options", [{"batch": 0}, {"batch": 20, "budget": 10}, {"alpha": 2.0}, {"beta": -1.0}])
 def test_what_cannot_be_used_is_refused(options) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        pipeline("fastinsight", SNAPSHOT, **options)
+        make_method("fastinsight", SNAPSHOT, **options)
 
 
 def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
-    alone = repr(pipeline("fastinsight", SNAPSHOT, relations=("refers to",)))
+    alone = repr(make_method("fastinsight", SNAPSHOT, relations=("refers to",)).pipeline)
     assert alone.startswith("OnGraph(PassageGraph(relations=('refers to',)), ") and ") % 15 >> ToPassages()" in alone
-    few = pipeline("fastinsight", SNAPSHOT, batch=2, relations=("refers to",), cross_encoder=OverlapCrossEncoder())
-    chunks = retrieval_part(few)(start(QUESTION, SNAPSHOT.graph)).passages
+    few = make_method("fastinsight", SNAPSHOT, batch=2, relations=("refers to",), cross_encoder=OverlapCrossEncoder())
+    chunks = few.search(start(QUESTION, SNAPSHOT.graph)).passages
     assert chunks is not None and len(chunks) == 2  # the toy corpus has no links, so nothing is added
 
 
 def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
-    whole = pipeline("fastinsight-entities", SNAPSHOT, batch=2, budget=6, top_k=3, cross_encoder=OverlapCrossEncoder())
+    whole = make_method(
+        "fastinsight-entities", SNAPSHOT, batch=2, budget=6, top_k=3, cross_encoder=OverlapCrossEncoder()
+    )
     vectors = "entity_vectors(ix.graph, ix.passages)"
-    assert repr(whole).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors}) % 2 >> GRanker(")
-    state = retrieval_part(whole)(start(QUESTION, SNAPSHOT.graph))
+    assert repr(whole.search).startswith(f"OnGraph(EntityGraph(), VectorSearch({vectors}) % 2 >> GRanker(")
+    state = whole.search(start(QUESTION, SNAPSHOT.graph))
     assert state.evidence is not None and len(state.evidence) == 6 and state.graph is SNAPSHOT.graph
     assert all(SNAPSHOT.graph.columns.kinds[state.evidence.nodes] == Kind.ENTITY)
     assert state.passages is not None and len(state.passages) == 3
@@ -95,7 +97,7 @@ def test_a_pair_is_read_once_however_large_the_budget(name: str) -> None:
     pairs = Graph.from_triples([(f"a{at}", "next", f"b{at}") for at in range(2600)])
     vectors = VectorIndex.from_array(np.tile([[1.0], [0.5]], (2600, 4)), HashEncoder(4))
     snapshot = replace(SNAPSHOT, graph=pairs, passages=vectors, names=None, triples=None)
-    op = retrieval_part(pipeline(name, snapshot, batch=2500, budget=5000, cross_encoder=OverlapCrossEncoder()))
+    op = make_method(name, snapshot, batch=2500, budget=5000, cross_encoder=OverlapCrossEncoder()).search
     run = Run()
     op(start("a1 next", pairs), run)
     assert 5000 <= run.usage.texts < 5010

@@ -7,12 +7,12 @@ import pickle
 from pathlib import Path
 
 import pytest
+from tests.shown import passages_in, prompt_of
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.store import Settings
 
@@ -37,30 +37,30 @@ def writer(system: str, user: str) -> str:
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = SNAPSHOT
     summaries = f"Summaries({ix.passages!r}, triples={ix.triples!r})"
-    local = repr(pipeline("graphrag-local", ix, entities=7, relations=5))
+    local = repr(make_method("graphrag-local", ix, entities=7, relations=5).pipeline)
     assert local.startswith(
         f"EntitySearch({ix.passages!r}, names={ix.names!r}, triples={ix.triples!r}) % 7 >> "
         f"LocalContext({summaries}, relations=5) >> ToPassages(limit=15, index={ix.passages!r}) >> "
     )
-    whole = repr(pipeline("graphrag-global", ix, communities=3))
+    whole = repr(make_method("graphrag-global", ix, communities=3).pipeline)
     assert whole.startswith(
         f"CommunitySearch({summaries}, level=2) % 3 >> ToPassages(limit=15, index={ix.passages!r}) >> "
     )
     llm = ScriptedLLM(writer)
-    messages = f"Summaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
-    written = repr(pipeline("graphrag-global", ix, communities=3, rated=9, llm=llm))
+    messages = f"WrittenSummaries({ix.passages!r}, triples={ix.triples!r}, model={llm!r})"
+    written = repr(make_method("graphrag-global", ix, communities=3, rated=9, llm=llm).pipeline)
     assert written == (
         f"CommunitySearch({messages}, level=2) % 9 >> RateCommunities({llm!r}, {messages}, level=2) % 3 >> "
         f"ToPassages(limit=15, index={ix.passages!r}) >> "
-        f"ReportPrompt(CommunityReports(summaries={messages}, level=2, limit=3)) >> "
-        f"Generate({llm!r}, twin=Overview({ix.passages!r}, reader=MiniLMReader()) >> "
+        f"ReportContext(CommunityReports(summaries={messages}, level=2, limit=3)) >> "
+        f"Fallback(Generate({llm!r}), Overview({ix.passages!r}, reader=MiniLMReader()) >> "
         "ReadSpans(MiniLMReader()) >> Abstain(MiniLMReader()) >> Quote(MiniLMReader()))"
     )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_they_answer_offline_from_passages(name: str) -> None:
-    state = pipeline(name, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
@@ -69,17 +69,17 @@ def test_they_answer_offline_from_passages(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_language_model_is_shown_reports_and_answers(name: str) -> None:
     llm = ScriptedLLM(writer)
-    state = pipeline(name, SNAPSHOT, llm=llm)(start("On which river does Graz lie?", SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT, llm=llm)(start("On which river does Graz lie?", SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1
-    shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
+    shown = [json.loads(line) for line in prompt_of(state).splitlines() if line.startswith("{")]
     assert next(line["text"] for line in shown if "report" in line) == "All about Graz."
     assert any("relation" in line for line in shown) == (name == "graphrag-local")
     spent = [step.operator.partition("(")[0] for step in state.trace if step.usage.completion_tokens]
-    assert spent == (["ReportPrompt", "Generate"] if name == "graphrag-local" else ["RateCommunities", "Generate"])
+    assert spent == (["ReportContext", "Generate"] if name == "graphrag-local" else ["RateCommunities", "Generate"])
 
 
 def test_only_communities_that_were_rated_helpful_are_answered_from() -> None:
-    op = pipeline("graphrag-global", SNAPSHOT, level=0, llm=ScriptedLLM(writer, id="another"))
+    op = make_method("graphrag-global", SNAPSHOT, level=0, llm=ScriptedLLM(writer, id="another"))
     for question in ("Which abbey?", "What are the main themes?"):
         state = op(start(question, SNAPSHOT.graph))
         assert state.evidence is not None and state.passages is not None and SNAPSHOT.graph.passages is not None
@@ -120,17 +120,17 @@ def test_an_index_of_passages_alone_serves(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_they_pickle_and_retrieval_ends_before_the_prompt(name: str) -> None:
-    op = pipeline(name, SNAPSHOT, llm=ScriptedLLM([]))
+    op = make_method(name, SNAPSHOT, llm=ScriptedLLM([]))
     assert pickle.loads(pickle.dumps(op)) == op
-    part = retrieval_part(pipeline(name, SNAPSHOT))
+    part = make_method(name, SNAPSHOT).search
     state = part(start(QUESTION, SNAPSHOT.graph))
-    assert state.prompt is None and state.answer is None and state.passages is not None and len(state.passages)
+    assert state.context is None and state.answer is None and state.passages is not None and len(state.passages)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("question", ["?", "xyz qqq", "日本の首都はどこですか"])
 def test_a_question_that_names_nothing_known_is_answered_by_nothing(name: str, question: str) -> None:
-    state = pipeline(name, SNAPSHOT)(start(question, SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT)(start(question, SNAPSHOT.graph))
     assert state.answer is not None and state.evidence is not None
 
 
@@ -138,4 +138,4 @@ def test_a_question_that_names_nothing_known_is_answered_by_nothing(name: str, q
 def test_without_the_extra_the_remedy_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphwright.search.clustering.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'needs igraph.* Install it: pip install "graphwright\[communities\]"'):
-        pipeline(name, SNAPSHOT)
+        make_method(name, SNAPSHOT)

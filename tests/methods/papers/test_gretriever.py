@@ -7,12 +7,12 @@ import pickle
 from pathlib import Path
 
 import pytest
+from tests.shown import passages_in, prompt_of
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
@@ -21,14 +21,14 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def test_the_expression_reads_as_it_is_written() -> None:
     prizes = f"Prizes({SNAPSHOT.passages!r}, triples={SNAPSHOT.triples!r}, k=4)"
-    whole = repr(pipeline("g-retriever", SNAPSHOT, k=4, cost=1.0))
+    whole = repr(make_method("g-retriever", SNAPSHOT, k=4, cost=1.0).pipeline)
     assert whole.startswith(f"PrizeTree({prizes}, cost=1.0) >> ToPassages(limit=15, summed=True, items=PrizedItems(")
-    by_names = repr(pipeline("g-retriever", SNAPSHOT, nodes=SNAPSHOT.names))
+    by_names = repr(make_method("g-retriever", SNAPSHOT, nodes=SNAPSHOT.names).pipeline)
     assert by_names.startswith(f"PrizeTree(Prizes({SNAPSHOT.names!r}, triples={SNAPSHOT.triples!r})) >> ")
 
 
 def test_it_answers_offline_from_one_connected_piece() -> None:
-    state = pipeline("g-retriever", SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method("g-retriever", SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert state.evidence is not None and len(state.evidence) == 1
     nodes, edges = state.evidence.piece(0)
@@ -41,9 +41,9 @@ def test_a_language_model_is_shown_the_tree_and_quotes_passages() -> None:
         quote = passages_in(user)[1].split(". ")[0]
         return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
-    state = pipeline("g-retriever", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
+    state = make_method("g-retriever", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1 and state.evidence is not None
-    shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
+    shown = [json.loads(line) for line in prompt_of(state).splitlines() if line.startswith("{")]
     (tree,) = [line["steps"] for line in shown if "path" in line]
     nodes, edges = state.evidence.piece(0)
     assert len(tree) == len(nodes) + len(edges)
@@ -59,14 +59,14 @@ def test_an_index_of_passages_alone_serves(tmp_path: Path) -> None:
 
 
 def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
-    op = pipeline("g-retriever", SNAPSHOT)
+    op = make_method("g-retriever", SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     asked = start(QUESTION, SNAPSHOT.graph)
     assert again == op and again(asked).answer == op(asked).answer
-    assert retrieval_part(op)(asked).answer is None
+    assert op.search(asked).answer is None
 
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"cost": -1.0}])
 def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        pipeline("g-retriever", SNAPSHOT, **options)
+        make_method("g-retriever", SNAPSHOT, **options)

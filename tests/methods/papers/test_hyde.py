@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shown import passages_in
 from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
@@ -20,10 +20,10 @@ BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War 
 
 def test_the_expressions_read_as_they_are_written() -> None:
     ix = repr(SNAPSHOT.passages)
-    whole = repr(pipeline("hyde", SNAPSHOT, top_k=7, feedback=3, beta=0.5))
+    whole = repr(make_method("hyde", SNAPSHOT, top_k=7, feedback=3, beta=0.5).pipeline)
     assert whole.startswith(f"VectorSearch({ix}) % 3 >> Feedback({ix}, beta=0.5) % 7 >> ToPassages() >> ")
     llm = ScriptedLLM([""])
-    whole = repr(pipeline("hyde", SNAPSHOT, top_k=7, llm=llm))
+    whole = repr(make_method("hyde", SNAPSHOT, top_k=7, llm=llm).pipeline)
     assert whole.startswith(f"HypotheticalPassage({ix}, {llm!r}) % 7 >> ToPassages() >> ")
 
 
@@ -36,18 +36,18 @@ def test_what_the_model_wrote_leads_to_the_passage_and_is_neither_shown_nor_cite
         quote = "It was destroyed in 1525"
         return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
-    state = pipeline("hyde", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
+    state = make_method("hyde", SNAPSHOT, llm=ScriptedLLM(reply))(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and [c.document for c in state.answer.citations] == ["erstein"]
 
 
 def test_the_first_passages_move_the_question() -> None:
     state = start(QUESTION, SNAPSHOT.graph)
     plain, moved, heavy = (
-        retrieval_part(op)(state).passages
+        op.search(state).passages
         for op in (
-            pipeline("vector", SNAPSHOT),
-            pipeline("hyde", SNAPSHOT, feedback=1),
-            pipeline("hyde", SNAPSHOT, feedback=1, beta=1e6),
+            make_method("vector", SNAPSHOT),
+            make_method("hyde", SNAPSHOT, feedback=1),
+            make_method("hyde", SNAPSHOT, feedback=1, beta=1e6),
         )
     )
     assert plain is not None and moved is not None and heavy is not None
@@ -58,4 +58,4 @@ def test_the_first_passages_move_the_question() -> None:
 @pytest.mark.parametrize("options", [{"feedback": 0}, {"beta": -1.0}])
 def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=r"whole number|beta"):
-        pipeline("hyde", SNAPSHOT, **options)
+        make_method("hyde", SNAPSHOT, **options)

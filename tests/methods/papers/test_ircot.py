@@ -6,12 +6,12 @@ import json
 import pickle
 
 import pytest
+from tests.shown import passages_in
 from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators import HasThoughts, WordSearch
 
@@ -21,19 +21,19 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 def test_the_expression_reads_as_it_is_written() -> None:
     first = WordSearch(SNAPSHOT.words)
-    whole = repr(pipeline("ircot", SNAPSHOT, top_k=7, k=4, steps=2, shown=3, first=first))
-    search, think = f"FollowUp({first!r} % 4)", f"Think({SNAPSHOT.encoder!r}, passages=3)"
+    whole = repr(make_method("ircot", SNAPSHOT, top_k=7, k=4, steps=2, shown=3, first=first).pipeline)
+    search, think = f"FollowUp({first!r} % 4)", f"SentenceThought({SNAPSHOT.encoder!r}, passages=3)"
     assert whole.startswith(
         f"({search} >> Repeat({think} >> {search}, until={HasThoughts(2)!r})) % 7 >> ToPassages() >> "
     )
-    assert "ScoreSum(VectorSearch(" in repr(pipeline("ircot", SNAPSHOT))
+    assert "ScoreSum(VectorSearch(" in repr(make_method("ircot", SNAPSHOT).pipeline)
 
 
 def test_the_first_of_every_search_come_first() -> None:
     first = WordSearch(SNAPSHOT.words)
     thoughts = ["Ermengarde founded Erstein.", "The Mur joins the Drava."]
     script = ScriptedLLM([json.dumps({"enough": False, "thought": thought}) for thought in thoughts])
-    op = retrieval_part(pipeline("ircot", SNAPSHOT, k=2, steps=2, first=first, llm=script))
+    op = make_method("ircot", SNAPSHOT, k=2, steps=2, first=first, llm=script).search
     state = op(start("Who married Teutberga?", SNAPSHOT.graph))
     asked = ["Who married Teutberga?", *thoughts]
     each = [(first % 2)(start(text, SNAPSHOT.graph)).evidence.nodes.tolist() for text in asked]  # type: ignore[union-attr]
@@ -52,14 +52,14 @@ def test_a_language_model_thinks_until_it_has_enough_then_answers() -> None:
         cited = [{"passage": number, "quote": quote}]
         return json.dumps({"found": True, "text": f"{quote} [1].", "citations": cited})
 
-    op = pipeline("ircot", SNAPSHOT, steps=6, llm=ScriptedLLM(reply))
+    op = make_method("ircot", SNAPSHOT, steps=6, llm=ScriptedLLM(reply))
     state = op(start("What became of what Ermengarde founded?", SNAPSHOT.graph))
     assert state.answer is not None and [c.document for c in state.answer.citations] == ["erstein"]
     assert len(state.anchors or ()) == 1
 
 
 def test_offline_it_answers_without_a_token_and_pickles() -> None:
-    op = pipeline("ircot", SNAPSHOT)
+    op = make_method("ircot", SNAPSHOT)
     state = op(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
@@ -70,4 +70,4 @@ def test_offline_it_answers_without_a_token_and_pickles() -> None:
 @pytest.mark.parametrize("options", [{"steps": 0}, {"k": 0}, {"shown": 0}])
 def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"steps=0|k is 0|passages is 0"):
-        pipeline("ircot", SNAPSHOT, **options)
+        make_method("ircot", SNAPSHOT, **options)

@@ -13,7 +13,7 @@ from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
 from graphwright.methods.papers.lego_models import Beams, Best
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import BM25, EdgeSearch, InduceEdges
 
@@ -85,15 +85,15 @@ def test_over_an_index_the_answer_is_quoted_and_over_a_knowledge_graph_it_is_a_n
     snapshot = corpus_index().snapshot
     asked = "Which abbey did the mother of Lothair II found?"
     for number in (1, 6, 13):
-        state = pipeline(f"lego-{number}", snapshot)(start(asked, snapshot.graph))
+        state = make_method(f"lego-{number}", snapshot)(start(asked, snapshot.graph))
         assert state.answer is not None and state.answer.citations[0].document and state.passages is not None
         assert state.graph.whole and any(len(edges) > 1 for _, edges in state.evidence or ())
     films = replace(snapshot, graph=FILMS, names=None, triples=None)
     for number in (1, 12, 15):
-        state = pipeline(f"lego-{number}", films)(start("Who starred in a film directed by Mann?", FILMS))
+        state = make_method(f"lego-{number}", films)(start("Who starred in a film directed by Mann?", FILMS))
         assert state.answer is not None and {"Heat", "Pacino"} <= {c.text for c in state.answer.citations}
     llm = ScriptedLLM(['{"numbers": [2, 1]}', '{"found": true, "text": "Heat.", "citations": []}'])
-    state = pipeline("lego-13", films, llm=llm)(start("Who starred in a film directed by Mann?", FILMS))
+    state = make_method("lego-13", films, llm=llm)(start("Who starred in a film directed by Mann?", FILMS))
     assert state.answer is not None and state.answer.text == "Heat." and len(state.evidence or ()) == 2
 
 
@@ -181,7 +181,7 @@ def test_the_switches_of_beam_searches() -> None:
 def test_registered_instances_take_the_switches() -> None:
     index = corpus_index().snapshot
     bare = replace(index, encoder=E, names=None, triples=None)
-    expression = repr(pipeline("lego-6", bare, pruning="EP", by_step=True, slack=0.5))
+    expression = repr(make_method("lego-6", bare, pruning="EP", by_step=True, slack=0.5).pipeline)
     assert "EdgesBy() % 64" in expression and f"BeamSearch(Steps({E!r}), slack=0.5)" in expression
-    two = pipeline("lego-13", bare, judge=ScriptedLLM(["{}"], "judge"), llm=ScriptedLLM(["{}"], "reader"))
+    two = make_method("lego-13", bare, judge=ScriptedLLM(["{}"], "judge"), llm=ScriptedLLM(["{}"], "reader"))
     assert "judge" in repr(two) and "reader" in repr(two)

@@ -6,12 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.shown import prompt_of
 from tests.toys import corpus_index
 
 from graphwright import Graph, ShortestPaths, State, start
 from graphwright.generate import TargetAnswer
 from graphwright.methods.papers.lego_systems import planned, selected
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import InduceEdges, Instances
 
@@ -41,16 +42,18 @@ def test_they_are_made_of_what_their_papers_say() -> None:
     rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
     assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> LengthPenalty(MaskEntities({rerank})) % 2"
     assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
-    assert "Explore(" in repr(pipeline("tog", ON_FILMS)) and "Instances() % 100" in repr(pipeline("rog", ON_FILMS))
-    assert "Instances() >> InduceEdges() >> ShortestPaths() % 32" in repr(pipeline("gsr", ON_FILMS))
-    assert "LocalContext(" in repr(pipeline("grag-m", SNAPSHOT)) and "ShortestPaths()" in repr(
-        pipeline("grag-m", SNAPSHOT)
+    assert "Explore(" in repr(make_method("tog", ON_FILMS).pipeline) and "Instances() % 100" in repr(
+        make_method("rog", ON_FILMS)
+    )
+    assert "Instances() >> InduceEdges() >> ShortestPaths() % 32" in repr(make_method("gsr", ON_FILMS).pipeline)
+    assert "LocalContext(" in repr(make_method("grag-m", SNAPSHOT).pipeline) and "ShortestPaths()" in repr(
+        make_method("grag-m", SNAPSHOT)
     )
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_answers_from_a_knowledge_graph_without_a_model(name: str) -> None:
-    state = pipeline(name, ON_FILMS)(start(ASKED, FILMS))
+    state = make_method(name, ON_FILMS)(start(ASKED, FILMS))
     assert "Pacino" in answers(state) and state.evidence is not None and state.graph.whole
     assert all(nodes[0] == FILMS.id("Mann") for nodes, edges in state.evidence if len(nodes) > 1)
     assert METHODS[name].about.endswith(").")
@@ -66,7 +69,7 @@ def test_a_plan_is_carried_out_and_nothing_else_is_answered() -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_each_retrieves_passages_from_an_index(name: str) -> None:
-    state = pipeline(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.passages is not None
     # The passages of some hold no answer, which the reader says.
     assert state.answer.citations[0].document if state.answer.found else "nearest passage" in state.answer.text
@@ -81,19 +84,19 @@ def test_a_language_model_plans_and_answers() -> None:
         json.dumps({"plans": [["directed by", "release year"]]}),
         '{"found": true, "text": "1995.", "citations": []}',
     ]
-    state = pipeline("rog", ON_FILMS, llm=ScriptedLLM(replies))(start("When did Mann film?", FILMS))
+    state = make_method("rog", ON_FILMS, llm=ScriptedLLM(replies))(start("When did Mann film?", FILMS))
     assert state.answer is not None and state.answer.text == "1995."
     assert [FILMS.names.take(nodes) for nodes, _ in state.evidence or ()] == [["Mann", "Heat", "1995"]]
     planner = ScriptedLLM(replies[:1])
-    offline = retrieval_part(pipeline("rog", ON_FILMS, planner=planner))(start("When did Mann film?", FILMS))
+    offline = make_method("rog", ON_FILMS, planner=planner).search(start("When did Mann film?", FILMS))
     assert len(offline.evidence or ()) == 1
 
 
 def test_a_language_model_explores() -> None:
     judge = ScriptedLLM(lambda system, user: '{"numbers": [1]}')
-    state = pipeline("tog", ON_FILMS, judge=judge, depth=2)(start("Who is filmed by Mann?", FILMS))
+    state = make_method("tog", ON_FILMS, judge=judge, depth=2)(start("Who is filmed by Mann?", FILMS))
     assert [len(edges) for _, edges in state.evidence or ()] == [1, 2]
-    chosen = pipeline("kelp", ON_FILMS, judge=judge)(start("Who is filmed by Mann?", FILMS))
+    chosen = make_method("kelp", ON_FILMS, judge=judge)(start("Who is filmed by Mann?", FILMS))
     assert len(chosen.evidence or ()) == 1
 
 
@@ -107,5 +110,5 @@ def test_summaries_of_communities_stand_beside_the_paths() -> None:
         return '{"summary": "Kin of Lothair."}'
 
     asked = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)
-    state = pipeline("grag-m", SNAPSHOT, llm=ScriptedLLM(model), level=0)(asked)
-    assert state.prompt is not None and "Kin of Lothair." in state.prompt and '"relation"' in state.prompt
+    state = make_method("grag-m", SNAPSHOT, llm=ScriptedLLM(model), level=0)(asked)
+    assert "Kin of Lothair." in prompt_of(state) and '"relation"' in prompt_of(state)

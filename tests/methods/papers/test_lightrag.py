@@ -7,12 +7,12 @@ import pickle
 from pathlib import Path
 
 import pytest
+from tests.shown import passages_in, prompt_of
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import pipeline
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.store import Settings
 
@@ -31,18 +31,18 @@ def writer(system: str, user: str) -> str:
 
 def test_the_expressions_read_as_they_are_written() -> None:
     names, triples = f"AnchorSearch({SNAPSHOT.names!r})", f"TripleSearch({SNAPSHOT.triples!r}, limit=9"
-    local, broad, hybrid = (repr(pipeline(mode, SNAPSHOT, top_k=7, n=9)) for mode in MODES)
-    assert local.startswith(f"Keywords() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
-    assert broad.startswith(f"Keywords() >> {triples}, by_question=True) >> ToPassages(limit=7) >> ")
+    local, broad, hybrid = (repr(make_method(mode, SNAPSHOT, top_k=7, n=9).pipeline) for mode in MODES)
+    assert local.startswith(f"NamesAndPhrases() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
+    assert broad.startswith(f"NamesAndPhrases() >> {triples}, by_question=True) >> ToPassages(limit=7) >> ")
     in_turn = f"ReciprocalRank({names} % 9 >> OneHop(), {triples}, by_question=True), constant=0)"
-    assert hybrid.startswith(f"Keywords() >> {in_turn} >> ToPassages(limit=7, summed=True) >> ")
+    assert hybrid.startswith(f"NamesAndPhrases() >> {in_turn} >> ToPassages(limit=7, summed=True) >> ")
     # With a language model there are themes to look for.
-    assert f"{triples}) >> " in repr(pipeline("lightrag-global", SNAPSHOT, n=9, llm=ScriptedLLM(writer)))
+    assert f"{triples}) >> " in repr(make_method("lightrag-global", SNAPSHOT, n=9, llm=ScriptedLLM(writer)).pipeline)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_it_answers_offline(mode: str) -> None:
-    state = pipeline(mode, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method(mode, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
@@ -50,16 +50,14 @@ def test_it_answers_offline(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_language_model_lists_keywords_and_is_shown_relations_and_passages(mode: str) -> None:
     llm = ScriptedLLM(writer)
-    state = pipeline(mode, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method(mode, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
     assert [a.text for a in state.anchors or ()] == ["Lothair II", "Ermengarde of Tours", "founding of an abbey"]
     assert state.answer is not None and len(state.answer.citations) == 1
-    assert "She founded the abbey of Erstein in Alsace." in (state.prompt or "")
-    kinds = {next(iter(json.loads(line))) for line in (state.prompt or "").splitlines() if line.startswith("{")}
+    assert "She founded the abbey of Erstein in Alsace." in prompt_of(state)
+    kinds = {next(iter(json.loads(line))) for line in prompt_of(state).splitlines() if line.startswith("{")}
     assert {"question", "passage", "path"} <= kinds
     spent = [step.operator for step in state.trace if step.usage.completion_tokens]
-    assert (
-        spent[0] == f"Keywords(model={llm!r})" and spent[1].startswith(f"Generate({llm!r}, twin=") and len(spent) == 2
-    )
+    assert spent[0] == f"Keywords({llm!r})" and spent[1] == f"Generate({llm!r})" and len(spent) == 2
 
 
 @pytest.mark.parametrize("message", ["", "no JSON", '{"names": [], "themes": []}'])
@@ -67,7 +65,7 @@ def test_keywords_that_the_model_does_not_list_are_the_questions_own(message: st
     def reply(system: str, user: str) -> str:
         return message if "list the keywords" in system else writer(system, user)
 
-    op = pipeline("lightrag-hybrid", SNAPSHOT, llm=ScriptedLLM(reply))
+    op = make_method("lightrag-hybrid", SNAPSHOT, llm=ScriptedLLM(reply))
     state = op(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Lothair II" in [a.text for a in state.anchors or ()]
 
@@ -84,7 +82,7 @@ def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(mode
 
 @pytest.mark.parametrize("mode", MODES)
 def test_they_pickle_and_refuse_what_cannot_be_used(mode: str) -> None:
-    op = pipeline(mode, SNAPSHOT)
+    op = make_method(mode, SNAPSHOT)
     assert pickle.loads(pickle.dumps(op)) == op
     with pytest.raises(OptionError, match=r"limit is 0|k is 0"):
-        pipeline(mode, SNAPSHOT, n=0)
+        make_method(mode, SNAPSHOT, n=0)

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.shown import passages_in, prompt_of
 from tests.toys import CORPUS, corpus_index
 
 from graphwright import Evidence, Index, ToPassages, start
-from graphwright.generate import FlatPrompt, GlobalEdges, PathPrompt
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import METHODS, pipeline, retrieval_part
+from graphwright.generate import FlatContext, GlobalEdges, PathContext
+from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
 from graphwright.operators.paths.paths import WithEdges
@@ -31,40 +31,42 @@ def writer(system: str, user: str) -> str:
 
 def test_the_expression_is_that_of_the_paper() -> None:
     edges = GlobalEdges(SNAPSHOT.triples, by_question=True)
-    assert repr(pipeline("pathrag", SNAPSHOT)).startswith(
-        f"Keywords() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
+    assert repr(make_method("pathrag", SNAPSHOT).pipeline).startswith(
+        f"NamesAndPhrases() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
         f"{ToPassages(15, index=SNAPSHOT.passages, weight=0.0, items=WithEdges(edges))!r} >> "
     )
-    small = repr(pipeline("pathrag-lt", SNAPSHOT))
+    small = repr(make_method("pathrag-lt", SNAPSHOT).pipeline)
     assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnGraph(StatementGraph(), FlowPaths() % 5) >> " in small
-    own = repr(pipeline("pathrag", SNAPSHOT, n=7, k=3, decay=0.5, threshold=0.01))
+    own = repr(make_method("pathrag", SNAPSHOT, n=7, k=3, decay=0.5, threshold=0.01).pipeline)
     assert "% 7 >> OnGraph(StatementGraph(), FlowPaths(decay=0.5, threshold=0.01) % 3) >> " in own
-    assert {"n", "k", "decay", "threshold", "order", "prompt", "llm"} < set(METHODS["pathrag"].options)
+    assert {"n", "k", "decay", "threshold", "order", "context", "llm"} < set(METHODS["pathrag"].options)
 
 
 @pytest.mark.parametrize("order", [HopFirst(), Shuffled(4)], ids=repr)
-@pytest.mark.parametrize("prompt", [PathPrompt, FlatPrompt])
-def test_its_ablations_are_changes_of_the_expression(order: Operator, prompt: type[PathPrompt]) -> None:
+@pytest.mark.parametrize("context", [PathContext, FlatContext])
+def test_its_ablations_are_changes_of_the_expression(order: Operator, context: type[PathContext]) -> None:
     llm = ScriptedLLM(writer)
-    changed = pipeline("pathrag", SNAPSHOT, order=order, prompt=prompt, llm=llm)
-    plain = repr(pipeline("pathrag", SNAPSHOT, llm=llm))
-    assert repr(changed) == plain.replace("% 15)", f"% 15) >> {order!r}").replace("PathPrompt", prompt.__name__)
+    changed = make_method("pathrag", SNAPSHOT, order=order, context=context, llm=llm)
+    plain = repr(make_method("pathrag", SNAPSHOT, llm=llm).pipeline)
+    assert repr(changed.pipeline) == plain.replace("% 15)", f"% 15) >> {order!r}").replace(
+        "PathContext", context.__name__
+    )
     state = changed(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and state.answer.citations
     assert state.evidence is not None
     assert sorted(state.evidence.identities()) == sorted(llm_paths().identities())
-    assert ('{"entity"' in (state.prompt or "")) == (prompt is FlatPrompt)
+    assert ('{"entity"' in prompt_of(state)) == (context is FlatContext)
 
 
 def llm_paths() -> Evidence:
-    result = pipeline("pathrag", SNAPSHOT, llm=ScriptedLLM(writer))(start(QUESTION, SNAPSHOT.graph)).evidence
+    result = make_method("pathrag", SNAPSHOT, llm=ScriptedLLM(writer))(start(QUESTION, SNAPSHOT.graph)).evidence
     assert result is not None
     return result
 
 
 @pytest.mark.parametrize("name", ["pathrag", "pathrag-lt"])
 def test_it_answers_offline_from_passages_behind_paths(name: str) -> None:
-    state = pipeline(name, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
     assert state.evidence is not None and 0 < len(state.evidence) <= (15 if name == "pathrag" else 5)
@@ -74,22 +76,22 @@ def test_it_answers_offline_from_passages_behind_paths(name: str) -> None:
 @pytest.mark.parametrize("name", ["pathrag", "pathrag-lt"])
 def test_a_language_model_lists_keywords_and_answers_with_the_best_path_last(name: str) -> None:
     llm = ScriptedLLM(writer)
-    state = pipeline(name, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method(name, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
     assert [a.text for a in state.anchors or ()] == ["Lothair II", "Ermengarde of Tours", "founding of abbeys"]
     assert state.answer is not None and len(state.answer.citations) == 1
     assert state.answer.citations[0].text in state.answer.text
-    shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
+    shown = [json.loads(line) for line in prompt_of(state).splitlines() if line.startswith("{")]
     kinds = [next(iter(line)) for line in shown]
     assert kinds == sorted(kinds, key=["question", "relation", "passage", "path"].index) and set(kinds) > {"relation"}
     assert [line["path"] for line in shown if "path" in line][-1] == 1
     keywords, answer = [step.operator for step in state.trace if step.usage.completion_tokens]
-    assert keywords == f"Keywords(model={llm!r})" and answer.startswith(f"Generate({llm!r}, twin=")
+    assert keywords == f"Keywords({llm!r})" and answer == f"Generate({llm!r})"
 
 
 def test_retrieval_ends_before_the_prompt() -> None:
-    part = retrieval_part(pipeline("pathrag", SNAPSHOT, llm=ScriptedLLM(writer)))
+    part = make_method("pathrag", SNAPSHOT, llm=ScriptedLLM(writer)).search
     state = part(start(QUESTION, SNAPSHOT.graph))
-    assert state.prompt is None and state.answer is None and state.passages is not None and len(state.passages)
+    assert state.context is None and state.answer is None and state.passages is not None and len(state.passages)
 
 
 def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) -> None:
@@ -111,5 +113,5 @@ def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) 
 
 @pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか"])
 def test_a_question_that_names_nothing_known_is_answered_by_nothing(question: str) -> None:
-    state = pipeline("pathrag", SNAPSHOT)(start(question, SNAPSHOT.graph))
+    state = make_method("pathrag", SNAPSHOT)(start(question, SNAPSHOT.graph))
     assert state.answer is not None and state.evidence is not None

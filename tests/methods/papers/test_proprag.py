@@ -10,7 +10,7 @@ from tests.toys import FAMILY, corpus_index, knowledge
 
 from graphwright import Graph, start
 from graphwright.errors import OptionError
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
@@ -33,18 +33,18 @@ def test_the_expression_reads_as_it_is_written() -> None:
     )
     paths = f"PropositionPaths({ix.triples!r}, width=2, length=2) >> PathSeeds({ix.passages!r})"
     narrow = f"({paths} >> PersonalizedPageRank(restart=0.55) >> Only(Kind.CHUNK) >> {dense}) % 7"
-    whole = repr(pipeline("proprag", ix, top_k=7, focus=9, width=2, length=2))
+    whole = repr(make_method("proprag", ix, top_k=7, focus=9, width=2, length=2).pipeline)
     assert whole.startswith(f"({wide}) % 9 >> KHop(1) >> Induce() >> {narrow} >> ToPassages() >> ")
 
 
 def test_paths_lead_to_the_passage_that_shares_no_word_with_the_question() -> None:
-    state = pipeline("proprag", SNAPSHOT)(start("What did the daughter of Hugh of Tours found?", SNAPSHOT.graph))
+    state = make_method("proprag", SNAPSHOT)(start("What did the daughter of Hugh of Tours found?", SNAPSHOT.graph))
     assert state.answer is not None and {"ermengarde", "erstein"} <= set(documents(state)[:4])
 
 
 def test_without_vectors_of_triples_it_begins_with_passages_and_compares_words() -> None:
     ix = replace(SNAPSHOT, triples=None)
-    op = retrieval_part(pipeline("proprag", ix))
+    op = make_method("proprag", ix).search
     search = f"ScoreSum(VectorSearch({ix.passages!r}) % 50, WordSearch({ix.words!r}) % 50)"
     assert repr(op).startswith(f"{search} % 50 >> KHop(1) >> Induce() >> ")
     state = op(start(QUESTION, ix.graph))
@@ -56,9 +56,9 @@ def test_it_runs_over_a_graph_without_passages_and_pickles() -> None:
     graph, encoder = Graph.from_triples(FAMILY), HashEncoder()
     texts = [graph.edge_text(edge) for edge in range(len(FAMILY))]
     ix = replace(knowledge(graph), triples=VectorIndex.from_array(encoder.encode(texts), encoder))
-    state = pipeline("proprag", ix)(start("Who was the mother of Lothair II?", ix.graph))
+    state = make_method("proprag", ix)(start("Who was the mother of Lothair II?", ix.graph))
     assert state.passages is not None and len(state.passages)
-    op = pipeline("proprag", SNAPSHOT)
+    op = make_method("proprag", SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     assert again == op and documents(again(start(QUESTION, SNAPSHOT.graph)))
 
@@ -66,4 +66,4 @@ def test_it_runs_over_a_graph_without_passages_and_pickles() -> None:
 @pytest.mark.parametrize("options", [{"focus": 0}, {"width": 0}, {"length": 0}, {"weight": -1.0}])
 def test_options_are_checked(options: dict[str, float]) -> None:
     with pytest.raises(OptionError):
-        pipeline("proprag", SNAPSHOT, **options)
+        make_method("proprag", SNAPSHOT, **options)

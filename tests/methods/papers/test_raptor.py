@@ -6,12 +6,12 @@ import json
 import pickle
 
 import pytest
+from tests.shown import passages_in, prompt_of
 from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import passages_in
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
@@ -19,14 +19,14 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def test_the_expression_reads_as_it_is_written() -> None:
-    whole = repr(pipeline("raptor", SNAPSHOT, size=4, per_summary=2, top_k=7))
+    whole = repr(make_method("raptor", SNAPSHOT, size=4, per_summary=2, top_k=7).pipeline)
     assert whole.startswith(
         f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), per_summary=2) % 7 >> ToPassages() >> "
     )
 
 
 def test_it_answers_offline() -> None:
-    state = pipeline("raptor", SNAPSHOT, size=2)(start(QUESTION, SNAPSHOT.graph))
+    state = make_method("raptor", SNAPSHOT, size=2)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text and state.answer.citations
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
@@ -40,27 +40,27 @@ def test_a_language_model_writes_the_tree_and_answers_from_it() -> None:
         return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
     llm = ScriptedLLM(reply)
-    state = pipeline("raptor", SNAPSHOT, size=2, llm=llm)(start("yeast and ovens", SNAPSHOT.graph))
+    state = make_method("raptor", SNAPSHOT, size=2, llm=llm)(start("yeast and ovens", SNAPSHOT.graph))
     assert state.answer is not None and state.passages is not None
-    shown = [json.loads(line) for line in (state.prompt or "").splitlines() if line.startswith("{")]
+    shown = [json.loads(line) for line in prompt_of(state).splitlines() if line.startswith("{")]
     assert next(line["text"] for line in shown if "report" in line) == "yeast and ovens"
     tree = state.trace[0]
     assert tree.operator.startswith("TreeSearch") and tree.usage.completion_tokens > 0
     assert tree.notes[-1].endswith("summaries were made of 6 passages")
     first = SNAPSHOT.graph.passages.of(int(state.passages.ids[0]))  # type: ignore[union-attr]
-    plain = pipeline("raptor", SNAPSHOT, size=2)(start("yeast and ovens", SNAPSHOT.graph)).passages
+    plain = make_method("raptor", SNAPSHOT, size=2)(start("yeast and ovens", SNAPSHOT.graph)).passages
     assert first is not None and plain is not None and state.passages.scores[0] > plain.scores[0]
 
 
 def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
-    op = pipeline("raptor", SNAPSHOT, size=3)
+    op = make_method("raptor", SNAPSHOT, size=3)
     again = pickle.loads(pickle.dumps(op))
     asked = start(QUESTION, SNAPSHOT.graph)
     assert again == op and again(asked).answer == op(asked).answer
-    assert retrieval_part(op)(asked).answer is None
+    assert op.search(asked).answer is None
 
 
 @pytest.mark.parametrize("options", [{"size": 1}, {"each": 0}])
 def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        pipeline("raptor", SNAPSHOT, **options)
+        make_method("raptor", SNAPSHOT, **options)

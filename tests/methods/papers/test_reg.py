@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 
+from tests.shown import passages_in
 from tests.toys import corpus_index, knowledge
 
 from graphwright import Graph, start
-from graphwright.generate.prompts import passages_in
 from graphwright.methods.papers.reg import evidence_chains
-from graphwright.methods.registry import pipeline, retrieval_part
+from graphwright.methods.registry import make_method
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import EdgeSearch
 
@@ -30,25 +30,25 @@ def test_the_expression_is_that_of_the_paper() -> None:
     ranked = "PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(OverlapCrossEncoder()) % 500"
     chains = f"{ranked} >> Chains() >> MergeChains()"
     assert repr(evidence_chains(OverlapCrossEncoder())) == chains
-    whole = repr(pipeline("reg", SNAPSHOT, scorer=OverlapCrossEncoder()))
+    whole = repr(make_method("reg", SNAPSHOT, scorer=OverlapCrossEncoder()).pipeline)
     assert whole.startswith(
         f"LinkEntities(names={SNAPSHOT.names!r}) >> (Keep() | {chains}) >> ToPassages(limit=15) >> "
     )
     # Triples that have vectors are not read again.
     assert SNAPSHOT.triples is not None
-    assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(pipeline("reg", SNAPSHOT, triples=30, length=2))
+    assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(make_method("reg", SNAPSHOT, triples=30, length=2).pipeline)
 
 
 def test_a_knowledge_graph_answers_by_the_ends_of_a_chain() -> None:
     graph = Graph.from_triples(FILMS)
-    state = pipeline("reg", knowledge(graph))(start("what genre has a film directed by Ridley Scott", graph))
+    state = make_method("reg", knowledge(graph))(start("what genre has a film directed by Ridley Scott", graph))
     assert state.answer is not None and state.answer.found and state.graph is graph
     assert sorted(state.answer.text.splitlines()) == ["Fantasy", "Horror"]
     assert ("Ridley Scott", "directed_by⁻¹", "Alien", "has_genre", "Horror") in [c.path for c in state.answer.citations]
     # Its nodes stand for passages, along the chains.
     assert state.passages is not None and graph.names[int(state.passages.ids[0])] in ("Alien", "Ridley Scott")
     # Nothing named, nothing found.
-    lost = pipeline("reg", knowledge(graph))(start("which genre is it", graph)).answer
+    lost = make_method("reg", knowledge(graph))(start("which genre is it", graph)).answer
     assert lost is not None and not lost.found
 
 
@@ -62,14 +62,14 @@ def test_a_language_model_is_shown_the_chains_and_every_node_along_them() -> Non
         cited = [{"passage": fantasy, "quote": "Fantasy"}, {"passage": horror, "quote": "Horror"}]
         return json.dumps({"found": True, "text": "Fantasy [1] and Horror [2].", "citations": cited})
 
-    op = pipeline("reg", knowledge(graph), llm=ScriptedLLM(reply))
+    op = make_method("reg", knowledge(graph), llm=ScriptedLLM(reply))
     answer = op(start("what genre has a film directed by Ridley Scott", graph)).answer
     assert answer is not None and [c.text for c in answer.citations] == ["Fantasy", "Horror"]
     assert answer.citations[1].path == ("Ridley Scott", "directed_by⁻¹", "Alien", "has_genre", "Horror")
 
 
 def test_an_index_of_documents_gives_the_passages_behind_the_chains() -> None:
-    state = pipeline("reg", SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
+    state = make_method("reg", SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.answer.found and state.passages is not None and state.evidence is not None
     assert state.graph is SNAPSHOT.graph and state.evidence.scores is None
     texts = state.evidence.texts(SNAPSHOT.graph)
@@ -80,8 +80,8 @@ def test_an_index_of_documents_gives_the_passages_behind_the_chains() -> None:
 
 
 def test_it_pickles() -> None:
-    op = pipeline("reg", SNAPSHOT, length=2)
+    op = make_method("reg", SNAPSHOT, length=2)
     asked = start("Whom did Lothair II marry?", SNAPSHOT.graph)
     again = pickle.loads(pickle.dumps(op))
     assert again == op and again(asked).answer == op(asked).answer
-    assert retrieval_part(op)(asked).answer is None
+    assert op.search(asked).answer is None

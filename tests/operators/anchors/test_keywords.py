@@ -10,7 +10,7 @@ from tests.toys import GRAPHS, corpus_index
 from graphwright import Anchor, Graph, start
 from graphwright.errors import OptionError
 from graphwright.models import ScriptedLLM
-from graphwright.operators import Keywords
+from graphwright.operators import Fallback, Keywords, NamesAndPhrases
 from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.state import State
 
@@ -18,7 +18,7 @@ FAMILY = GRAPHS["family"]
 
 
 def spoken(question: str, graph: Graph = FAMILY) -> tuple[list[str], list[str]]:
-    state = Keywords()(start(question, graph))
+    state = NamesAndPhrases()(start(question, graph))
     return names(state), [theme.text for theme in themes(state)]
 
 
@@ -50,13 +50,13 @@ def test_punctuation_names_and_length_part_phrases() -> None:
 
 
 def test_what_is_no_name_has_half_the_weight() -> None:
-    state = Keywords()(start("Which abbey did the mother of Lothair II found with Hugo Q7?", FAMILY))
+    state = NamesAndPhrases()(start("Which abbey did the mother of Lothair II found with Hugo Q7?", FAMILY))
     weights = {a.text: a.weight for a in state.anchors or ()}
     assert weights["Lothair II"] == 1.0 and weights["abbey"] == weights["mother"] == 0.5 and weights["Hugo Q7"] == 1.0
 
 
 def test_a_misspelled_name_is_linked_as_link_does() -> None:
-    state = Keywords()(start("Who was the spouse of Teutburga?", FAMILY))
+    state = NamesAndPhrases()(start("Who was the spouse of Teutburga?", FAMILY))
     anchor = next(a for a in state.anchors or () if a.text == "Teutburga")
     assert FAMILY.names.take(anchor.nodes) == ["Teutberga"] and 0.8 < anchor.weight < 1
 
@@ -85,14 +85,15 @@ def test_the_model_is_given_the_question_as_data() -> None:
 
 
 def test_a_model_that_lists_nothing_is_replaced_by_the_question_and_noted() -> None:
-    state = Keywords(lister(names=[" "], themes=[]))(start("Who was the mother of Lothair II?", FAMILY))
+    keywords = Fallback(Keywords(lister(names=[" "], themes=[])), NamesAndPhrases())
+    state = keywords(start("Who was the mother of Lothair II?", FAMILY))
     assert names(state) == ["Lothair II", "mother"]
-    assert state.trace[-1].notes == ("the model listed no keywords; the question's own words are used",)
+    assert state.trace[-2].notes == ("the model listed no keywords",)
 
 
 def test_anchors_that_are_there_stay_and_come_first() -> None:
     given = Anchor("LOTHAIR II", nodes=[2], weight=3.0)
-    state = Keywords()(start("Who was the mother of Lothair II?", FAMILY, anchors=[given]))
+    state = NamesAndPhrases()(start("Who was the mother of Lothair II?", FAMILY, anchors=[given]))
     assert state.anchors == (given, Anchor("mother", weight=0.5), Anchor("mother", kind="theme"))
 
 
@@ -100,8 +101,8 @@ def test_only_nodes_of_the_graph_are_meant() -> None:
     graph = corpus_index().snapshot.graph
     node = graph.id("Teutberga")
     part = graph.part([n for n in graph.nodes.tolist() if n != node])
-    for model in (None, lister(names=["Teutberga"], themes=[])):
-        whole, without = (Keywords(model)(start("Who was Teutberga?", g)).anchors for g in (graph, part))
+    for keywords in (NamesAndPhrases(), Keywords(lister(names=["Teutberga"], themes=[]))):
+        whole, without = (keywords(start("Who was Teutberga?", g)).anchors for g in (graph, part))
         assert whole is not None and without is not None
         assert node in whole[0].nodes and all(node not in anchor.nodes for anchor in without)
 
@@ -115,5 +116,5 @@ def test_a_theme_is_another_kind_of_anchor() -> None:
 
 
 def test_something_else_is_no_model() -> None:
-    with pytest.raises(OptionError, match="a language model or None"):
+    with pytest.raises(OptionError, match="a language model"):
         Keywords("gpt")  # type: ignore[arg-type]

@@ -11,7 +11,8 @@ from graphwright import Anchor, start
 from graphwright.errors import OptionError
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
-from graphwright.operators.anchors.keywords import Keywords, LatentKeywords
+from graphwright.operators.anchors.keywords import LatentKeywords, NamesAndPhrases
+from graphwright.operators.control import Fallback
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
@@ -68,9 +69,9 @@ def test_the_model_is_shown_the_question_and_the_passages_as_data() -> None:
 )
 def test_an_empty_or_malformed_reply_leaves_the_keywords_of_the_question(replies: list[str], noted: str) -> None:
     state = seen(QUESTION, "teutberga")
-    result = LatentKeywords(ScriptedLLM(replies))(state)
-    assert result.anchors == Keywords()(state).anchors
-    assert result.trace[-1].notes[0].startswith(noted)
+    result = Fallback(LatentKeywords(ScriptedLLM(replies)), NamesAndPhrases())(state)
+    assert result.anchors == NamesAndPhrases()(state).anchors
+    assert result.trace[-2].notes[0].startswith(noted)
 
 
 def test_anchors_that_are_there_stay_and_come_first() -> None:

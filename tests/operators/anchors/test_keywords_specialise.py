@@ -10,8 +10,9 @@ from tests.toys import GRAPHS, corpus_index
 from graphwright import Anchor, Graph, start
 from graphwright.errors import OptionError
 from graphwright.models import ScriptedLLM
-from graphwright.operators import Keywords
-from graphwright.operators.anchors.keywords import Specialise, is_definite
+from graphwright.operators import NamesAndPhrases
+from graphwright.operators.anchors.keywords import Specialise, SpecialiseInContext, is_definite
+from graphwright.operators.control import Fallback
 from graphwright.operators.state import State
 
 FAMILY = GRAPHS["family"]
@@ -46,14 +47,14 @@ def rewriter(*constraints: tuple[int, str]) -> ScriptedLLM:
 def test_without_a_model_a_keyword_is_taken_with_the_words_from_it_to_the_nearest_name(
     question: str, expected: list[str]
 ) -> None:
-    result = texts((Keywords() >> Specialise())(start(question, FAMILY)))
+    result = texts((NamesAndPhrases() >> SpecialiseInContext())(start(question, FAMILY)))
     assert result[: len(expected)] == expected
 
 
 def test_a_name_too_far_away_binds_nothing() -> None:
     question = "Was the river that flows so slowly through the old town near Waldrada?"
     state = start(question, FAMILY, anchors=[Anchor("river"), Anchor("town"), Anchor("Waldrada", nodes=[4])])
-    assert texts(Specialise()(state)) == ["Was the river that flows so", "town near Waldrada", "Waldrada"]
+    assert texts(SpecialiseInContext()(state)) == ["Was the river that flows so", "town near Waldrada", "Waldrada"]
 
 
 def test_what_does_not_stand_in_the_question_is_all_of_it() -> None:
@@ -62,7 +63,7 @@ def test_what_does_not_stand_in_the_question_is_all_of_it() -> None:
         FAMILY,
         anchors=[Anchor("death of mothers", kind="theme"), Anchor("MOTHER", kind="theme"), Anchor("deaths")],
     )
-    result = Specialise()(state).anchors
+    result = SpecialiseInContext()(state).anchors
     assert result == (
         Anchor(QUESTION, kind="theme"),
         Anchor("When did the mother of Lothair II", kind="theme"),
@@ -76,7 +77,7 @@ def test_only_texts_change() -> None:
         Anchor("die", weight=0.5, kind="theme"),
         Anchor("Lothair II", [2]),
     ]
-    result = Specialise()(start(QUESTION, FAMILY, anchors=anchors)).anchors or ()
+    result = SpecialiseInContext()(start(QUESTION, FAMILY, anchors=anchors)).anchors or ()
     assert [a.kind for a in result] == ["entity", "theme", "entity"]
     for before, after in zip(anchors, result, strict=True):
         assert (before.nodes.tolist(), before.edges.tolist(), before.weight) == (
@@ -108,7 +109,7 @@ def test_a_model_rewrites_what_is_not_definite() -> None:
         users.append(user)
         return '{"constraints": [{"keyword": 2, "text": "Lothair II\'s  mother"}]}'
 
-    state = (Keywords() >> Specialise(ScriptedLLM(reply)))(start(QUESTION, FAMILY))
+    state = (NamesAndPhrases() >> Specialise(ScriptedLLM(reply)))(start(QUESTION, FAMILY))
     assert texts(state) == ["Lothair II", "Lothair II's mother", "die", "mother die"]
     lines = [json.loads(line) for line in users[0].splitlines() if line.startswith("{")]
     assert lines[0] == {"question": QUESTION}
@@ -123,21 +124,22 @@ def test_a_model_rewrites_what_is_not_definite() -> None:
 
 def test_numbers_that_are_not_there_definite_ones_and_empty_texts_are_passed_over() -> None:
     model = rewriter((9, "x"), (0, "x"), (1, "someone else"), (2, " "), (3, "death of his mother"), (3, "again"))
-    state = (Keywords() >> Specialise(model))(start(QUESTION, FAMILY))
+    state = (NamesAndPhrases() >> Specialise(model))(start(QUESTION, FAMILY))
     assert texts(state) == ["Lothair II", "mother", "death of his mother", "mother die"]
     assert state.trace[-1].notes == ("5 of 6 constraints were ignored",)
 
 
 def test_a_model_that_rewrites_nothing_is_believed() -> None:
-    state = (Keywords() >> Specialise(rewriter()))(start(QUESTION, FAMILY))
+    state = (NamesAndPhrases() >> Specialise(rewriter()))(start(QUESTION, FAMILY))
     assert texts(state) == ["Lothair II", "mother", "die", "mother die"] and state.trace[-1].notes == ()
 
 
 @pytest.mark.parametrize("replies", [["no", "no"], ["", ""], ['{"constraints": [3]}', '{"constraints": 3}']])
 def test_a_reply_that_is_none_is_replaced_by_the_twin_with_a_note(replies: list[str]) -> None:
-    state = Keywords()(start(QUESTION, FAMILY))
-    result = Specialise(ScriptedLLM(replies))(state)
-    assert result.anchors == Specialise()(state).anchors and "did not fit the schema" in result.trace[-1].notes[0]
+    state = NamesAndPhrases()(start(QUESTION, FAMILY))
+    result = Fallback(Specialise(ScriptedLLM(replies)), SpecialiseInContext())(state)
+    assert result.anchors == SpecialiseInContext()(state).anchors
+    assert "did not fit the schema" in result.trace[-2].notes[0]
 
 
 def test_where_all_is_definite_no_model_is_asked() -> None:

@@ -82,7 +82,7 @@ def test_it_is_the_plain_beam(
     whole = Graph.from_triples(rows)
     graph = whole if seed % 2 else whole.part([v for v in range(len(whole)) if v % 5 != seed % 5])
     sources = [v for v in (seed % len(whole), seed // 2 % len(whole)) if v in graph]
-    op = BeamSearch(OverlapCrossEncoder() if cross else HashEncoder(), width, length, batch=3)
+    op = BeamSearch(OverlapCrossEncoder() if cross else HashEncoder(), width, length)
     evidence = op(start(QUESTION, graph, anchors=[Anchor("q", sources)])).evidence
     expected = plain(graph, sources, width, length, by_text(graph, overlap if cross else cosine))
     assert evidence is not None and evidence.scores is not None
@@ -237,7 +237,7 @@ def test_the_encoder_fills_up_what_the_language_model_leaves(reply: str, chosen:
 
 def test_after_an_unusable_reply_the_paths_stay_in_order_and_the_trace_notes_it() -> None:
     graph = GRAPHS["family"]
-    for model in (ScriptedLLM(["the first", "the first!"]), Choose(ScriptedLLM(["{}", '{"numbers": "1"}']))):
+    for model in (Choose(ScriptedLLM(["the first", "the first!"])), Choose(ScriptedLLM(["{}", '{"numbers": "1"}']))):
         state = BeamSearch(model, width=9, length=1)(start("?", graph, entities=["Lothair II"]))
         assert state.evidence is not None and state.evidence.scores is not None
         neighbours = graph.adjacency.row(graph.id("Lothair II")).tolist()
@@ -301,7 +301,7 @@ def test_a_language_model_chooses_by_number() -> None:
         liked = [n for n, text in enumerate(texts, 1) if "Waldrada" in text]
         return json.dumps({"numbers": [*liked, 99]})
 
-    op = BeamSearch(ScriptedLLM(model), width=2, length=3)
+    op = BeamSearch(Choose(ScriptedLLM(model)), width=2, length=3)
     state = op(start("Who are the children of Waldrada?", graph, entities=["Lothair II"]))
     assert state.evidence is not None and state.evidence.scores is not None
     assert [len(texts) for texts in seen] == [4, 2]  # the children have no other neighbour to go on to
@@ -312,7 +312,7 @@ def test_a_language_model_chooses_by_number() -> None:
     ]
     assert state.evidence.scores.tolist() == [1, 1, 1 / 2]
     assert "1 of 2 selected numbers" in state.trace[-1].notes[0]
-    nothing = BeamSearch(ScriptedLLM(['{"numbers": []}']))(start("?", graph, entities=["Gisela"]))
+    nothing = BeamSearch(Choose(ScriptedLLM(['{"numbers": []}'])))(start("?", graph, entities=["Gisela"]))
     assert nothing.evidence is not None and len(nothing.evidence) == 0
 
 
@@ -331,10 +331,9 @@ def test_it_begins_at_anchors_or_else_at_the_evidence() -> None:
     lambda: BeamSearch(HashEncoder(), width=0),
     lambda: BeamSearch(HashEncoder(), length=True),
     lambda: BeamSearch(HashEncoder(), length=1.5),  # type: ignore[arg-type]
-    lambda: BeamSearch(HashEncoder(), batch=1),
     lambda: BeamSearch(HashEncoder(), slack=-0.1),
     lambda: BeamSearch(HashEncoder(), slack=float("nan")),
-    lambda: BeamSearch(ScriptedLLM(["{}"]), slack=0.5),
+    lambda: BeamSearch(Choose(ScriptedLLM(["{}"])), slack=0.5),
     lambda: BeamSearch(Induce()),
 ])  # fmt: skip
 def test_options_out_of_range_are_refused(make: object) -> None:

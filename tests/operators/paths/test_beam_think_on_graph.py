@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphwright import Evidence, Graph, start
 from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
-from graphwright.operators import Explore
+from graphwright.operators import Choose, Explore, Rerank
 
 Path = tuple[tuple[int, ...], tuple[int, ...]]
 MODEL = OverlapCrossEncoder()
@@ -71,7 +71,7 @@ def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: i
     graph = Graph.from_triples(rows)
     question = "whom does b like, who likes c, and rules d of e"
     first = graph.names[0]
-    evidence = Explore(MODEL, width, depth)(start(question, graph, entities=[first])).evidence
+    evidence = Explore(Rerank(MODEL), width, depth)(start(question, graph, entities=[first])).evidence
     expected = plainly(graph, question, 0, width, depth)
     assert evidence is not None and evidence.identities() == [path for _, path in expected]
     assert not expected or evidence.scores.tolist() == pytest.approx([score for score, _ in expected])  # type: ignore[union-attr]
@@ -89,7 +89,8 @@ def test_a_language_model_chooses_relations_then_entities_and_ends_where_it_choo
         prompts.append([json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"number"')])
         return json.dumps({"numbers": [[1], [1, 7], [1, 1], [1], []][len(prompts) - 1]})
 
-    evidence = Explore(ScriptedLLM(model))(start("Who is her son-in-law?", KIN, entities=["Bertha", "Otto"])).evidence
+    state = start("Who is her son-in-law?", KIN, entities=["Bertha", "Otto"])
+    evidence = Explore(Choose(ScriptedLLM(model)))(state).evidence
     assert prompts == [
         ["Bertha child", "Bertha ally"],
         ["Bertha child Ida", "Bertha child Ava"],
@@ -101,27 +102,27 @@ def test_a_language_model_chooses_relations_then_entities_and_ends_where_it_choo
 
 
 def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_search() -> None:
-    state = Explore(MODEL, width=2, depth=1, max_nodes=1)(start("Who?", KIN, entities=["Bertha", "Udo"]))
+    state = Explore(Rerank(MODEL), width=2, depth=1, max_nodes=1)(start("Who?", KIN, entities=["Bertha", "Udo"]))
     assert state.evidence is not None
     assert {KIN.names[nodes[0]] for nodes, _ in state.evidence} == {"Bertha", "Udo"}
     assert state.trace[-1].notes == ("only the first 1 of 3 candidate nodes of a step were ranked",)
-    state = Explore(MODEL, width=2, depth=1, max_relations=1)(start("Who?", KIN, entities=["Bertha"]))
+    state = Explore(Rerank(MODEL), width=2, depth=1, max_relations=1)(start("Who?", KIN, entities=["Bertha"]))
     assert state.trace[-1].notes == ("only the first 1 of 2 candidate relations of a step were ranked",)
     assert state.evidence is not None and len({edges[0] for _, edges in state.evidence}) == len(state.evidence)
 
 
 def test_it_stays_in_the_graph() -> None:
     part = KIN.part([KIN.id("Bertha"), KIN.id("Ida")])
-    evidence = Explore(HashEncoder())(start("Who?", part, entities=["Bertha"])).evidence
+    evidence = Explore(Rerank(HashEncoder()))(start("Who?", part, entities=["Bertha"])).evidence
     assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida"]
-    assert len(Explore(HashEncoder())(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
+    assert len(Explore(Rerank(HashEncoder()))(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
 
 
 @pytest.mark.parametrize(
-    "options", [{"width": 0}, {"depth": 0}, {"max_nodes": 0}, {"max_relations": 0}, {"batch": 1}, {"width": True}]
+    "options", [{"width": 0}, {"depth": 0}, {"max_nodes": 0}, {"max_relations": 0}, {"width": True}]
 )
 def test_options(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=rf"Explore: {next(iter(options))} is .*it must be a whole number"):
-        Explore(MODEL, **options)
-    with pytest.raises(OptionError, match="Explore: model is 'gpt'; it must be an encoder, a cross-encoder or an LLM"):
+        Explore(Rerank(MODEL), **options)
+    with pytest.raises(OptionError, match="Explore: ranker is 'gpt'; it must be an operator"):
         Explore("gpt")  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from tests.toys import GRAPHS, LINE, corpus_index
 
 from graphwright import AnchorSearch, Evidence, FlowPaths, Graph, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.operators import HopFirst, Keywords, Shuffled
+from graphwright.operators import HopFirst, NamesAndPhrases, Shuffled
 from graphwright.operators.paths.paths import path_text
 from graphwright.operators.state import State
 
@@ -16,7 +16,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def flow_paths(question: str = QUESTION) -> State:
-    op = Keywords() >> AnchorSearch(SNAPSHOT.names) % 40 >> FlowPaths()
+    op = NamesAndPhrases() >> AnchorSearch(SNAPSHOT.names) % 40 >> FlowPaths()
     return op(start(question, SNAPSHOT.graph))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, start
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
-from graphwright.operators import Instances, ReadRelations
+from graphwright.operators import Instances, RankRelations, ReadRelations
 from graphwright.text.words import words
 
 MODEL = OverlapCrossEncoder()
@@ -71,7 +71,7 @@ def test_the_twin_reads_the_best_relation_of_each_turn(rows: list[tuple[str, str
     graph = Graph.from_triples(rows)
     source = graph.names[0]
     question = QUESTION.replace(" b ", " X ") if source == "b" else QUESTION
-    evidence = ReadRelations(MODEL, turns)(start(QUESTION, graph, entities=[source])).evidence
+    evidence = RankRelations(MODEL, turns)(start(QUESTION, graph, entities=[source])).evidence
     assert evidence is not None and len(evidence) == 1 and evidence.scores is not None
     steps = evidence.texts(graph)[0].split(", ")
     path = [(step.removesuffix(" of"), not step.endswith(" of")) for step in steps]
@@ -117,10 +117,10 @@ def test_it_ends_where_the_model_selects_none_or_has_no_usable_reply() -> None:
 
 def test_a_hub_ends_a_path_with_a_note_and_nothing_is_read_without_entities() -> None:
     state = start("Who?", FILMS, entities=["Mann"])
-    after = ReadRelations(MODEL, max_edges=1)(state)
+    after = RankRelations(MODEL, max_edges=1)(state)
     assert after.evidence is not None and len(after.evidence) == 0
     assert after.trace[-1].notes == ("a relation leads to too many nodes to read on; raise `max_edges`",)
-    assert len(ReadRelations(MODEL)(start("?", FILMS, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
+    assert len(RankRelations(MODEL)(start("?", FILMS, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
 
 
 @pytest.mark.parametrize("count", [1, 2])

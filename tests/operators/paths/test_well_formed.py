@@ -12,7 +12,7 @@ from tests.models.grammars import GrammarLLM
 from graphwright import Evidence, Graph, start
 from graphwright.errors import OptionError
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
-from graphwright.operators import Choose, WellFormedChains
+from graphwright.operators import Choose, ConstrainedDecoding, WellFormedChains
 from graphwright.operators.rerank.rerank import Rerank
 
 MODEL = OverlapCrossEncoder()
@@ -78,7 +78,7 @@ def plainly(rows: Rows, sources: list[str], width: int, length: int) -> list[Cha
 def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: int, length: int, two: bool) -> None:
     graph = Graph.from_triples(rows)
     sources = list(dict.fromkeys([graph.names[0], graph.names[len(graph) - 1 if two else 0]]))
-    evidence = WellFormedChains(MODEL, width, length)(start(QUESTION, graph, entities=sources)).evidence
+    evidence = WellFormedChains(Rerank(MODEL), width, length)(start(QUESTION, graph, entities=sources)).evidence
     expected = plainly(rows, sources, width, length)
     assert evidence is not None and [tuple(edges.tolist()) for _, edges in evidence] == expected
     assert not expected or evidence.scores.tolist() == pytest.approx([score(rows, chain) for chain in expected])  # type: ignore[union-attr]
@@ -90,7 +90,8 @@ def test_a_model_that_knows_nothing_writes_well_formed_chains(
     rows: list[tuple[str, str, str]], seed: int, length: int
 ) -> None:
     graph = Graph.from_triples(rows)
-    evidence = WellFormedChains(GrammarLLM(seed), 2, length)(start("?", graph, entities=[graph.names[0]])).evidence
+    op = WellFormedChains(ConstrainedDecoding(GrammarLLM(seed), 2), 2, length)
+    evidence = op(start("?", graph, entities=[graph.names[0]])).evidence
     assert evidence is not None and len(evidence)
     for nodes, edges in evidence:
         visited = {0}
@@ -114,7 +115,8 @@ def test_a_model_by_number_sees_complete_chains_and_their_continuations() -> Non
         prompts.append([json.loads(line)["text"] for line in user.split("\n") if line.startswith('{"number"')])
         return json.dumps({"numbers": [[1], [3], [1]][len(prompts) - 1]})
 
-    state = WellFormedChains(ScriptedLLM(model), width=1)(start("Who?", KIN, entities=["Bertha"]))
+    op = WellFormedChains(ConstrainedDecoding(ScriptedLLM(model), 1), width=1)
+    state = op(start("Who?", KIN, entities=["Bertha"]))
     assert prompts == [
         ["Bertha child Ida", "Bertha ally Otto"],
         ["Bertha child Ida", "Bertha child Ida; Bertha ally Otto", "Bertha child Ida; Ida spouse Udo"],
@@ -129,10 +131,10 @@ def test_a_model_by_number_sees_complete_chains_and_their_continuations() -> Non
 
 def test_it_ends_where_nothing_leads_on_and_notes_what_it_did_not_rank() -> None:
     line = Graph.from_triples([("a", "r", "b")])
-    evidence = WellFormedChains(MODEL, length=4)(start("?", line, entities=["a"])).evidence
+    evidence = WellFormedChains(Rerank(MODEL), length=4)(start("?", line, entities=["a"])).evidence
     assert evidence is not None and evidence.texts(line) == ["a r b"]
-    assert len(WellFormedChains(MODEL)(start("?", line, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
-    state = WellFormedChains(MODEL, length=1, max_chains=1)(start("Otto?", KIN, entities=["Bertha"]))
+    assert len(WellFormedChains(Rerank(MODEL))(start("?", line, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
+    state = WellFormedChains(Rerank(MODEL), length=1, max_chains=1)(start("Otto?", KIN, entities=["Bertha"]))
     assert state.evidence is not None and state.evidence.texts(KIN) == ["Bertha child Ida"]
     assert state.trace[-1].notes == ("only the first 1 of 2 candidate chains of a step were ranked",)
 
@@ -142,5 +144,5 @@ def test_it_stays_in_the_graph_and_takes_operators_that_rank() -> None:
     chains = WellFormedChains(Rerank(MODEL) % 2 >> Choose(ScriptedLLM(lambda s, u: '{"numbers": [1]}')), width=1)
     evidence = chains(start("Who?", part, entities=["Bertha"])).evidence
     assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida"]
-    with pytest.raises(OptionError, match="an LLM, an encoder"):
+    with pytest.raises(OptionError, match="ranker is 'minilm'; it must be an operator"):
         WellFormedChains("minilm")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from tests.toys import corpus_index
 from graphwright import AnchorSearch, Evidence, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.models import HashEncoder, OpenAILLM, PassageText, ScriptedLLM, Span, reader_of
-from graphwright.operators import FollowUp, HasThoughts, Repeat, Think, WordSearch
+from graphwright.operators import FollowUp, HasThoughts, Repeat, SentenceThought, SpanThought, Think, WordSearch
 from graphwright.operators.state import Anchor, State
 
 SNAPSHOT = corpus_index().snapshot
@@ -66,7 +66,7 @@ class TestThink:
             assert thoughts(state) == [] and "did not fit the schema" in state.trace[-1].notes[0]
 
     def test_offline_it_is_the_question_with_the_nearest_sentence_that_was_none_yet(self) -> None:
-        item = Think(HashEncoder(), passages=1)
+        item = SentenceThought(HashEncoder(), passages=1)
         first = item(result("Who married Teutberga?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")])))
         assert thoughts(first) == ["Who married Teutberga? Lothair II. He married Teutberga in 855."]
         rest = (item >> item >> item)(first)
@@ -78,24 +78,24 @@ class TestThink:
             return [Span(0, at, at + len(text), 0.5) for text, at in places if at >= 0]
 
         reader = reader_of(find)
-        state = (Think(reader, 1) >> Think(reader, 1) >> Think(reader, 1))(
+        state = (SpanThought(reader, 1) >> SpanThought(reader, 1) >> SpanThought(reader, 1))(
             result("Who married Lothair II?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")]))
         )
         assert thoughts(state) == ["Who married Lothair II? Teutberga", "Who married Lothair II? 855"]
         assert state.trace[-1].notes == ("no further thought",)
 
     def test_nothing_found_is_nothing_thought_and_no_model_is_asked(self) -> None:
-        for model in (ScriptedLLM([]), HashEncoder()):
-            state = Think(model)(start(QUESTION, GRAPH, evidence=Evidence.of_nodes([])))
+        for step in (Think(ScriptedLLM([])), SentenceThought(HashEncoder())):
+            state = step(start(QUESTION, GRAPH, evidence=Evidence.of_nodes([])))
             assert state.anchors == () and state.trace[-1].notes == ("no further thought",)
 
     def test_it_needs_evidence_a_model_and_passages(self) -> None:
-        with pytest.raises(NeedsError, match="Think"):
-            Think(HashEncoder())(start(QUESTION, GRAPH))
-        with pytest.raises(OptionError, match="must be an LLM"):
+        with pytest.raises(NeedsError, match="SentenceThought"):
+            SentenceThought(HashEncoder())(start(QUESTION, GRAPH))
+        with pytest.raises(OptionError, match="must be a language model"):
             Think("gpt")  # type: ignore[arg-type]
         with pytest.raises(OptionError, match="passages is 0"):
-            Think(HashEncoder(), 0)
+            SentenceThought(HashEncoder(), 0)
 
 
 class TestFollowUp:
@@ -146,7 +146,7 @@ class TestTurns:
 
     def test_no_more_thoughts_than_were_asked_for(self) -> None:
         search = FollowUp(SEARCH % 1)
-        op = search >> Repeat(Think(HashEncoder()) >> search, until=HasThoughts(1))
+        op = search >> Repeat(SentenceThought(HashEncoder()) >> search, until=HasThoughts(1))
         assert len(thoughts(op(start(QUESTION, GRAPH)))) == 1
         assert not HasThoughts(1)(start(QUESTION, GRAPH))
 

@@ -12,7 +12,7 @@ from tests.toys import CORPUS, GRAPHS, corpus_index, merged_graph
 from graphwright import AnchorSearch, FlowPaths, Triples, start
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
-from graphwright.operators import Keywords, StatementGraph
+from graphwright.operators import NamesAndPhrases, StatementGraph
 from graphwright.operators.control import OnGraph
 
 SNAPSHOT = corpus_index().snapshot
@@ -58,7 +58,7 @@ def test_a_step_sees_statements_alone_and_the_graph_comes_back() -> None:
 
 
 def test_no_path_leads_through_a_passage_there() -> None:
-    nodes = (Keywords() >> AnchorSearch(SNAPSHOT.names) % 40)(start("Whom did Lothair II marry?", GRAPH))
+    nodes = (NamesAndPhrases() >> AnchorSearch(SNAPSHOT.names) % 40)(start("Whom did Lothair II marry?", GRAPH))
     through, direct = FlowPaths()(nodes), OnGraph(StatementGraph(), FlowPaths())(nodes)
     kinds = GRAPH.columns.kinds
     assert through.evidence is not None and direct.evidence is not None and len(direct.evidence)

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 from graphwright.generate.answer import AnswerIfEnough
-from graphwright.generate.prompts import CONTEXT_PASSAGES, HybridPrompt
-from graphwright.methods.house import answering, entity_means
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import HybridContext
+from graphwright.methods.answering import answering, either
+from graphwright.methods.house import entity_means
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
-from graphwright.operators.anchors.group_anchors import GroupAnchors
-from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Relax, Specialise
-from graphwright.operators.control import OnGraph
+from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
+from graphwright.operators.anchors.keywords import (
+    LatentKeywords,
+    NamesAndPhrases,
+    Relax,
+    Specialise,
+    SpecialiseInContext,
+)
+from graphwright.operators.control import Fallback, OnGraph
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.shared_budget import SharedBudget
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
-from graphwright.operators.trees.grow import Grow
+from graphwright.operators.trees.grow import Grow, GrowByModel
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 
 
 def anchor_groups(ix: Snapshot, llm: LLM | None = None) -> Operator:
     """Return the steps from a question, and a preview of its passages, to weighted groups of anchors."""
-    refined = Specialise() if llm is None else Specialise(llm) >> Relax(llm)
-    keywords = (Keywords() if llm is None else LatentKeywords(llm)) >> refined
-    return keywords >> GroupAnchors(ix.names, ix.triples, ix.words, llm)
+    keywords = either(llm, LatentKeywords, NamesAndPhrases()) >> either(llm, Specialise, SpecialiseInContext())
+    offline = GroupAnchors(ix.names, ix.triples, ix.words)
+    if llm is None:
+        return keywords >> offline
+    return keywords >> Relax(llm) >> Fallback(GroupByModel(ix.names, ix.triples, llm), offline)
 
 
 def evidence_graphs(
@@ -39,7 +50,8 @@ def evidence_graphs(
     """Return the steps that find, rank and expand subgraphs that join groups of anchors; symbols as in `bubblerag`."""
     vectors = node_vectors(ix)
     best = OnGraph(StatementGraph(), Bubble(vectors, hops, budget) >> Coverage(vectors, alpha) % n)
-    return best >> Grow(llm, ix.triples, depth)
+    grow = Grow(ix.triples, depth) if llm is None else GrowByModel(ix.triples, depth, model=llm)
+    return best >> grow
 
 
 def node_vectors(ix: Snapshot) -> VectorIndex:
@@ -60,7 +72,7 @@ def bubblerag(
     groups: Operator | None = None,
     graphs: Operator | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank the passages behind connected subgraphs that join the concepts of the question (BubbleRAG).
 
     `top_k`: passages read in all, in the preview and at the end; `preview`: passages of the preview, by default a third
@@ -71,8 +83,8 @@ def bubblerag(
 
     The passages are those of the entities of the subgraphs, the nearest to the question first; they and the preview are
     at most `top_k` together, and what the subgraphs leave of it the preview fills (SharedBudget). With a language model
-    each step is the paper's. Without one AnswerIfEnough and Relax are left out, Keywords stands for LatentKeywords, and
-    the other steps have a twin. On a knowledge graph without passages its nodes take their place.
+    each step is the paper's. Without one AnswerIfEnough and Relax are left out, and the other steps have a twin. On a
+    knowledge graph without passages its nodes take their place.
     """
     count = max(top_k // 3, 1) if preview is None else min(preview, top_k)
     first = VectorSearch(ix.passages) % count >> ToPassages()
@@ -81,4 +93,4 @@ def bubblerag(
     steps = groups or anchor_groups(ix, llm)
     steps >>= graphs or evidence_graphs(ix, n, hops, budget, alpha, depth, llm)
     sources = Unite() >> SharedBudget(ToPassages(index=ix.passages, weight=0.0), top_k)
-    return first >> steps >> answering(ix, llm, sources=sources, prompt=HybridPrompt())
+    return Method(first >> steps >> sources, *answering(ix, llm, HybridContext()))

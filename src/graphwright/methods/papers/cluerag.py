@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import answering
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
-from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
 from graphwright.operators.anchors.link_entities import AnchorSearch, LinkEntities
-from graphwright.operators.control import HasEvidence, If
-from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.control import Fallback, HasEvidence, If
+from graphwright.operators.operator import Keep
 from graphwright.operators.paths.propositions import PropositionPaths
 from graphwright.operators.paths.unit_paths import UnitPaths
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import StatingPassages
 from graphwright.search.snapshot import Snapshot
 
@@ -27,7 +29,7 @@ def clue_rag(
     *,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rerank the passages of knowledge units that are reached from unit to unit over shared entities (Clue-RAG).
 
     The search begins at the entities of the units nearest to the question (knowledge anchoring), and at the entities
@@ -36,8 +38,8 @@ def clue_rag(
     paths and passages, by default the embedded one. A question that leads to no unit is searched by its vector.
     """
     model = cross_encoder or MiniLMCrossEncoder()
-    names = LinkEntities(ix.names) if llm is None else Keywords(llm)
+    names = LinkEntities(ix.names) if llm is None else Fallback(Keywords(llm), NamesAndPhrases())
     begin = PropositionPaths(ix.triples, units, length=1) | AnchorSearch(ix.names, units)
     search = UnitPaths(ix.triples, model, units, width, depth) >> StatingPassages() >> Rerank(model) % top_k
     dense = If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
-    return names >> begin >> search >> dense >> answering(ix, llm)
+    return Method(names >> begin >> search >> dense >> ToPassages(), *answering(ix, llm))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.learn.path import PathRetriever
+from graphwright.methods.method import Method
 from graphwright.methods.papers.lego import answered, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.paths import EnumeratedPaths
-from graphwright.operators.paths.read_relations import ReadRelations
+from graphwright.operators.paths.read_relations import RankRelations, ReadRelations
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.constrained import ConstrainedDecoding
@@ -29,7 +30,7 @@ def gcr(
     *,
     decoder: LLM | PathRetriever | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by paths that a language model writes, held by a trie of the graph's paths (GCR).
 
     `length`: the most edges of a path of the trie, from the question's entities; `pool`: the shortest paths, which the
@@ -56,7 +57,7 @@ def dog(
     *,
     decoder: LLM | PathRetriever | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by chains that a language model writes triple by triple, each well-formed so far (DoG).
 
     `width`: chains of the beam; `length`: the most triples of a chain; `pool`: continuations of a step. `decoder`:
@@ -66,7 +67,8 @@ def dog(
     if isinstance(model, PathRetriever):
         search: Operator = model.search(width)
     else:
-        search = WellFormedChains(model or _twin(ix), width, length, pool)
+        ranker: Operator = Rerank(_twin(ix)) if model is None else ConstrainedDecoding(model, width)
+        search = WellFormedChains(ranker, width, length, pool)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
@@ -83,11 +85,13 @@ def structgpt(
     *,
     judge: Encoder | CrossEncoder | LLM | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the triples that a model reads in turns, a relation of the entities at hand each (StructGPT).
 
     `turns`: relations read at most; `paths`: walks to the entities that they lead to. `judge`: selects relations and
     says when the triples are enough, by default the language model that answers, else the index's encoder.
     """
-    search = ReadRelations(judge or llm or ix.encoder, turns) >> Instances() % paths
+    model = judge or llm or ix.encoder
+    read = ReadRelations(model, turns) if isinstance(model, LLM) else RankRelations(model, turns)
+    search = read >> Instances() % paths
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm, tied=True)

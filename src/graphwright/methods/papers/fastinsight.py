@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import answering, blended, entity_means
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.methods.answering import answering
+from graphwright.methods.house import blended, entity_means
+from graphwright.methods.method import Method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
@@ -30,7 +32,7 @@ def fastinsight(
     *,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by a reranker smoothed over the graph, expanded along references (FastInsight, Algorithm 1).
 
     `batch`: BATCH, the passages added at a time; `budget`: b_max, those read in all; `alpha`: the share of its
@@ -41,7 +43,7 @@ def fastinsight(
     """
     search = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
     ranked = blended(VectorSearch(ix.passages) % budget, search, blend)
-    return OnGraph(PassageGraph(relations=relations), ranked) % top_k >> answering(ix, llm)
+    return Method(OnGraph(PassageGraph(relations=relations), ranked) % top_k >> ToPassages(), *answering(ix, llm))
 
 
 def fastinsight_entities(
@@ -55,7 +57,7 @@ def fastinsight_entities(
     *,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the entities that FastInsight finds in the entity graph (FastInsight, section 4.2.2).
 
     As `fastinsight`, on a knowledge graph with texts: an entity is read as its name, its description, and sentences;
@@ -64,7 +66,7 @@ def fastinsight_entities(
     of `fastinsight`.
     """
     search = _expanded(entity_means(ix), batch, budget, alpha, beta, cross_encoder)
-    return OnGraph(EntityGraph(sentences), search) >> answering(ix, llm, sources=ToPassages(top_k))
+    return Method(OnGraph(EntityGraph(sentences), search) >> ToPassages(top_k), *answering(ix, llm))
 
 
 def _expanded(

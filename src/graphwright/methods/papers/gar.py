@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import DEPTH, answering, blended, both
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.methods.answering import answering
+from graphwright.methods.house import DEPTH, blended, both
+from graphwright.methods.method import Method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
 from graphwright.operators.subgraph.walk import Frontier, Unseen
 from graphwright.search.snapshot import Snapshot
@@ -26,7 +29,7 @@ def gar(
     first: Operator | None = None,
     cross_encoder: CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rerank by a cross-encoder that alternates between search results and neighbours of the best (GAR, Algorithm 1).
 
     `batch`: b, the passages read at a time; `budget`: c, those read in all; `first`: the search, by default that of
@@ -41,4 +44,4 @@ def gar(
     alternate = (Keep() | Frontier() % batch) >> rank >> (Keep() | Unseen(search) % batch) >> rank
     adaptive = search % batch >> rank >> Repeat(alternate, until=Reached(nodes=budget))
     ranked = blended(search % budget, adaptive, blend)
-    return OnGraph(PassageGraph(relations=relations), ranked) % top_k >> answering(ix, llm)
+    return Method(OnGraph(PassageGraph(relations=relations), ranked) % top_k >> ToPassages(), *answering(ix, llm))

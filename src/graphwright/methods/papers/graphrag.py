@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES, CommunityReports, ReportPrompt
-from graphwright.methods.house import answering
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CommunityReports, ReportContext
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
 from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, LocalContext, RateCommunities
-from graphwright.operators.communities.summaries import Summaries
-from graphwright.operators.operator import Operator
+from graphwright.operators.communities.summaries import Summaries, WrittenSummaries
 from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
 
@@ -21,7 +22,7 @@ def graphrag_local(
     level: int = 2,
     *,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the entities nearest to the question, their relations and communities (GraphRAG, local).
 
     `entities`: those nearest to the question; `relations`: relations of these that are shown; `communities`:
@@ -29,11 +30,16 @@ def graphrag_local(
     the summaries when they are first needed, and answers from them, the relations and the best passages; without one a
     community gives its most central statements. Needs the extra `communities`.
     """
-    summaries = Summaries(ix.passages, ix.triples, llm)
+    summaries = summaries_of(ix, llm)
     search = EntitySearch(ix.passages, ix.names, ix.triples) % entities
     around = LocalContext(summaries, level, relations, communities)
-    prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
-    return search >> around >> answering(ix, llm, sources=ToPassages(top_k, index=ix.passages), prompt=prompt)
+    context = ReportContext(CommunityReports(summaries, level, max(communities, 1)))
+    return Method(search >> around >> ToPassages(top_k, index=ix.passages), *answering(ix, llm, context))
+
+
+def summaries_of(ix: Snapshot, llm: LLM | None) -> Summaries:
+    """Return the summaries of communities, by a language model if there is one."""
+    return Summaries(ix.passages, ix.triples) if llm is None else WrittenSummaries(ix.passages, ix.triples, model=llm)
 
 
 def graphrag_global(
@@ -44,7 +50,7 @@ def graphrag_global(
     level: int = 2,
     *,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the communities whose summaries help most with the question (GraphRAG, global).
 
     `level`: that of the communities, 0 for the widest; `communities`: those that the answer uses; `rated`: the first
@@ -52,10 +58,9 @@ def graphrag_global(
     once a snapshot, and answers from the best (reduce). Without one communities are ranked by cosine, and the answer
     comes from their passages. Needs the extra `communities`.
     """
-    summaries, sources = Summaries(ix.passages, ix.triples, llm), ToPassages(top_k, index=ix.passages)
+    summaries, sources = summaries_of(ix, llm), ToPassages(top_k, index=ix.passages)
     search = CommunitySearch(summaries, level)
     if llm is None:
-        return search % communities >> answering(ix, sources=sources)
+        return Method(search % communities >> sources, *answering(ix))
     best = search % rated >> RateCommunities(llm, summaries, level) % communities
-    prompt = ReportPrompt(CommunityReports(summaries, level, communities))
-    return best >> answering(ix, llm, sources=sources, prompt=prompt)
+    return Method(best >> sources, *answering(ix, llm, ReportContext(CommunityReports(summaries, level, communities))))

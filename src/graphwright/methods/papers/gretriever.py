@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from graphwright.generate.path_prompts import PathPrompt
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import answering
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.path_contexts import PathContext
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
-from graphwright.operators.operator import Operator
 from graphwright.operators.select import ToPassages
 from graphwright.operators.trees.prize_tree import PrizedItems, Prizes, PrizeTree
 from graphwright.search.snapshot import Snapshot
@@ -21,7 +21,7 @@ def g_retriever(
     *,
     nodes: VectorIndex | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the subtree with the largest sum of prizes less edge costs (G-Retriever).
 
     `k`: the nodes, and the edges, nearest to the question, which have the prizes k, k - 1, …, 1; `cost`: that of an
@@ -31,6 +31,5 @@ def g_retriever(
     A language model is shown the tree and the best passages; the paper's trained graph encoder is not included.
     """
     prizes = Prizes(nodes or ix.passages, ix.triples, k)
-    prompt = PathPrompt()
     sources = ToPassages(top_k, items=PrizedItems(prizes), summed=True)
-    return PrizeTree(prizes, cost) >> answering(ix, llm, sources=sources, prompt=prompt)
+    return Method(PrizeTree(prizes, cost) >> sources, *answering(ix, llm, PathContext()))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
-from graphwright.methods.house import answering
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
-from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.control import HasEvidence, If, OnGraph
-from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.control import Fallback, HasEvidence, If, OnGraph
+from graphwright.operators.operator import Keep
 from graphwright.operators.rerank.rerank import Choose
 from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.search.search import TripleSearch, VectorSearch
@@ -22,17 +23,17 @@ from graphwright.search.snapshot import Snapshot
 
 def hipporag(
     ix: Snapshot, top_k: int = CONTEXT_PASSAGES, nodes: int = 1000, restart: float = 0.5, *, llm: LLM | None = None
-) -> Operator:
+) -> Method:
     """Rank passages by the PageRank of their entities, from the entities that the question names (HippoRAG).
 
     `restart`: 1 minus the damping factor; `nodes`: entities that are ranked. A language model lists the names, each
     linked to the nearest entity; without one LinkEntities finds them. Seeds are weighted by node specificity. A
     question without a name is searched by its vector.
     """
-    named = (LinkEntities(ix.names) if llm is None else Keywords(llm)) >> SpecificSeeds(ix.names)
-    walk = named >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)
+    named = LinkEntities(ix.names) if llm is None else Fallback(Keywords(llm), NamesAndPhrases())
+    walk = named >> SpecificSeeds(ix.names) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)
     search = walk >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
-    return search >> answering(ix, llm, sources=ToPassages(top_k, summed=True))
+    return Method(search >> ToPassages(top_k, summed=True), *answering(ix, llm))
 
 
 def hipporag2(
@@ -45,7 +46,7 @@ def hipporag2(
     weight: float = 0.05,
     *,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by PageRank from the triples nearest to the question, and from all passages (HippoRAG 2).
 
     `triples`: those nearest to the question, of which a language model selects (recognition memory), or else rare words
@@ -59,4 +60,4 @@ def hipporag2(
         near >> PhraseSeeds(ix.passages, weight, phrases) >> PersonalizedPageRank(restart) % nodes >> Only(Kind.CHUNK)
     )
     search = walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
-    return search >> answering(ix, llm)
+    return Method(search >> ToPassages(), *answering(ix, llm))

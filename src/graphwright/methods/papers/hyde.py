@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import answering
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
-from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import Feedback, HypotheticalPassage
 from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
 
 
 def hyde(
     ix: Snapshot, top_k: int = CONTEXT_PASSAGES, feedback: int = 5, beta: float = 0.75, *, llm: LLM | None = None
-) -> Operator:
+) -> Method:
     """Rank passages by their nearness to a hypothetical passage that answers the question (HyDE).
 
     A language model writes that passage. Its offline twin is pseudo-relevance feedback. `feedback`: the first passages
     of a search, which move the question's vector; `beta`: their weight relative to the question.
     """
     if llm is not None:
-        return HypotheticalPassage(ix.passages, llm) % top_k >> answering(ix, llm)
+        return Method(HypotheticalPassage(ix.passages, llm) % top_k >> ToPassages(), *answering(ix, llm))
     first = VectorSearch(ix.passages) % feedback
-    return first >> Feedback(ix.passages, beta) % top_k >> answering(ix)
+    return Method(first >> Feedback(ix.passages, beta) % top_k >> ToPassages(), *answering(ix))

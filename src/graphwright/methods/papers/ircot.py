@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import DEPTH, answering, both
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.methods.answering import answering
+from graphwright.methods.house import DEPTH, both
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM, Reader
 from graphwright.operators.control import Repeat
 from graphwright.operators.operator import Operator
-from graphwright.operators.search.feedback import FollowUp, HasThoughts, Think
+from graphwright.operators.search.feedback import FollowUp, HasThoughts, SentenceThought, SpanThought, Think
+from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
 
 
@@ -22,7 +25,7 @@ def ircot(
     first: Operator | None = None,
     reader: Reader | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages of successive searches by the question and by one thought after the other (IRCoT).
 
     `k`: passages of each search, K; `steps`: the largest number of thoughts; `shown`: the best passages so far, from
@@ -34,5 +37,8 @@ def ircot(
     if steps < 1:
         raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")
     search = FollowUp((first or both(ix, max(k, DEPTH))) % k)
-    loop = Repeat(Think(llm or reader or ix.encoder, shown) >> search, until=HasThoughts(steps))
-    return (search >> loop) % top_k >> answering(ix, llm)
+    thought: Operator = SentenceThought(ix.encoder, shown) if reader is None else SpanThought(reader, shown)
+    if llm is not None:
+        thought = Think(llm, shown)
+    loop = Repeat(thought >> search, until=HasThoughts(steps))
+    return Method((search >> loop) % top_k >> ToPassages(), *answering(ix, llm))

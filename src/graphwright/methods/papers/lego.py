@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from graphwright.errors import OptionError
-from graphwright.generate.answer import Generate
-from graphwright.generate.path_prompts import PathPrompt
-from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.path_contexts import PathContext
 from graphwright.generate.readers import TargetAnswer
-from graphwright.methods.house import answering
+from graphwright.methods.answering import answering, written
+from graphwright.methods.method import Method
 from graphwright.methods.papers.lego_models import WHOLE_PATHS, Beams, Best, Model
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
@@ -175,7 +175,7 @@ def _judged(number: int) -> bool:
 
 def answered(
     ix: Snapshot, search: Operator, top_k: int = CONTEXT_PASSAGES, llm: LLM | None = None, *, tied: bool = False
-) -> Operator:
+) -> Method:
     """Return a whole method: link the question, find paths, rank their passages, and answer.
 
     `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to, or that
@@ -185,13 +185,13 @@ def answered(
     # Keep() leaves the graph whole for the steps after the paths.
     linked = LinkEntities(ix.names) >> (Keep() | search)
     if ix.graph.passages is not None:
-        return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=PathPrompt())
+        return Method(linked >> ToPassages(top_k, mentions=0.1), *answering(ix, llm, PathContext()))
     if llm is None:
         # `| Keep()` would drop the scores of the paths.
         scored = LinkEntities(ix.names) >> search if tied else linked
-        return scored >> ToPassages(top_k, mentions=0.1) >> TargetAnswer(tied=tied)
-    names = ToPassages(_NAMES, mentions=0.1) >> PathPrompt(passages=_NAMES)
-    return linked >> names >> Generate(llm, twin=TargetAnswer())
+        return Method(scored >> ToPassages(top_k, mentions=0.1), answer=TargetAnswer(tied=tied))
+    ranked = linked >> ToPassages(_NAMES, mentions=0.1)
+    return Method(ranked, *written(llm, PathContext(), TargetAnswer()), passages=_NAMES)
 
 
 def scorer(ix: Snapshot) -> Encoder | Scorer:
@@ -201,7 +201,7 @@ def scorer(ix: Snapshot) -> Encoder | Scorer:
     return ix.encoder if ix.names is None else Composed(ix.names)
 
 
-def instance(number: int) -> Callable[..., Operator]:
+def instance(number: int) -> Callable[..., Method]:
     """Return the builder of instance `number` over an index."""
 
     def build(
@@ -217,7 +217,7 @@ def instance(number: int) -> Callable[..., Operator]:
         encoder: Encoder | None = None,
         judge: CrossEncoder | LLM | None = None,
         llm: LLM | None = None,
-    ) -> Operator:
+    ) -> Method:
         second = (judge or llm or MiniLMCrossEncoder()) if _judged(number) else None
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         sizes = {"nodes": nodes, "edges": edges, "paths": paths}

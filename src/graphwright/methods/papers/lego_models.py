@@ -14,6 +14,13 @@ from graphwright.operators.subgraph.narrow import Triples
 Model = Encoder | CrossEncoder | Scorer | LLM | Operator
 
 
+def ranker(model: Model, shown: int = 64) -> Operator:
+    """Return the operator by which a model ranks: a language model by choice among `shown` texts, others by score."""
+    if isinstance(model, LLM):
+        return Choose(model, shown)
+    return model if isinstance(model, Operator) else Rerank(model)
+
+
 @dataclass(frozen=True)
 class Best:
     """An expression for the best items of a pool by one model: `best(pool, k)`.
@@ -35,14 +42,12 @@ class Best:
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
         """Return the pool ranked by the model, cut to k."""
-        if isinstance(self.model, LLM):
-            ranking: Operator = Choose(self.model, self.shown)
+        ranking = ranker(self.model, self.shown)
+        if isinstance(ranking, Choose):
             if self.encoder is not None:
                 pool = replace(self, model=self.encoder)(pool, self.shown)
         elif self.stored is not None and self.model is self.encoder and pool == Triples():
             return self.stored if k is None else self.stored % k
-        else:
-            ranking = self.model if isinstance(self.model, Operator) else Rerank(self.model)
         return pool >> (ranking if k is None else ranking % k)
 
 
@@ -65,7 +70,7 @@ class Beams:
     def __call__(self, model: Model) -> Operator:
         """Return the beam search by a model."""
         if isinstance(model, LLM):
-            return BeamSearch(model)
+            return BeamSearch(ranker(model))
         if self.by_step and isinstance(model, Encoder | CrossEncoder):
             model = Steps(model)
         return BeamSearch(model, slack=self.slack)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES, CommunityReports, ReportPrompt
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CommunityReports, ReportContext
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.learn.planner import Planner
-from graphwright.methods.house import answering
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
+from graphwright.methods.papers.graphrag import summaries_of
 from graphwright.methods.papers.lego import answered, lego, scorer
-from graphwright.methods.papers.lego_models import Best
+from graphwright.methods.papers.lego_models import Best, ranker
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.communities.communities import LocalContext
-from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import Explore
@@ -66,7 +68,7 @@ def rog(
     *,
     planner: LLM | Encoder | CrossEncoder | PathRetriever | Planner | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by paths that carry out relation plans, from the question's entities to an answer (RoG).
 
     `plans`: relation paths that are carried out; `length`: the most relations of a plan; `paths`: walks along them, one
@@ -90,7 +92,7 @@ def gsr(
     *,
     planner: LLM | Encoder | CrossEncoder | PathRetriever | Planner | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by shortest paths in the subgraph of the relation paths that fit the question (GSR).
 
     As `rog`, but the walks make a subgraph, and its shortest paths are retrieved. GSR trains a small language model to
@@ -112,7 +114,7 @@ def kelp(
     *,
     judge: CrossEncoder | LLM | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the paths of one and two hops from the question's entities that fit it best (KELP).
 
     `hops`: the most edges of a path; `pool`: the shortest paths that are scored; `paths`: the best of them, which stay.
@@ -131,13 +133,13 @@ def tog(
     *,
     judge: Encoder | CrossEncoder | LLM | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the paths of a beam search in which a model selects relations, then entities (ToG).
 
     `width`: N, relations, and then entities, that stay at each step; `depth`: D_max, the steps. `judge`: selects, by
     default the language model that answers, else the index's encoder.
     """
-    search = Explore(judge or llm or ix.encoder, width, depth)
+    search = Explore(ranker(judge or llm or ix.encoder), width, depth)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
@@ -150,19 +152,19 @@ def grag_m(
     paths: int = 32,
     *,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the paths of lego-12 and by central statements of their communities (GRAG-M of LEGO-GraphRAG).
 
     `communities`: those that hold most of the paths; `level`: that of these communities, 0 for the widest; `nodes`:
     N_ppr, nodes of the PPR subgraph; `paths`: N_p, paths that stay. A language model writes the summaries when they are
     first needed; without one the communities' most central statements follow the paths. Needs the extra `communities`.
     """
-    summaries = Summaries(ix.passages, ix.triples, llm)
+    summaries = summaries_of(ix, llm)
     search = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (
         Keep() | LocalContext(summaries, level, relations=0, communities=communities)
     )
     if ix.graph.passages is None or llm is None:
         return answered(ix, search, top_k, llm)
-    prompt = ReportPrompt(CommunityReports(summaries, level, max(communities, 1)))
+    context = ReportContext(CommunityReports(summaries, level, max(communities, 1)))
     linked = LinkEntities(ix.names) >> (Keep() | search)
-    return linked >> answering(ix, llm, sources=ToPassages(top_k, mentions=0.1), prompt=prompt)
+    return Method(linked >> ToPassages(top_k, mentions=0.1), *answering(ix, llm, context))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from graphwright.generate.path_prompts import PathPrompt
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import answering
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.path_contexts import PathContext
+from graphwright.methods.answering import answering, either
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
-from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Operator
@@ -15,7 +16,7 @@ from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
 
 
-def lightrag_local(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
+def lightrag_local(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Method:
     """Rank passages by the entities that low-level keywords name, and by their relations (LightRAG, local).
 
     `n`: entities in all. A language model lists the keywords and is shown the entities, relations and best
@@ -24,7 +25,7 @@ def lightrag_local(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, 
     return _method(ix, llm, _low(ix, n), ToPassages(top_k, summed=True))
 
 
-def lightrag_global(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
+def lightrag_global(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Method:
     """Rank passages by the relations that are nearest to the question's themes (LightRAG, global).
 
     `n`: relations in all. Without a language model the question itself is the only theme. Other options as of
@@ -33,7 +34,7 @@ def lightrag_global(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *,
     return _method(ix, llm, _high(ix, n, llm), ToPassages(top_k))
 
 
-def lightrag_hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Operator:
+def lightrag_hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, n: int = 40, *, llm: LLM | None = None) -> Method:
     """Rank passages by entities of low-level and relations of high-level keywords, alternating (LightRAG, hybrid).
 
     `n`: entities in all, and relations found by themes in all. Other options as of `lightrag-local`.
@@ -50,5 +51,6 @@ def _high(ix: Snapshot, n: int, llm: LLM | None) -> Operator:
     return TripleSearch(ix.triples, n, by_question=llm is None)
 
 
-def _method(ix: Snapshot, llm: LLM | None, search: Operator, sources: Operator) -> Operator:
-    return Keywords(llm) >> search >> answering(ix, llm, sources=sources, prompt=PathPrompt())
+def _method(ix: Snapshot, llm: LLM | None, search: Operator, sources: Operator) -> Method:
+    keywords = either(llm, Keywords, NamesAndPhrases())
+    return Method(keywords >> search >> sources, *answering(ix, llm, PathContext()))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
-from graphwright.methods.house import answering
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, OnGraph
-from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.operator import Keep
 from graphwright.operators.search.bridge import Bridge
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.seeds import BridgeSeeds
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.views import MentionGraph
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
@@ -30,7 +32,7 @@ def linearrag(
     nodes: int = 1000,
     *,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by PageRank from entities that sentences connect with the question's, no relation used (LinearRAG).
 
     `rounds`: in which active entities activate others; `sentences`: those that an active entity selects in a round;
@@ -41,4 +43,5 @@ def linearrag(
     active = LinkEntities(ix.names) >> Bridge(ix.triples, rounds, sentences, threshold)
     seeds = active >> BridgeSeeds(ix.passages, ratio, weight)
     walk = seeds >> OnGraph(MentionGraph(), PersonalizedPageRank(restart) % nodes) >> Only(Kind.CHUNK)
-    return walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k) >> answering(ix, llm)
+    search = walk % top_k >> If(HasEvidence(), Keep(), VectorSearch(ix.passages) % top_k)
+    return Method(search >> ToPassages(), *answering(ix, llm))

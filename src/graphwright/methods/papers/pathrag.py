@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from graphwright.generate.path_prompts import GlobalEdges, PathPrompt
-from graphwright.generate.prompts import CONTEXT_PASSAGES
-from graphwright.methods.house import answering
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.path_contexts import GlobalEdges, PathContext
+from graphwright.methods.answering import answering, either
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
-from graphwright.operators.anchors.keywords import Keywords
+from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
@@ -25,15 +26,15 @@ def pathrag(
     threshold: float = THRESHOLD,
     *,
     order: Operator | None = None,
-    prompt: type[PathPrompt] = PathPrompt,
+    context: type[PathContext] = PathContext,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by the most reliable paths between the entities that keywords name (PathRAG).
 
     `n`: nodes of all keywords, N; `k`: paths, K; `decay`: α, the share of its resource that a node passes on;
     `threshold`: θ, the least resource by degree that a node passes on (see FlowPaths). `order`: that of the paths in
-    the prompt, by default the best last; HopFirst() and Shuffled(seed) are the paper's ablations (RQ2); `prompt`: the
-    prompt, of which FlatPrompt is another ablation. For the paper's sparser graphs (RQ3) see
+    the context, by default the best last; HopFirst() and Shuffled(seed) are the paper's ablations (RQ2); `context`:
+    how they are shown, of which FlatContext is another ablation. For the paper's sparser graphs (RQ3) see
     `graphwright.evaluate.indexing.thinned`.
 
     A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
@@ -41,11 +42,12 @@ def pathrag(
     answer is quoted. The paper shows no passages: here they are ranked by similarity to the question. Names and triples
     without vectors are compared by words, which is less accurate; the trace notes it.
     """
-    paths = Keywords(llm) >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
+    keywords = either(llm, Keywords, NamesAndPhrases())
+    paths = keywords >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
     edges = GlobalEdges(ix.triples, by_question=llm is None)
     sources = ToPassages(top_k, index=ix.passages, weight=0.0, items=WithEdges(edges))
-    shown = prompt(edges=edges)
-    return (paths if order is None else paths >> order) >> answering(ix, llm, sources=sources, prompt=shown)
+    ordered = paths if order is None else paths >> order
+    return Method(ordered >> sources, *answering(ix, llm, context(edges=edges)))
 
 
 def pathrag_lt(
@@ -57,7 +59,7 @@ def pathrag_lt(
     threshold: float = THRESHOLD,
     *,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages as PathRAG does with N = 20 and K = 5, for fewer tokens (PathRAG-lt, RQ5).
 
     Options as of `pathrag`.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
-from graphwright.methods.house import answering, both
+from graphwright.methods.answering import answering
+from graphwright.methods.house import both
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import HasEvidence, If
-from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.operator import Keep
 from graphwright.operators.paths.propositions import PropositionPaths
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.seeds import PathSeeds
+from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Induce, Only
 from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
@@ -27,7 +30,7 @@ def proprag(
     weight: float = 0.05,
     *,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by PageRank from entities of the best paths of propositions, after a beam search (PropRAG).
 
     Two stages: PageRank from the 40 entities of the 20 nearest propositions finds some passages; over these and their
@@ -43,4 +46,4 @@ def proprag(
     first = both(ix, focus) if ix.triples is None else wide >> dense
     paths = PropositionPaths(ix.triples, width, length, reread=reread) >> PathSeeds(ix.passages, weight=weight)
     walk = paths >> PersonalizedPageRank(0.55) >> Only(Kind.CHUNK) >> dense
-    return first % focus >> KHop(1) >> Induce() >> walk % top_k >> answering(ix, llm)
+    return Method(first % focus >> KHop(1) >> Induce() >> walk % top_k >> ToPassages(), *answering(ix, llm))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from graphwright.generate.prompts import CONTEXT_PASSAGES, ReportPrompt, TreeReports
-from graphwright.methods.house import answering
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import ReportContext, TreeReports
+from graphwright.methods.answering import answering
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM
-from graphwright.operators.communities.summaries import SummaryTree, TreeSearch
-from graphwright.operators.operator import Operator
+from graphwright.operators.communities.summaries import SummaryTree, TreeSearch, WrittenSummaryTree
+from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
 
 
 def raptor(
     ix: Snapshot, top_k: int = CONTEXT_PASSAGES, size: int = 10, per_summary: int = 1, *, llm: LLM | None = None
-) -> Operator:
+) -> Method:
     """Rank passages by a search over the passages and a tree of summaries of them (RAPTOR, collapsed tree).
 
     `size`: the approximate size of a cluster; `per_summary`: number of passages that a retrieved summary gives. A
@@ -20,6 +22,6 @@ def raptor(
     the nearest summaries and the best passages; without one a summary is the most central sentences of its cluster.
     SummaryTree lists the differences from the paper.
     """
-    tree = SummaryTree(ix.passages, llm, size)
+    tree = SummaryTree(ix.passages, size) if llm is None else WrittenSummaryTree(ix.passages, size, model=llm)
     search = TreeSearch(tree, per_summary) % top_k
-    return search >> answering(ix, llm, prompt=ReportPrompt(TreeReports(tree)))
+    return Method(search >> ToPassages(), *answering(ix, llm, ReportContext(TreeReports(tree))))

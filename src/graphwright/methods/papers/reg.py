@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from graphwright.generate.answer import Generate
-from graphwright.generate.path_prompts import ChainPrompt
-from graphwright.generate.prompts import CONTEXT_PASSAGES
+from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.path_contexts import ChainContext
 from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, Explain, LastNode, Retriever
-from graphwright.methods.house import answering
+from graphwright.methods.answering import answering, written
+from graphwright.methods.method import Method
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import OnGraph
@@ -99,7 +99,7 @@ def reg(
     retriever: Retriever | Planner | Checkpoint | Path | str | None = None,
     scorer: Encoder | CrossEncoder | None = None,
     llm: LLM | None = None,
-) -> Operator:
+) -> Method:
     """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
 
     `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file; or the folder of a
@@ -119,14 +119,12 @@ def reg(
     # Keep() leaves the graph whole for the steps after the chains.
     linked = LinkEntities(ix.names) >> (Keep() | chains)
     if ix.graph.passages is not None:
-        return linked >> answering(ix, llm, sources=ToPassages(top_k), prompt=ChainPrompt())
-    if llm is not None:
-        names = ToPassages(_NAMES * top_k) >> ChainPrompt(_NAMES * top_k)
-        return linked >> names >> Generate(llm, twin=ChainAnswer(ix.encoder))
-    if trained is not None:
+        return Method(linked >> ToPassages(top_k), *answering(ix, llm, ChainContext()))
+    if trained is not None and llm is None:
         scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # `| Keep()` would drop scores
-        return scored >> ToPassages(top_k) >> TargetAnswer(tied=True)
-    return linked >> ToPassages(top_k) >> ChainAnswer(ix.encoder)
+        return Method(scored >> ToPassages(top_k), answer=TargetAnswer(tied=True))
+    shown = top_k if llm is None else _NAMES * top_k
+    return Method(linked >> ToPassages(shown), *written(llm, ChainContext(), ChainAnswer(ix.encoder)), passages=shown)
 
 
 def _loaded(ix: Snapshot, retriever: Retriever | Planner | Checkpoint | Path | str) -> Retriever | Planner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -28,50 +29,33 @@ _THEME_WEIGHT = 0.5  # weight of a theme relative to a name
 _CANDIDATE_CHARACTERS = 200  # of a candidate in a prompt
 
 
-@dataclass(frozen=True, repr=False)
-class GroupAnchors(Operator):
-    """Turn anchors into weighted groups of candidate nodes and edges (BubbleRAG, section 3.2, "Anchor Grouping").
+class _Grouping(Operator):
+    """Turns anchors into weighted groups of candidate nodes and edges, each an anchor; their weights sum to 1.
 
     The candidates of an anchor are its own nodes and edges, the `k` nodes nearest to its text, and the `k` edges
     nearest to it of those at all these nodes; by the vectors of `names` and `triples`, without them by words. The nodes
-    of another anchor's name are not candidates, and a theme has edges only. A language model (`model`) sorts the
-    candidates into groups, one for each thing that the question refers to, and weights them.
-
-    Without one, a candidate counts if its similarity is at least `near` times the highest, where a name with nodes has
-    1. Anchors that share half of the smaller one's candidates form a group with the largest of their weights:
-    the anchor's own times ln(1 + N / n), where n of the N passages mention the name, or contain a word in the mean over
-    its words by the index `words`; words of names do not count, and themes count half. Each group is an anchor, and
-    their weights sum to 1. Anchors without candidates are left out.
-
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Graz", "lies on", "Mur")])
-    >>> state = start("?", graph, anchors=[Anchor("Lothair II", [0]), Anchor("mother of Lothair II", weight=0.5)])
-    >>> groups = GroupAnchors(None, None)(state).anchors
-    >>> [(group.text, group.nodes.tolist(), group.edges.tolist()) for group in groups]
-    [('Lothair II', [0], []), ('mother of Lothair II', [], [0])]
+    of another anchor's name are not candidates, and a theme has edges only.
     """
 
     names: VectorIndex | None
     triples: VectorIndex | None
-    words: WordIndex | None = None
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
-    k: Annotated[int, AtLeast(1)] = 5
-    near: Annotated[float, Between(0, 1)] = 0.9
+    k: int
+    near: float
     needs = ("anchors",)
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
         """Find the candidates and group them."""
-        groups: list[Anchor] = []
-        if self.model is not None and (anchors := self._with_candidates(state, run, 0.0)):
-            groups = _grouped_by_model(self.model, state, run, anchors)
-        if not groups:
-            groups = self._merged(state.graph, self._with_candidates(state, run, self.near))
-        if not groups:
+        groups = self.grouped(state, run, self._with_candidates(state, run))
+        if not groups and not run.failed:
             run.note("nothing in the graph is near to a keyword")
         return state.with_(anchors=_normalised(groups))
 
-    def _with_candidates(self, state: State, run: Run, near: float) -> list[Anchor]:
+    @abstractmethod
+    def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
+        """Return the groups of anchors with candidates."""
+
+    def _with_candidates(self, state: State, run: Run) -> list[Anchor]:
         """Return the anchors of positive weight that have candidates, with these as their nodes and edges."""
         graph, anchors = state.graph, [anchor for anchor in state.anchors or () if anchor.weight > 0]
         texts = [anchor.text for anchor in anchors]
@@ -85,10 +69,72 @@ class GroupAnchors(Operator):
             free = {v: s for v, s in node_scores.items() if v not in linked} if anchor.kind == "entity" else {}
             best = 1.0 if _is_linked_name(anchor) else max((*free.values(), *edge_scores.values()), default=0.0)
             nodes, edges = (
-                [i for i, score in scores.items() if score >= near * best][: self.k] for scores in (free, edge_scores)
+                [i for i, score in scores.items() if score >= self.near * best][: self.k]
+                for scores in (free, edge_scores)
             )
             candidates.append(extended(anchor, nodes, edges))
         return [anchor for anchor in candidates if len(anchor.nodes) + len(anchor.edges)]
+
+
+@dataclass(frozen=True, repr=False)
+class GroupByModel(_Grouping):
+    """Turn anchors into weighted groups of candidate nodes and edges (BubbleRAG, section 3.2, "Anchor Grouping").
+
+    The candidates of an anchor are its own nodes and edges, the `k` nodes nearest to its text, and the `k` edges
+    nearest to it of those at all these nodes; by the vectors of `names` and `triples`, without them by words. The nodes
+    of another anchor's name are not candidates, and a theme has edges only. A language model sorts the candidates into
+    groups, one for each thing that the question refers to, and weights them. Without a usable reply the step fails;
+    GroupAnchors needs no model.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> state = start("?", Graph.from_triples([("Graz", "lies on", "Mur")]), anchors=[Anchor("Graz", [0])])
+    >>> llm = ScriptedLLM(['{"groups": [{"intent": "the town", "numbers": [1], "weight": 2}]}'])
+    >>> GroupByModel(None, None, llm)(state).anchors
+    (Anchor('the town', nodes=[0], edges=[], weight=1.0),)
+    """
+
+    names: VectorIndex | None
+    triples: VectorIndex | None
+    model: Annotated[LLM, Has("a language model", "complete")]
+    k: Annotated[int, AtLeast(1)] = 5
+    near = 0.0
+
+    def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
+        """Return the groups that the model makes; none without a usable reply, or without candidates."""
+        groups = _grouped_by_model(self.model, state, run, anchors) if anchors else []
+        if not groups:
+            run.fail()
+        return groups
+
+
+@dataclass(frozen=True, repr=False)
+class GroupAnchors(_Grouping):
+    """Turn anchors into weighted groups of candidate nodes and edges, without a language model.
+
+    The candidates are those of GroupByModel, but one counts only if its similarity is at least `near` times the
+    highest, where a name with nodes has 1. Anchors that share half of the smaller one's candidates form a group with
+    the largest of their weights: the anchor's own times ln(1 + N / n), where n of the N passages mention the name, or
+    contain a word in the mean over its words by the index `words`; words of names do not count, and themes count half.
+    Each group is an anchor, and their weights sum to 1. Anchors without candidates are left out.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Graz", "lies on", "Mur")])
+    >>> state = start("?", graph, anchors=[Anchor("Lothair II", [0]), Anchor("mother of Lothair II", weight=0.5)])
+    >>> groups = GroupAnchors(None, None)(state).anchors
+    >>> [(group.text, group.nodes.tolist(), group.edges.tolist()) for group in groups]
+    [('Lothair II', [0], []), ('mother of Lothair II', [], [0])]
+    """
+
+    names: VectorIndex | None
+    triples: VectorIndex | None
+    words: WordIndex | None = None
+    k: Annotated[int, AtLeast(1)] = 5
+    near: Annotated[float, Between(0, 1)] = 0.9
+
+    def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
+        """Return the groups of anchors that share candidates."""
+        return self._merged(state.graph, anchors)
 
     def _merged(self, graph: Graph, anchors: Sequence[Anchor]) -> list[Anchor]:
         """Return the groups of anchors that share candidates, in the order of the first of each."""
@@ -171,5 +217,5 @@ def _grouped_by_model(model: LLM, state: State, run: Run, anchors: Sequence[Anch
     if ignored:
         run.note(f"{ignored} numbers were ignored: no such candidate, or in a group already")
     if not groups:
-        run.note("the model made no groups; keywords that share candidates form them")
+        run.note("the model made no groups")
     return groups

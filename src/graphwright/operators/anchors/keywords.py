@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -32,6 +33,7 @@ _MAX_SHARE = 0.02  # of the passages that mention a definite name
 _CONTEXT_WORDS = 3  # on either side of a keyword without a name near it
 _MAX_GAP = 6  # words between a keyword and the name that specialises it
 _PROMPT_ENTRIES = 200  # of each kind in a prompt, and characters of each
+_NO_KEYWORDS = "the model listed no keywords"
 _PROMPT_MATCHES = 5  # entries that a language model may match with a keyword
 
 
@@ -44,32 +46,53 @@ def themes(state: State) -> tuple[Anchor, ...]:
 class Keywords(Operator):
     """Set the keywords of the question as anchors: names, then themes (PathRAG, "Node Retrieval"; LightRAG's levels).
 
-    Names and noun phrases become anchors with the nodes of exactly that name; themes become anchors of the kind
-    "theme", without nodes. A language model (`model`) lists both. Without one, names are the entities that LinkEntities
-    finds, phrases are the words between stop words (with half the weight, unless written as names), and the one theme
-    is the rest of the question; the same if the model lists nothing. Existing anchors stay, before the new ones.
+    A language model lists both. Names become anchors with the nodes of exactly that name; themes become anchors of the
+    kind "theme", without nodes. Existing anchors stay, before the new ones. Where it lists nothing, the step fails:
+    NamesAndPhrases does without a language model.
 
+    >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
-    >>> anchors = Keywords()(start("Which abbey did the mother of Lothair II found?", graph)).anchors
+    >>> llm = ScriptedLLM(['{"names": ["Lothair II"], "themes": ["founding"]}'])
+    >>> anchors = Keywords(llm)(start("Which abbey did the mother of Lothair II found?", graph)).anchors
     >>> [anchor.kind[0] + ": " + anchor.text for anchor in anchors]
-    ['e: Lothair II', 'e: abbey', 'e: mother', 'e: found', 't: abbey mother found']
+    ['e: Lothair II', 't: founding']
     """
 
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
+    model: Annotated[LLM, Has("a language model", "complete")]
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
         keywords: list[Anchor] = []
-        if self.model is not None:
-            reply = run.reply(self.model, "pathrag_keywords", question=data_line({"question": state.question.text}))
-            if reply is not None:
-                keywords += anchors_named(reply.names, state)
-                keywords += (Anchor(theme, kind="theme") for theme in _distinct(reply.themes))
-            if not keywords:
-                run.note("the model listed no keywords; the question's own words are used")
-        return _with_anchors(state, keywords or _from_question(state, run))
+        reply = run.reply(self.model, "pathrag_keywords", question=data_line({"question": state.question.text}))
+        if reply is not None:
+            keywords += anchors_named(reply.names, state)
+            keywords += (Anchor(theme, kind="theme") for theme in _distinct(reply.themes))
+        if not keywords:
+            run.fail(_NO_KEYWORDS)
+        return _with_anchors(state, keywords)
+
+
+@dataclass(frozen=True, repr=False)
+class NamesAndPhrases(Operator):
+    """Set the keywords of the question as anchors: its names, its phrases, and the rest as one theme.
+
+    Names are the entities that LinkEntities finds, phrases are the words between stop words (with half the weight,
+    unless written as names), and the one theme is the rest of the question. Existing anchors stay, before the new ones.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
+    >>> anchors = NamesAndPhrases()(start("Which abbey did the mother of Lothair II found?", graph)).anchors
+    >>> [anchor.kind[0] + ": " + anchor.text for anchor in anchors]
+    ['e: Lothair II', 'e: abbey', 'e: mother', 'e: found', 't: abbey mother found']
+    """
+
+    gives = ("anchors",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the anchors."""
+        return _with_anchors(state, _from_question(state, run))
 
 
 def _with_anchors(state: State, anchors: Iterable[Anchor]) -> State:
@@ -133,8 +156,7 @@ class LatentKeywords(Operator):
 
     A language model (`model`) lists names, implied names and relations, given the question and the first `passages`
     passages of the state; relations become anchors of the kind "theme". Implied names have half the weight. Existing
-    anchors stay, before the new ones. The step needs a language model; if its reply is unusable, the keywords are
-    those of Keywords.
+    anchors stay, before the new ones. Where it lists nothing, the step fails; see NamesAndPhrases.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -154,13 +176,13 @@ class LatentKeywords(Operator):
         question, passages = data_line({"question": state.question.text}), passage_lines(state, self.passages)
         reply = run.reply(self.model, "bubblerag_keywords", question=question, passages=passages)
         if reply is None:
-            return Keywords().apply(state, run)
+            run.fail()
+            return _with_anchors(state, ())
         relations = [Anchor(anchor.text, kind="theme") for anchor in anchors_named(reply.relations, state)]
         names = anchors_named(reply.names, state)
         keywords = [*names, *relations, *anchors_named(reply.implied, state, _IMPLIED_WEIGHT)]
         if not keywords:
-            run.note("the model listed no keywords; the question's own words are used")
-            return Keywords().apply(state, run)
+            run.fail(_NO_KEYWORDS)
         return _with_anchors(state, keywords)
 
 
@@ -203,37 +225,84 @@ def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
     return entities, graph.inside(edges)
 
 
-@dataclass(frozen=True, repr=False)
-class Specialise(Operator):
-    """Make vague keywords specific with words of the question (BubbleRAG, section 3.2, "Anchor Specialization").
+class _Specialising(Operator):
+    """Makes vague keywords specific with words of the question: of anchors that are not definite, the texts change."""
 
-    Only texts change, of anchors that are not definite: that are not written as a name, have no node or more than
-    three, or whose nodes are mentioned in more than 2 % of the passages. A language model (`model`)
-    rewrites them: "mother" becomes "mother of Lothair II". Without one, names stay, and another keyword becomes the
-    part of the question from it to the nearest name, at most six words away, else three words on either side; a
-    keyword that is not a part of the question, such as a theme of several words, becomes the whole question.
-
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
-    >>> state = (Keywords() >> Specialise())(start("When did the mother of Lothair II die?", graph))
-    >>> [anchor.text for anchor in state.anchors]
-    ['Lothair II', 'mother of Lothair II', 'Lothair II die', 'When did the mother of Lothair II die?']
-    """
-
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     needs = ("anchors",)
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
         """Rewrite the texts."""
+        vague = _vague(state.anchors or (), state)
+        texts = self.rewritten(state, run, vague) if vague else {}
+        return _with_texts(state, texts) if texts else state
+
+    @abstractmethod
+    def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
+        """Return the new texts of anchors by their position; `vague`: the positions of those that are not definite."""
+
+
+@dataclass(frozen=True, repr=False)
+class Specialise(_Specialising):
+    """Make vague keywords specific with words of the question (BubbleRAG, section 3.2, "Anchor Specialization").
+
+    Only texts change, of anchors that are not definite: that are not written as a name, have no node or more than
+    three, or whose nodes are mentioned in more than 2 % of the passages. A language model rewrites them: "mother"
+    becomes "mother of Lothair II". Without a usable reply the step fails; SpecialiseInContext needs no model.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> state = start("?", Graph.from_triples([("a", "r", "b")]), anchors=[Anchor("mother")])
+    >>> llm = ScriptedLLM(['{"constraints": [{"keyword": 1, "text": "mother of Lothair II"}]}'])
+    >>> Specialise(llm)(state).anchors[0].text
+    'mother of Lothair II'
+    """
+
+    model: Annotated[LLM, Has("a language model", "complete")]
+
+    def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
+        """Return the texts that the model writes; none without a usable reply."""
+        question = data_line({"question": state.question.text})
+        keywords = (
+            data_line({"keyword": number, "text": anchor.text, "found": number - 1 not in vague})
+            for number, anchor in enumerate(state.anchors or (), 1)
+        )
+        reply = run.reply(self.model, "bubblerag_constraints", question=question, keywords="\n".join(keywords))
+        if reply is None:
+            run.fail()
+            return {}
+        texts = {item.keyword - 1: " ".join(item.text.split()) for item in reversed(reply.constraints)}
+        valid = {i: text for i, text in texts.items() if i in vague and text}
+        if len(valid) < len(reply.constraints):
+            ignored = len(reply.constraints) - len(valid)
+            run.note(f"{ignored} of {len(reply.constraints)} constraints were ignored")
+        return valid
+
+
+@dataclass(frozen=True, repr=False)
+class SpecialiseInContext(_Specialising):
+    """Make vague keywords specific with the words around them in the question.
+
+    Which are vague, see Specialise. Names stay. Another keyword becomes the part of the question from it to the nearest
+    name, at most six words away, else three words on either side; a keyword that is not a part of the question, such as
+    a theme of several words, becomes the whole question.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
+    >>> step = NamesAndPhrases() >> SpecialiseInContext()
+    >>> [anchor.text for anchor in step(start("When did the mother of Lothair II die?", graph)).anchors]
+    ['Lothair II', 'mother of Lothair II', 'Lothair II die', 'When did the mother of Lothair II die?']
+    """
+
+    def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
+        """Return the parts of the question that stand for vague keywords."""
         anchors = state.anchors or ()
-        vague = _vague(anchors, state)
-        if not vague:
-            return state
-        texts = None if self.model is None else _rewritten(self.model, state, run, vague)
-        if texts is None:
-            texts = {i: _in_context(anchors[i], anchors, state.question.text) for i in vague}
-        return state.with_(anchors=tuple(replace(a, text=texts.get(i, a.text)) for i, a in enumerate(anchors)))
+        return {i: _in_context(anchors[i], anchors, state.question.text) for i in vague}
+
+
+def _with_texts(state: State, texts: Mapping[int, str]) -> State:
+    """Return the state with other texts of its anchors, by their position."""
+    return state.with_(anchors=tuple(replace(a, text=texts.get(i, a.text)) for i, a in enumerate(state.anchors or ())))
 
 
 def is_definite(anchor: Anchor, state: State) -> bool:
@@ -249,25 +318,6 @@ def is_definite(anchor: Anchor, state: State) -> bool:
 def _vague(anchors: Sequence[Anchor], state: State) -> list[int]:
     """Return the positions of the anchors that are not definite."""
     return [i for i, anchor in enumerate(anchors) if not is_definite(anchor, state)]
-
-
-def _rewritten(model: LLM, state: State, run: Run, vague: Sequence[int]) -> dict[int, str] | None:
-    """Return the texts that a language model gives to vague anchors, None without a usable reply."""
-    anchors = state.anchors or ()
-    question = data_line({"question": state.question.text})
-    keywords = (
-        data_line({"keyword": number, "text": anchor.text, "found": number - 1 not in vague})
-        for number, anchor in enumerate(anchors, 1)
-    )
-    reply = run.reply(model, "bubblerag_constraints", question=question, keywords="\n".join(keywords))
-    if reply is None:
-        return None
-    texts = {item.keyword - 1: " ".join(item.text.split()) for item in reversed(reply.constraints)}
-    valid = {i: text for i, text in texts.items() if i in vague and text}
-    if len(valid) < len(reply.constraints):
-        ignored = len(reply.constraints) - len(valid)
-        run.note(f"{ignored} of {len(reply.constraints)} constraints were ignored")
-    return valid
 
 
 def _in_context(anchor: Anchor, anchors: Iterable[Anchor], question: str) -> str:

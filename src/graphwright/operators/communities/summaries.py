@@ -68,15 +68,12 @@ class Summaries(Checked):
 
     The gist of a community is the `statements` most central of the statements of its edges, by their vectors in
     `triples`; without these, the most central of the passages that name its members, by their vectors in `passages`.
-    The gist is also the summary, unless there is a `model`: a language model that reads the community's members,
-    statements and most central passages, and writes a summary. It is called when a summary is first needed, and its
-    cost is counted in that step of the trace; after an empty or unusable reply the gist is the summary, with a note.
-    `max_size`: as in `communities`, which names the extra that is needed.
+    The gist is also the summary; WrittenSummaries has a language model write it. `max_size`: as in `communities`, which
+    names the extra that is needed.
     """
 
     passages: VectorIndex
     triples: VectorIndex | None = None
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     statements: Annotated[int, AtLeast(1)] = 5
     max_size: Annotated[int, AtLeast(1)] = 10
 
@@ -109,32 +106,12 @@ class Summaries(Checked):
         """Return the summaries of communities of a level, in the order of `numbers`."""
         ids, gists, _ = self.gists(graph, level)
         gist_texts = {number: gists[int(np.searchsorted(ids, number))].text(graph) for number in numbers}
-        if self.model is None:
-            return [gist_texts[number] for number in numbers]
-        written = _written.get(graph.columns, self, _Written)
-        with written.lock:  # threads that need the same summary wait, so that it is paid for once
-            new = [number for number in gist_texts if number not in written.summaries]
-            self._write(run, self.model, graph, {number: gist_texts[number] for number in new}, written.summaries)
-            for computed in (True, False):
-                used = [number for number in gist_texts if (number in new) == computed]
-                costs = {("summary", self, number): written.summaries[number][1] for number in used}
-                run.charge(costs, computed=computed)
-        return [written.summaries[number][0] for number in numbers]
+        texts = self._texts(run, graph, gist_texts)
+        return [texts[number] for number in numbers]
 
-    def _write(
-        self, run: Run, model: LLM, graph: Graph, gist_texts: dict[int, str], summaries: dict[int, tuple[str, Usage]]
-    ) -> None:
-        """Have the model write the summaries of communities, and add them to `summaries` with their costs."""
-
-        def write(child: Run, number: int) -> None:
-            text = _write_summary(child, model, "community", self._lines(graph, number), gist_texts[number])
-            summaries[number] = text, child.usage  # at once, so that an error in another one does not lose it
-
-        begun = time.perf_counter()
-        for_each(run, write, gist_texts)
-        seconds = time.perf_counter() - begun
-        for number in gist_texts:
-            summaries[number][1].saved = seconds / len(gist_texts)
+    def _texts(self, run: Run, graph: Graph, gist_texts: dict[int, str]) -> dict[int, str]:
+        """Return the summaries of communities, given their gists."""
+        return gist_texts
 
     def _gist(self, graph: Graph, members: Ints) -> Gist:
         edges = _inner_edges(graph, members)
@@ -147,6 +124,45 @@ class Summaries(Checked):
         known, rows = self.passages.rows_of(graph.chunks_of(members)[:_MAX_STATEMENTS])
         best, vector = central(self.passages.vectors[rows], self.statements)
         return Gist(np.empty(0, np.int64), known[best], vector)
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenSummaries(Summaries):
+    """Summaries of communities that a language model writes (GraphRAG).
+
+    `model` reads a community's members, statements and most central passages. It is called when a summary is first
+    needed, and its cost is counted in that step of the trace; after an empty or unusable reply the gist is the summary,
+    with a note.
+    """
+
+    model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
+
+    def _texts(self, run: Run, graph: Graph, gist_texts: dict[int, str]) -> dict[int, str]:
+        """Return the summaries, those that are not known yet by the model."""
+        written = _written.get(graph.columns, self, _Written)
+        with written.lock:  # threads that need the same summary wait, so that it is paid for once
+            new = [number for number in gist_texts if number not in written.summaries]
+            self._write(run, graph, {number: gist_texts[number] for number in new}, written.summaries)
+            for computed in (True, False):
+                used = [number for number in gist_texts if (number in new) == computed]
+                costs = {("summary", self, number): written.summaries[number][1] for number in used}
+                run.charge(costs, computed=computed)
+        return {number: written.summaries[number][0] for number in gist_texts}
+
+    def _write(
+        self, run: Run, graph: Graph, gist_texts: dict[int, str], summaries: dict[int, tuple[str, Usage]]
+    ) -> None:
+        """Have the model write the summaries of communities, and add them to `summaries` with their costs."""
+
+        def write(child: Run, number: int) -> None:
+            text = _write_summary(child, self.model, "community", self._lines(graph, number), gist_texts[number])
+            summaries[number] = text, child.usage  # at once, so that an error in another one does not lose it
+
+        begun = time.perf_counter()
+        for_each(run, write, gist_texts)
+        seconds = time.perf_counter() - begun
+        for number in gist_texts:
+            summaries[number][1].saved = seconds / len(gist_texts)
 
     def _lines(self, graph: Graph, number: int) -> str:
         """Return the lines of a community for a prompt: its best connected members, statements, central passages."""
@@ -259,10 +275,8 @@ class SummaryTree(Checked):
     """Passages in clusters of about `size`, their summaries in clusters again, and so on (RAPTOR, Sarthi et al., 2024).
 
     The top level is the first of at most `size` summaries. A summary's vector is the mean of the `central` most central
-    vectors of its cluster, and its text is their first sentences, so that without a language model no text is encoded.
-    A `model` writes the summaries, which are then encoded by the encoder of `passages`: one call for each, several at a
-    time, when the tree is first searched, counted in that step of the trace. After an empty or unusable reply the
-    summary consists of first sentences, with a note. `seed`: of the clusters. A tree is made once for a snapshot.
+    vectors of its cluster, and its text is their first sentences, so that no text is encoded; WrittenSummaryTree has a
+    language model write it. `seed`: of the clusters. A tree is made once for a snapshot.
 
     Three things differ from the paper. Clusters are those of k-means on the vectors (see `clusters`), not of Gaussian
     mixtures on a few dimensions made by UMAP, for which two large packages would be needed; the two steps, wide
@@ -271,7 +285,6 @@ class SummaryTree(Checked):
     """
 
     passages: VectorIndex
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     size: Annotated[int, AtLeast(2)] = 10
     central: Annotated[int, AtLeast(1)] = 3
     seed: int = 0
@@ -288,7 +301,7 @@ class SummaryTree(Checked):
         graph, (leaves, rows) = Graph(columns), self.passages.rows_of(self.passages.ids)
         level = normalised(np.asarray(self.passages.vectors[rows], np.float32))
         texts = [lead(graph, int(node)) for node in leaves]
-        lines = [_passage_line(graph, int(node)) for node in leaves] if self.model is not None else texts
+        lines = self._passage_lines(graph, leaves)
         level_under = [np.array([at]) for at in range(len(leaves))]
         vectors, summaries, under = [level], list[str](), list[Ints]()
         while len(level) > self.size:
@@ -308,16 +321,44 @@ class SummaryTree(Checked):
         """Return the summaries of the clusters of one level, and their vectors."""
         gists = [(part[best], vector) for part in parts for best, vector in [central(vectors[part], self.central)]]
         gist_texts = ["\n".join(texts[at].partition("\n")[0] for at in best.tolist()) for best, _ in gists]
-        model, encoder = self.model, self.passages.encoder
-        if model is None or encoder is None:
-            return gist_texts, np.stack([vector for _, vector in gists])
+        return self._texts(run, parts, lines, gist_texts, np.stack([vector for _, vector in gists]))
+
+    def _texts(
+        self, run: Run, parts: list[Ints], lines: list[str], gist_texts: list[str], vectors: Floats
+    ) -> tuple[list[str], Floats]:
+        """Return the texts and the vectors of the summaries of clusters, given the lines of all members."""
+        return gist_texts, vectors
+
+    def _passage_lines(self, graph: Graph, leaves: Ints) -> list[str]:
+        """Return what is read of each passage for a summary."""
+        return []
+
+
+@dataclass(frozen=True, repr=False)
+class WrittenSummaryTree(SummaryTree):
+    """A SummaryTree whose summaries a language model writes, which are then encoded by the encoder of `passages`.
+
+    There is one call for each summary, several at a time, when the tree is first searched, counted in that step of the
+    trace. After an empty or unusable reply the summary consists of first sentences, with a note.
+    """
+
+    model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
+
+    def _texts(
+        self, run: Run, parts: list[Ints], lines: list[str], gist_texts: list[str], vectors: Floats
+    ) -> tuple[list[str], Floats]:
+        if self.passages.encoder is None:
+            return gist_texts, vectors
 
         def write(child: Run, at: int) -> str:
             cluster_lines = "\n".join(lines[i] for i in parts[at].tolist())
-            return _write_summary(child, model, "cluster", cluster_lines, gist_texts[at])
+            return _write_summary(child, self.model, "cluster", cluster_lines, gist_texts[at])
 
         written = for_each(run, write, range(len(parts)))
-        return written, normalised(run.encode(encoder, written))
+        return written, normalised(run.encode(self.passages.encoder, written))
+
+    def _passage_lines(self, graph: Graph, leaves: Ints) -> list[str]:
+        return [_passage_line(graph, int(node)) for node in leaves]
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,10 +14,10 @@ from graphwright.graph.evidence import Evidence, item_text
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item
 from graphwright.graph.relation_paths import relation_words, ways_of
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder
-from graphwright.operators.operator import Operator
+from graphwright.models.protocols import CrossEncoder, Encoder
+from graphwright.operators.operator import IS_OPERATOR, Operator
 from graphwright.operators.paths.paths import path_evidence, query_entities
-from graphwright.operators.rerank.rerank import Choose, Rerank, best_by
+from graphwright.operators.rerank.rerank import Choose, best_by
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -34,8 +34,8 @@ class BeamSearch(Operator):
     broken by the nodes, so the shorter path comes first. Query entities as for ShortestPaths.
 
     `model` selects the best: an Encoder or CrossEncoder by the text of the whole path; a Scorer, such as Steps for
-    triple-level scoring, or Composed, which encodes little more than the question; an LLM by number, `batch` texts a
-    call (see Choose); or any operator that ranks evidence, so that models can be combined:
+    triple-level scoring, or Composed, which encodes little more than the question; or any operator that ranks evidence,
+    such as Choose by a language model, so that models can be combined:
 
         BeamSearch(encoder) >> Choose(llm)                          LLMs-R: the LLM refines the result
         BeamSearch(Rerank(encoder) % 64 >> Choose(llm))             EEMs-PF: the LLM chooses from the encoder's best
@@ -57,12 +57,11 @@ class BeamSearch(Operator):
     """
 
     model: Annotated[
-        Encoder | CrossEncoder | Scorer | LLM | Operator,
-        ModelOf(Encoder, CrossEncoder, Scorer, LLM, Operator),
+        Encoder | CrossEncoder | Scorer | Operator,
+        ModelOf(Encoder, CrossEncoder, Scorer, Operator),
     ]
     width: Annotated[int, AtLeast(1)] = 8
     length: Annotated[int, AtLeast(1)] = 4
-    batch: Annotated[int, AtLeast(2)] = 64
     slack: Annotated[float | None, AtLeast(0)] = None
     needs = ("anchors|evidence",)
     gives = ("evidence",)
@@ -75,10 +74,10 @@ class BeamSearch(Operator):
                 raise OptionError(
                     f"BeamSearch: model is {self.model!r}; an operator must rank evidence and need nothing else."
                 )
-        if self.slack is not None and isinstance(self.model, LLM):
-            raise OptionError(
-                f"BeamSearch: slack is {self.slack!r}, which needs scores, but an LLM only ranks; omit it."
-            )
+            if self.slack is not None and isinstance(self.model, Choose):
+                raise OptionError(
+                    f"BeamSearch: slack is {self.slack!r}, which needs scores, but Choose only ranks; omit it."
+                )
 
     def apply(self, state: State, run: Run) -> State:
         """Search from each query entity, and rank all beams."""
@@ -102,7 +101,7 @@ class BeamSearch(Operator):
 
     def _ranking(self, state: State, run: Run) -> Callable[[Evidence, int], Evidence]:
         """Return the function that gives the k best of the paths of one length, ranked and scored."""
-        model = Choose(self.model, self.batch) if isinstance(self.model, LLM) else self.model
+        model = self.model
         if not isinstance(model, Operator):
             scorer = score_function(model, state, run)
             return lambda paths, k: ranked_by(paths, scorer(paths), k)
@@ -135,26 +134,26 @@ class Explore(Operator):
     """Search paths from each query entity, a model choosing relations, then entities (ToG, Sun et al., 2024).
 
     From each query entity on its own, up to `depth` edges (ToG's D): select the `width` directed relations (N) that
-    extend the paths and fit the question best, then the `width` best of the nodes that they lead to. A language model
-    chooses by number (see Choose), and the search ends where it chooses none; an Encoder or CrossEncoder ranks by text
-    (see Rerank). `max_relations`, `max_nodes`: candidates of a step; the first of them are ranked, and the trace notes
-    it where there are more (the paper draws some nodes at random). The evidence is the paths of every length. ToG also
-    asks its model after each step whether the paths are enough; that is left out.
+    extend the paths and fit the question best, then the `width` best of the nodes that they lead to. `ranker` selects
+    them: Choose, by a language model, where the search ends if it chooses none; or Rerank. `max_relations`,
+    `max_nodes`: candidates of a step; the first of them are ranked, and the trace notes it where there are more (the
+    paper draws some nodes at random). The evidence is the paths of every length. ToG also asks its model after each
+    step whether the paths are enough; that is left out.
 
     >>> from graphwright.models.fake import OverlapCrossEncoder
+    >>> from graphwright.operators.rerank.rerank import Rerank
     >>> from graphwright.operators.state import start
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", family, entities=["Bertha"])
-    >>> Explore(OverlapCrossEncoder(), width=1)(state).evidence.texts(family)
+    >>> Explore(Rerank(OverlapCrossEncoder()), width=1)(state).evidence.texts(family)
     ['Bertha child Ida; Ida spouse Udo', 'Bertha child Ida']
     """
 
-    model: Annotated[Encoder | CrossEncoder | LLM, ModelOf(Encoder, CrossEncoder, LLM)]
+    ranker: Annotated[Operator, IS_OPERATOR]
     width: Annotated[int, AtLeast(1)] = 3
     depth: Annotated[int, AtLeast(1)] = 3
     max_nodes: Annotated[int, AtLeast(1)] = 256
     max_relations: Annotated[int, AtLeast(1)] = 64
-    batch: Annotated[int, AtLeast(2)] = 64
     needs = ("anchors|evidence",)
     gives = ("evidence",)
 
@@ -179,8 +178,7 @@ class Explore(Operator):
 
     def _best(self, state: State, run: Run, paths: Evidence) -> Evidence:
         """Return the `width` best of these paths, ranked."""
-        ranker = Choose(self.model, self.batch) if isinstance(self.model, LLM) else Rerank(self.model)
-        return ranker.ranked(state.with_(evidence=paths), run, self.width).evidence or Evidence.of_nodes([], [])
+        return self.ranker.ranked(state.with_(evidence=paths), run, self.width).evidence or Evidence.of_nodes([], [])
 
 
 def _next_relation(graph: Graph, item: Item) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast
+from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import (
@@ -30,34 +31,11 @@ from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 
 
-@dataclass(frozen=True, repr=False)
-class ReadRelations(Operator):
-    """Find a relation path from each query entity in turns of reading and reasoning (StructGPT, Jiang et al., 2023).
+class _ReadingInTurns(Operator):
+    """Reads the relations of the entities at hand, then the triples of one, from each query entity in turns."""
 
-    A turn reads two interfaces of the graph. The first gives the relations of the entities at hand, in both
-    directions, of which the model selects one; the second gives the triples of these entities and that relation. Then
-    the model says whether the triples are enough; if not, the next turn begins at the entities that they lead to. A
-    path ends after `turns` relations, or where the model selects none. The evidence is one relation path a query
-    entity, as of RelationPaths; Instances gives its walks.
-
-    `model`: a language model (see Choose; prompt `structgpt`, which shows `max_triples`). Its twin is an Encoder or a
-    CrossEncoder: relation paths are ranked with entity names masked and a penalty for length, and are enough where no
-    longer one scores higher. `max_edges`: edges at the entities of a turn, at most; where there are more, the path
-    ends, with a note in the trace.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
-    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
-    >>> llm = ScriptedLLM(['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}'])
-    >>> ReadRelations(llm)(state).evidence.texts(films)
-    ['directed by, directed by of']
-    """
-
-    model: Annotated[LLM | Encoder | CrossEncoder, ModelOf(LLM, Encoder, CrossEncoder)]
-    turns: Annotated[int, AtLeast(1)] = 3
-    max_triples: Annotated[int, AtLeast(1)] = 64
-    max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
+    turns: int
+    max_edges: int
     needs = ("anchors|evidence",)
     gives = ("evidence",)
 
@@ -79,35 +57,109 @@ class ReadRelations(Operator):
                 run.note("a relation leads to too many nodes to read on; raise `max_edges`")
                 break
             longer = extensions(state.graph, path, labelled)
-            selected = self._selected(state, run, longer) if longer else None
-            if selected is None or (not isinstance(self.model, LLM) and selected[1] <= score):
+            selected = _selected(self.ranker, state, run, longer) if longer else None
+            if selected is None or not self.improves(selected[1], score):
                 break
             path, score = longer[selected[0]], selected[1]
-            if isinstance(self.model, LLM) and self._enough(state, run, self.model, path):
+            if self.is_enough(state, run, path):
                 break
         return path, float(score)
 
-    def _selected(self, state: State, run: Run, paths: list[RelationPath]) -> tuple[int, float] | None:
-        """Return the position and the score of the best of these paths; None where a language model selects none."""
-        items = _items(state.graph, paths)
-        ranker = Choose(self.model) if isinstance(self.model, LLM) else LengthPenalty(MaskEntities(Rerank(self.model)))
-        best = best_by(ranker, Evidence.of_paths(state.graph, items, render=relation_text), state, run, 1)
-        if not len(best):
-            return None
-        position = [tuple(map(tuple, item)) for item in items].index(best.identities()[0])
-        return position, float(best.ranked_scores[0])
+    @property
+    @abstractmethod
+    def ranker(self) -> Operator:
+        """The operator that selects a relation."""
 
-    def _enough(self, state: State, run: Run, model: LLM, path: RelationPath) -> bool:
+    def improves(self, score: float, before: float) -> bool:
+        """Return whether a longer relation path is taken, given its score and that of the path before."""
+        return True
+
+    def is_enough(self, state: State, run: Run, path: RelationPath) -> bool:
+        """Return whether the triples of the last relation are enough."""
+        return False
+
+
+@dataclass(frozen=True, repr=False)
+class ReadRelations(_ReadingInTurns):
+    """Find a relation path from each query entity in turns of reading and reasoning (StructGPT, Jiang et al., 2023).
+
+    A turn reads two interfaces of the graph. The first gives the relations of the entities at hand, in both
+    directions, of which a language model selects one (see Choose); the second gives the triples of these entities and
+    that relation. Then the model says whether the triples are enough (prompt `structgpt`, which shows `max_triples`);
+    if not, the next turn begins at the entities that they lead to. A path ends after `turns` relations, or where the
+    model selects none. The evidence is one relation path a query entity, as of RelationPaths; Instances gives its
+    walks. `max_edges`: edges at the entities of a turn, at most; where there are more, the path ends, with a note in
+    the trace. RankRelations does without a language model.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
+    >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
+    >>> llm = ScriptedLLM(['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}'])
+    >>> ReadRelations(llm)(state).evidence.texts(films)
+    ['directed by, directed by of']
+    """
+
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    turns: Annotated[int, AtLeast(1)] = 3
+    max_triples: Annotated[int, AtLeast(1)] = 64
+    max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
+
+    @property
+    def ranker(self) -> Operator:
+        """The choice of the model."""
+        return Choose(self.model)
+
+    def is_enough(self, state: State, run: Run, path: RelationPath) -> bool:
         """Return whether the model finds the triples of the last relation enough; so it is without a usable reply."""
         graph = state.graph
         triples = graph.edges[np.unique(path.walks()[1][:, -1])][: self.max_triples]
         reply = run.reply(
-            model,
+            self.model,
             "structgpt",
             question=data_line({"question": state.question.text}),
             facts="\n".join(data_line(graph.edge_text(edge)) for edge in triples.tolist()),
         )
         return reply is None or bool(reply.enough)
+
+
+@dataclass(frozen=True, repr=False)
+class RankRelations(_ReadingInTurns):
+    """Find a relation path from each query entity, turn by turn, by an encoder or a cross-encoder.
+
+    The turns are those of ReadRelations. Relation paths are ranked with entity names masked and a penalty for length,
+    and are enough where no longer one scores higher.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
+    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
+    >>> state = start("Who directed Heat?", films, entities=["Heat"])
+    >>> RankRelations(HashEncoder())(state).evidence.texts(films)
+    ['directed by']
+    """
+
+    model: Annotated[Encoder | CrossEncoder, ModelOf(Encoder, CrossEncoder)]
+    turns: Annotated[int, AtLeast(1)] = 3
+    max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
+
+    @property
+    def ranker(self) -> Operator:
+        """The ranking of relation paths by the model."""
+        return LengthPenalty(MaskEntities(Rerank(self.model)))
+
+    def improves(self, score: float, before: float) -> bool:
+        """Return whether the longer path scores higher."""
+        return score > before
+
+
+def _selected(ranker: Operator, state: State, run: Run, paths: list[RelationPath]) -> tuple[int, float] | None:
+    """Return the position and the score of the best of these paths; None where the ranker selects none."""
+    items = _items(state.graph, paths)
+    best = best_by(ranker, Evidence.of_paths(state.graph, items, render=relation_text), state, run, 1)
+    if not len(best):
+        return None
+    position = [tuple(map(tuple, item)) for item in items].index(best.identities()[0])
+    return position, float(best.ranked_scores[0])
 
 
 def _items(graph: Graph, paths: list[RelationPath]) -> list[tuple[list[int], list[int]]]:

@@ -11,12 +11,9 @@ from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind, stepped_item
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder
-from graphwright.operators.operator import Operator
+from graphwright.operators.operator import IS_OPERATOR, Operator
 from graphwright.operators.paths.paths import query_entities
-from graphwright.operators.rerank.constrained import ConstrainedDecoding
-from graphwright.operators.rerank.rerank import Rerank, best_by
-from graphwright.operators.rerank.scorer import ModelOf, Scorer
+from graphwright.operators.rerank.rerank import best_by
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -30,20 +27,19 @@ class WellFormedChains(Operator):
     `length` triples. A chain may branch, and may join what it begins at, which a path cannot. `max_chains`: candidates
     of a step; the first are ranked, and the trace notes it where there are more.
 
-    `model`: a language model that writes the chains, held to them by a trie (see ConstrainedDecoding); an Encoder, a
-    CrossEncoder or a Scorer, by the text of the whole chain; or an operator that ranks evidence.
+    `ranker`: ranks the chains, such as ConstrainedDecoding, by which a language model writes them, held to them by a
+    trie, or Rerank, by the text of the whole chain.
 
     >>> from graphwright.models.fake import OverlapCrossEncoder
+    >>> from graphwright.operators.rerank.rerank import Rerank
     >>> from graphwright.operators.state import start
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", family, entities=["Bertha"])
-    >>> WellFormedChains(OverlapCrossEncoder(), width=1)(state).evidence.texts(family)
+    >>> WellFormedChains(Rerank(OverlapCrossEncoder()), width=1)(state).evidence.texts(family)
     ['Bertha child Ida; Ida spouse Udo']
     """
 
-    model: Annotated[
-        LLM | Encoder | CrossEncoder | Scorer | Operator, ModelOf(LLM, Encoder, CrossEncoder, Scorer, Operator)
-    ]
+    ranker: Annotated[Operator, IS_OPERATOR]
     width: Annotated[int, AtLeast(1)] = 3
     length: Annotated[int, AtLeast(1)] = 3
     max_chains: Annotated[int, AtLeast(1)] = 256
@@ -62,21 +58,14 @@ class WellFormedChains(Operator):
                 run.note(f"only the first {self.max_chains} of {len(longer)} candidate chains of a step were ranked")
             if not longer:
                 break
-            evidence = self._best(state, run, [*complete, *longer[: self.max_chains]])
+            chains = Evidence.of_items([*complete, *longer[: self.max_chains]])
+            evidence = best_by(self.ranker, chains, state, run, self.width)
             kept = list(evidence.items())
             new = [chain for chain in kept if chain not in complete]
             complete = kept
             if not new:
                 break
         return state.with_(evidence=evidence)
-
-    def _best(self, state: State, run: Run, chains: list[Item]) -> Evidence:
-        """Return the `width` best of the chains, ranked."""
-        model = self.model
-        if isinstance(model, LLM):
-            model = ConstrainedDecoding(model, self.width)
-        ranker = model if isinstance(model, Operator) else Rerank(model)
-        return best_by(ranker, Evidence.of_items(chains), state, run, self.width)
 
 
 def _extended(graph: Graph, sources: tuple[int, ...], chains: list[Item]) -> list[Item]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -13,7 +14,6 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import LLM, Encoder, Floats, PassageText, Reader
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
-from graphwright.operators.rerank.scorer import ModelOf
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
@@ -114,78 +114,116 @@ class HasThoughts:
         return len(_thoughts(state)) >= self.count
 
 
-@dataclass(frozen=True, repr=False)
-class Think(Operator):
-    """Add the next thought to the anchors: one sentence, given the best passages (IRCoT, "reason step").
+class _Thinking(Operator):
+    """Adds the next thought to the anchors, given the best passages; none if nothing was retrieved, or at the end."""
 
-    A language model writes it, given the best `passages` passages and the thoughts before, or ends the chain. There are
-    two offline twins. A reader: the question followed by the best answer that it finds in these passages and that is in
-    no thought yet, such as a name that the next search needs. An encoder: the question followed by the sentence of
-    these passages, with its title, that is nearest to the question and is not a thought yet.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur"), ("the Mur", "is", "cold")])
-    >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0, 1]))
-    >>> [anchor.text for anchor in Think(HashEncoder())(state).anchors]
-    ['Which river is Graz on? Graz is on the Mur.']
-    """
-
-    model: Annotated[LLM | Reader | Encoder, ModelOf(LLM, Reader, Encoder)]
-    passages: Annotated[int, AtLeast(1)] = 5
+    passages: int
     needs = ("evidence",)
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Add the thought; none if nothing was retrieved, or the chain is complete."""
+        """Add the thought."""
         anchors, nodes = state.anchors or (), list(state.node_scores())[: self.passages]
-        thought = ""
-        if nodes:
-            write = _written if isinstance(self.model, LLM) else _read if isinstance(self.model, Reader) else _nearest
-            thought = write(self.model, state, run, nodes)  # type: ignore[arg-type]
+        thought = self.thought(state, run, nodes) if nodes else ""
         if not thought:
             run.note("no further thought")
             return state.with_(anchors=anchors)
         return state.with_(anchors=(*anchors, Anchor(thought, kind="thought")))
 
-
-def _written(model: LLM, state: State, run: Run, nodes: list[int]) -> str:
-    """Return the sentence that a language model writes; "" if it needs none, or repeats itself."""
-    graph, earlier = state.graph, _thoughts(state)
-    passages = [
-        {"passage": number, "title": graph.title_of(node), "text": graph.passage(node)[:_PASSAGE_CHARACTERS]}
-        for number, node in enumerate(nodes, 1)
-    ]
-    reply = run.reply(
-        model,
-        "ircot",
-        question=data_line({"question": state.question.text}),
-        passages="\n".join(map(data_line, passages)),
-        thoughts=data_line({"thoughts": earlier}),
-    )
-    if reply is None:
-        return ""
-    thought = " ".join(reply.thought.split())
-    return "" if reply.enough or thought in earlier else thought
+    @abstractmethod
+    def thought(self, state: State, run: Run, nodes: list[int]) -> str:
+        """Return the next thought, "" if there is none."""
 
 
-def _read(reader: Reader, state: State, run: Run, nodes: list[int]) -> str:
-    """Return the question with the best answer that is in no thought yet; "" if there is none."""
-    question, earlier = state.question.text, " ".join(_thoughts(state))
-    texts = [PassageText(state.graph.title_of(node), state.graph.passage(node)) for node in nodes]
-    answers = [span.answer(texts) for span in run.read(reader, question, texts)]
-    return next((f"{question} {answer}" for answer in answers if answer not in f"{question} {earlier}"), "")
+@dataclass(frozen=True, repr=False)
+class Think(_Thinking):
+    """Add the next thought to the anchors: a sentence by a language model (IRCoT, "reason step").
+
+    It is given the best `passages` passages and the thoughts before, and may end the chain. Without a usable reply, or
+    where it repeats itself, there is no thought. SpanThought and SentenceThought do without a language model.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
+    >>> state = start("Where is it?", graph, evidence=Evidence.of_nodes([0]))
+    >>> Think(ScriptedLLM(['{"enough": false, "thought": "It is Graz."}']))(state).anchors[0].text
+    'It is Graz.'
+    """
+
+    model: Annotated[LLM, Has("a language model", "complete")]
+    passages: Annotated[int, AtLeast(1)] = 5
+
+    def thought(self, state: State, run: Run, nodes: list[int]) -> str:
+        """Return the sentence that the model writes; "" if it needs none, or repeats itself."""
+        graph, earlier = state.graph, _thoughts(state)
+        passages = [
+            {"passage": number, "title": graph.title_of(node), "text": graph.passage(node)[:_PASSAGE_CHARACTERS]}
+            for number, node in enumerate(nodes, 1)
+        ]
+        reply = run.reply(
+            self.model,
+            "ircot",
+            question=data_line({"question": state.question.text}),
+            passages="\n".join(map(data_line, passages)),
+            thoughts=data_line({"thoughts": earlier}),
+        )
+        if reply is None:
+            return ""
+        thought = " ".join(reply.thought.split())
+        return "" if reply.enough or thought in earlier else thought
 
 
-def _nearest(encoder: Encoder, state: State, run: Run, nodes: list[int]) -> str:
-    """Return the question with the nearest sentence that is not a thought yet; "" if there is none."""
-    question, earlier = state.question.text, _thoughts(state)
-    sentences = dict.fromkeys(sentence for node in nodes for sentence in _sentences(state.graph, node))
-    new = [sentence for sentence in sentences if f"{question} {sentence}" not in earlier]
-    if not new:
-        return ""
-    vectors = run.encode(encoder, [question, *new]).astype(np.float64)
-    return f"{question} {new[int(cosines(vectors[1:], vectors[0]).argmax())]}"
+@dataclass(frozen=True, repr=False)
+class SpanThought(_Thinking):
+    """Add a thought: the question followed by the best answer that a reader finds and that is in no thought yet.
+
+    The answer, such as a name that the next search needs, is from the best `passages` passages.
+
+    >>> from graphwright.models import MiniLMReader
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
+    >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0]))
+    >>> SpanThought(MiniLMReader())(state).anchors[0].text
+    'Which river is Graz on? Mur'
+    """
+
+    reader: Annotated[Reader, Has("a reader, with read", "read")]
+    passages: Annotated[int, AtLeast(1)] = 5
+
+    def thought(self, state: State, run: Run, nodes: list[int]) -> str:
+        """Return the question with the best new answer; "" if there is none."""
+        question, earlier = state.question.text, " ".join(_thoughts(state))
+        texts = [PassageText(state.graph.title_of(node), state.graph.passage(node)) for node in nodes]
+        answers = [span.answer(texts) for span in run.read(self.reader, question, texts)]
+        return next((f"{question} {answer}" for answer in answers if answer not in f"{question} {earlier}"), "")
+
+
+@dataclass(frozen=True, repr=False)
+class SentenceThought(_Thinking):
+    """Add a thought: the question followed by the nearest sentence, with its title, that is not a thought yet.
+
+    The sentence is of the best `passages` passages.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur"), ("the Mur", "is", "cold")])
+    >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0, 1]))
+    >>> [anchor.text for anchor in SentenceThought(HashEncoder())(state).anchors]
+    ['Which river is Graz on? Graz is on the Mur.']
+    """
+
+    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
+    passages: Annotated[int, AtLeast(1)] = 5
+
+    def thought(self, state: State, run: Run, nodes: list[int]) -> str:
+        """Return the question with the nearest new sentence; "" if there is none."""
+        question, earlier = state.question.text, _thoughts(state)
+        sentences = dict.fromkeys(sentence for node in nodes for sentence in _sentences(state.graph, node))
+        new = [sentence for sentence in sentences if f"{question} {sentence}" not in earlier]
+        if not new:
+            return ""
+        vectors = run.encode(self.encoder, [question, *new]).astype(np.float64)
+        return f"{question} {new[int(cosines(vectors[1:], vectors[0]).argmax())]}"
 
 
 def _sentences(graph: Graph, node: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -31,13 +31,11 @@ class Grow(Operator):
 
     Candidates are the edges between entities at the nodes added last, at first all nodes of the item, and the edges
     that its passages state; each text once. Up to `width` of them join the item with their ends, for `depth` (d) steps
-    or until none is selected. A language model (`model`) selects among those nearest to the question, by the vectors of
-    `triples` or without them by words, and decides when the item suffices. Without one, or without a usable reply, the
-    nearest join, as long as they are nearer to the question than the edges of the item are in the mean: then the mean
-    value of the item, which BubbleRAG maximises (Def. 1), rises.
+    or until none is selected. The nearest to the question join, by the vectors of `triples` or without them by words,
+    as long as they are nearer to it than the edges of the item are in the mean: then the mean value of the item, which
+    BubbleRAG maximises (Def. 1), rises. GrowByModel has a language model select them.
 
-    Anytime: items grow in the order of the evidence; once `seconds`, or `tokens` of the language model, are spent, no
-    step starts.
+    Anytime: items grow in the order of the evidence; once `seconds` are spent, no step starts.
 
     >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
@@ -46,12 +44,10 @@ class Grow(Operator):
     ['Lothair II mother Ermengarde; Ermengarde founded Erstein Abbey']
     """
 
-    model: Annotated[LLM | None, Has("a language model or None", "complete")] = None
     triples: VectorIndex | None = None
     depth: Annotated[int, AtLeast(0)] = 6
     width: Annotated[int, AtLeast(1)] = 4
     seconds: Annotated[float | None, AtLeast(0)] = None
-    tokens: Annotated[int | None, AtLeast(0)] = None
     needs = ("evidence",)
     gives = ("evidence",)
 
@@ -73,34 +69,68 @@ class Grow(Operator):
 
     def _spent(self, begun: float, usage: Usage) -> str:
         """Return the budget that is spent, "" if none is."""
-        if self.seconds is not None and time.perf_counter() - begun >= self.seconds:
-            return "time"
-        used = usage.prompt_tokens + usage.completion_tokens
-        return "tokens" if self.tokens is not None and used >= self.tokens else ""
+        return "time" if self.seconds is not None and time.perf_counter() - begun >= self.seconds else ""
 
     def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
         """Return the edges that an item grows by next."""
-        candidates = self._candidates(state, run, item)
+        return self._nearer(state, run, item, self._candidates(state, run, item, self.width))
+
+    def _nearer(self, state: State, run: Run, item: _GrowingItem, candidates: Near) -> list[int]:
+        """Return the candidates that are nearer to the question than the edges of the item in the mean."""
         if not candidates:
             return []
-        if self.model is not None:
-            selected = self._by_model(self.model, state, run, item, list(candidates))
-            if selected is not None:
-                return selected
         edges = np.array(list(item.edges), np.int64)
         values = likeness(run, self.triples, state.graph.edge_text, edges, state.question.text)
         value = values.mean() if len(values) else 0.0
         return [edge for edge, score in candidates.items() if score > value][: self.width]
 
-    def _by_model(
-        self, model: LLM, state: State, run: Run, item: _GrowingItem, candidates: list[int]
-    ) -> list[int] | None:
-        """Return the edges that a language model selects, None without a usable reply."""
+    def _candidates(self, state: State, run: Run, item: _GrowingItem, count: int) -> Near:
+        """Return the neighbours of an item nearest to the question with their similarity, each edge text once."""
+        edges, question = item.neighbours(), state.question.text
+        if not len(edges):
+            return {}
+        scores = likeness(run, self.triples, state.graph.edge_text, edges, question)
+        best = top(scores, _DUPLICATES * count)
+        near = dict(zip(edges[best].tolist(), scores[best].tolist(), strict=True))
+        return distinct_edges(state.graph, near, question, count)
+
+
+@dataclass(frozen=True, repr=False)
+class GrowByModel(Grow):
+    """Grow each item by neighbouring statements that a language model selects (BubbleRAG, section 3.5).
+
+    `model` selects among the candidates of Grow that are nearest to the question, and decides when the item suffices.
+    Without a usable reply the step of the item is that of Grow. Once `tokens` of the model are spent, no step starts.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
+    >>> state = start("Which abbey did Ermengarde found?", kin, evidence=Evidence.of_edges([0]))
+    >>> GrowByModel(model=ScriptedLLM(['{"numbers": [1], "enough": true}']))(state).evidence.texts(kin)
+    ['Lothair II mother Ermengarde; Ermengarde founded Erstein Abbey']
+    """
+
+    model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
+    tokens: Annotated[int | None, AtLeast(0)] = field(default=None, kw_only=True)
+
+    def _spent(self, begun: float, usage: Usage) -> str:
+        """Return the budget that is spent, "" if none is."""
+        used = usage.prompt_tokens + usage.completion_tokens
+        return super()._spent(begun, usage) or ("tokens" if self.tokens is not None and used >= self.tokens else "")
+
+    def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
+        """Return the edges that the model selects, those that Grow does without a usable reply."""
+        candidates = self._candidates(state, run, item, max(self.width, _PROMPT_EDGES))
+        selected = self._by_model(state, run, item, list(candidates)) if candidates else []
+        return self._nearer(state, run, item, candidates) if selected is None else selected
+
+    def _by_model(self, state: State, run: Run, item: _GrowingItem, candidates: list[int]) -> list[int] | None:
+        """Return the edges that the model selects, None without a usable reply."""
         text = state.graph.edge_text
         existing = dict.fromkeys(map(text, list(item.edges)[-_PROMPT_EDGES:]))
         lines = (data_line({"number": number, "text": text(edge)}) for number, edge in enumerate(candidates, 1))
         reply = run.reply(
-            model,
+            self.model,
             "bubblerag_grow",
             question=data_line({"question": state.question.text}),
             found="\n".join(data_line({"found": line}) for line in existing) or "(nothing)",
@@ -115,17 +145,6 @@ class Grow(Operator):
         if ignored:
             run.note(f"{ignored} of {len(reply.numbers)} selected numbers were ignored: unknown or repeated")
         return [candidates[number - 1] for number in numbers[: self.width]]
-
-    def _candidates(self, state: State, run: Run, item: _GrowingItem) -> Near:
-        """Return the neighbours of an item nearest to the question with their similarity, each edge text once."""
-        edges, question = item.neighbours(), state.question.text
-        if not len(edges):
-            return {}
-        scores = likeness(run, self.triples, state.graph.edge_text, edges, question)
-        count = self.width if self.model is None else max(self.width, _PROMPT_EDGES)
-        best = top(scores, _DUPLICATES * count)
-        near = dict(zip(edges[best].tolist(), scores[best].tolist(), strict=True))
-        return distinct_edges(state.graph, near, question, count)
 
 
 class _GrowingItem:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shown import passages_in, prompt_of
 
 from graphwright import Chains, Evidence, Graph, MergeChains, ToPassages, Triples, start
 from graphwright.errors import OptionError
-from graphwright.generate import ChainAnswer, ChainPrompt, Generate
-from graphwright.generate.prompts import passages_in
+from graphwright.generate import ChainAnswer, ChainContext, Generate
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
 
@@ -28,7 +28,7 @@ def chained(triples: list[tuple[str, str, str]], entity: str, question: str = "W
 
 
 def shown(state: State, **options: int) -> list[str]:
-    prompt = ChainPrompt(**options)(state).prompt
+    prompt = prompt_of(ChainContext(**options)(state))
     assert prompt is not None
     return prompt.partition("The evidence chains:\n")[2].partition("\nThe passages:")[0].split("\n")
 
@@ -40,7 +40,7 @@ def test_each_chain_is_a_line() -> None:
         "Chain 2. Ridley Scott → [directed_by⁻¹] → Alien; Legend → [has_genre] → Horror; Fantasy",
     ]
     # Without chunks no passage is shown; triples are no chains but edges, and nodes alone are none at all.
-    assert passages_in(ChainPrompt()(state).prompt or "") == {}
+    assert passages_in(prompt_of(ChainContext()(state))) == {}
     some = state.with_(evidence=Evidence.of_trees(state.graph, [([0], []), ([], [2])]))
     assert shown(some) == ["Chain 2. Alien has_genre Horror"]
 
@@ -55,7 +55,7 @@ def test_no_name_can_pass_for_anything_else() -> None:
     assert all(sign not in whole for sign in ("</", "<|", "[INST]", "[/INST]"))
     assert json.loads(f'"{lines[0].partition("[r] → ")[2]}"') == bad
     assert lines[1] == "Chain 2. Q → \\u005b/INST] → b"
-    assert passages_in(ChainPrompt()(state).prompt or "") == {}
+    assert passages_in(prompt_of(ChainContext()(state))) == {}
 
 
 def test_what_does_not_fit_is_left_out_and_the_first_is_cut() -> None:
@@ -75,7 +75,7 @@ def test_a_language_model_answers_and_cites_the_nodes_of_a_graph() -> None:
 
     state = chained(FILMS, "Ridley Scott")
     state = ToPassages()(state)
-    answer = (ChainPrompt() >> Generate(ScriptedLLM(reply)))(state).answer
+    answer = (ChainContext() >> Generate(ScriptedLLM(reply)))(state).answer
     assert answer is not None and answer.text == "Fantasy [1]. Musical [unsupported]."
     assert [c.text for c in answer.citations] == ["Fantasy"]
     assert answer.citations[0].path == ("Ridley Scott", "directed_by⁻¹", "Legend", "has_genre", "Fantasy")
@@ -120,14 +120,14 @@ def test_without_a_chain_there_is_no_answer() -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        lambda: ChainPrompt(0),
-        lambda: ChainPrompt(tokens=10),
+        lambda: ChainContext(0),
+        lambda: ChainContext(tokens=10),
         lambda: ChainAnswer(3),
         lambda: ChainAnswer(HashEncoder(), step=1),
     ],
 )
 def test_what_cannot_be_is_refused(made) -> None:
     with pytest.raises(
-        OptionError, match=r"ChainPrompt: (passages is 0|tokens is 10)|ChainAnswer: (encoder is 3|step is 1)"
+        OptionError, match=r"ChainContext: (passages is 0|tokens is 10)|ChainAnswer: (encoder is 3|step is 1)"
     ):
         made()

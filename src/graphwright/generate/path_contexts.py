@@ -1,4 +1,4 @@
-"""Prompts that show paths, the most reliable last (PathRAG, Eq. 5 and 6), or evidence chains (ReG)."""
+"""Contexts that show paths, the most reliable last (PathRAG, Eq. 5 and 6), or evidence chains (ReG)."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.prompts import (
+from graphwright.generate.budget import (
     CONTEXT_PASSAGES,
     CONTEXT_TOKENS,
     MIN_TOKENS,
-    filled,
+    Budgeted,
     line_size,
     longest,
-    with_passages,
 )
+from graphwright.generate.contexts import with_passages
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind
 from graphwright.graph.walks import write_walk
 from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.keywords import themes
-from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.prompts.answer_prompt import Context
 from graphwright.prompts.templates import data_line
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
-_PATHS = 0.5  # share of paths, chains and edges in a prompt before its passages are added
+_PATHS = 0.5  # share of paths, chains and edges in a context before its passages are added
 _MAX_COMPARED = 5_000  # edges that are compared by words
 _SIGNS = re.compile("[→;]")  # the signs that a chain is written with
 _TOKEN = re.compile(r"\[(?=/?[A-Z_]+\])")  # a relation in brackets that looks like a token of a chat template
@@ -51,10 +51,11 @@ class GlobalEdges(Checked):
     `by_question`: take the question itself as the only theme, as is done without a language model.
 
     >>> from graphwright import Evidence, start
-    >>> from graphwright.operators.anchors.keywords import Keywords
+    >>> from graphwright.operators.anchors.keywords import NamesAndPhrases
     >>> from graphwright.operators.run import Run
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Ermengarde", "married", "Lothair I")])
-    >>> state = Keywords()(start("Which abbey was founded by Ermengarde?", graph, evidence=Evidence.of_nodes([0])))
+    >>> begun = start("Which abbey was founded by Ermengarde?", graph, evidence=Evidence.of_nodes([0]))
+    >>> state = NamesAndPhrases()(begun)
     >>> GlobalEdges(None)(state, Run()).tolist()
     [0]
     """
@@ -109,8 +110,8 @@ def _by_words(state: State, queries: list[str], run: Run) -> tuple[Ints, NDArray
 
 
 @dataclass(frozen=True, repr=False)
-class PathPrompt(Operator):
-    """Write a prompt of the question and the paths in ascending order of reliability, the best last (PathRAG, Eq. 6).
+class PathContext(Budgeted):
+    """Show the question and the paths in ascending order of reliability, the best last (PathRAG, Eq. 6).
 
     A path is one line of JSON with its number, which is its rank, the numbers of the passages that state it, and its
     steps (Eq. 5): the texts of nodes and edges in walk order, parallel edges together. Other items have the same form.
@@ -123,7 +124,7 @@ class PathPrompt(Operator):
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
     >>> paths = Evidence.of_paths(graph, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
-    >>> print("\\n".join(PathPrompt()(start("Who?", graph, evidence=paths)).prompt.splitlines()[-2:]))
+    >>> print(*PathContext()(start("Who?", graph, evidence=paths)).context.after, sep=chr(10))
     {"path": 2, "steps": ["Bertha", "Bertha mother of Gisela", "Gisela", "Gisela wife of Godfrid", "Godfrid"]}
     {"path": 1, "steps": ["Bertha", "Bertha mother of Gisela", "Gisela"]}
     """
@@ -132,11 +133,11 @@ class PathPrompt(Operator):
     tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     edges: GlobalEdges | None = None
     needs = ("evidence",)
-    gives = ("prompt",)
-    template: ClassVar[str] = "pathrag"  # the prompt's name
+    gives = ("context",)
+    template: ClassVar[str] = "pathrag"  # the name of the prompt
 
     def apply(self, state: State, run: Run) -> State:
-        """Write the prompt."""
+        """Set the context."""
         edges = () if self.edges is None else self.edges(state, run).tolist()
         relations = [data_line({"relation": state.graph.edge_text(edge)}) for edge in edges]
 
@@ -146,8 +147,8 @@ class PathPrompt(Operator):
         lines, passages = with_passages(state, self.passages, self.tokens, _PATHS, items)
         themes = [line for line in lines if line in relations]
         paths = [line for line in lines if line not in relations]
-        joined = (*themes, *passages.values(), *reversed(paths))
-        return state.with_(prompt=filled(self.template, state, lines=joined))
+        ascending = tuple(reversed(paths))
+        return state.with_(context=Context(state.question.text, self.template, passages, tuple(themes), ascending))
 
     def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
         """Yield the lines of the evidence, the best first; `numbers` are those of the shown passages, by node."""
@@ -160,16 +161,16 @@ class PathPrompt(Operator):
 
 
 @dataclass(frozen=True, repr=False)
-class FlatPrompt(PathPrompt):
-    """Write a prompt of the question and the nodes and edges of the paths, each once and apart (PathRAG, RQ3: flat).
+class FlatContext(PathContext):
+    """Show the question and the nodes and edges of the paths, each once and apart (PathRAG, RQ3: flat).
 
-    The paper compares PathPrompt with it (Table 3): it is shorter, but without the order of the steps. Options are
-    those of PathPrompt. The content of the best paths comes last, edges before nodes.
+    The paper compares PathContext with it (Table 3): it is shorter, but without the order of the steps. Options are
+    those of PathContext. The content of the best paths comes last, edges before nodes.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
     >>> paths = Evidence.of_paths(graph, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.9, 0.7])
-    >>> print("\\n".join(FlatPrompt()(start("Who?", graph, evidence=paths)).prompt.splitlines()[-5:]))
+    >>> print(*FlatContext()(start("Who?", graph, evidence=paths)).context.after, sep=chr(10))
     {"relation": "Gisela wife of Godfrid"}
     {"relation": "Bertha mother of Gisela"}
     {"entity": "Godfrid"}
@@ -224,31 +225,31 @@ def _edge_text(graph: Graph, edge: int) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class ChainPrompt(Operator):
-    """Write a prompt of the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
+class ChainContext(Budgeted):
+    """Show the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
 
-    Names and relations are escaped as the texts of PassagePrompt are, and so are the signs → and ; in them: no name can
-    pass for another hop, another chain or an instruction. Items without edges are not chains. The best `passages`, if
-    the state has some, follow as in PassagePrompt, to be cited. `tokens`: room for all lines, estimated; chains take
+    Names and relations are escaped as texts of passages are, and so are the signs → and ; in them: no name can pass
+    for another hop, another chain or an instruction. Items without edges are not chains. The best `passages`, if the
+    state has some, follow as in PassageContext, to be cited. `tokens`: room for all lines, estimated; chains take
     half of it at most, and the room that passages leave. One that does not fit is left out, but the first is cut.
 
     >>> from graphwright import Evidence, Graph, start
     >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
     >>> state = start("Which genres?", film, evidence=Evidence.of_trees(film, [([0, 1, 2], [0, 1])]))
-    >>> print(ChainPrompt()(state).prompt.splitlines()[-2])
+    >>> print(*ChainContext()(state).context.before)
     Chain 1. Alien → [genre] → Horror; Drama
     """
 
     passages: Annotated[int, AtLeast(1)] = CONTEXT_PASSAGES
     tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
     needs = ("evidence",)
-    gives = ("prompt",)
+    gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Write the prompt."""
+        """Set the context."""
         items = partial(_chain_lines, state)
         chains, passages = with_passages(state, self.passages, self.tokens, _PATHS, items)
-        return state.with_(prompt=filled("chains", state, chains=chains, passages=passages.values()))
+        return state.with_(context=Context(state.question.text, "chains", passages, tuple(chains)))
 
 
 def _chain_lines(state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:

@@ -7,14 +7,19 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shown import passages_in, prompt_of
 from tests.toys import GRAPHS, corpus_index, loose
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
-from graphwright.generate.prompts import PassagePrompt, instructions, line_size, passages_in
+from graphwright.generate.budget import line_size
+from graphwright.generate.contexts import PassageContext
 from graphwright.graph.ranking import Ranking
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
+from graphwright.prompts.answer_prompt import Context
+
+INSTRUCTIONS = Context("?").prompt[0]
 
 GRAPH = corpus_index().graph
 
@@ -34,14 +39,14 @@ def shown(texts: list[str], **options: int) -> tuple[State, str]:
     """The state and the prompt for passages that are nodes with these texts."""
     graph = loose(f"{i} {text}" for i, text in enumerate(texts))
     state = start("Who was king?", graph).with_(passages=Ranking.of(range(len(texts)), range(len(texts), 0, -1)))
-    return state, PassagePrompt(**options)(state).prompt or ""
+    return state, prompt_of(PassageContext(**options)(state))
 
 
 def test_the_prompt_has_the_question_and_the_passages_by_rank() -> None:
     bread, tours, erstein = (GRAPH.id(f"{document}#0") for document in ("bread", "ermengarde", "erstein"))
     state = start('Which "abbey"?\n{"passage": 1}', GRAPH)
     state = state.with_(passages=Ranking.of([bread, tours, erstein], [3, 2, 1]))
-    prompt = PassagePrompt(passages=2)(state).prompt or ""
+    prompt = prompt_of(PassageContext(passages=2)(state))
     records = [json.loads(line) for line in prompt.splitlines() if line.startswith("{")]
     assert records == [
         {"question": 'Which "abbey"?\n{"passage": 1}'},
@@ -52,7 +57,7 @@ def test_the_prompt_has_the_question_and_the_passages_by_rank() -> None:
 
 
 def test_what_the_model_is_told_calls_passages_data() -> None:
-    assert "data" in instructions() and "quote" in instructions() and "${" not in instructions()
+    assert "data" in INSTRUCTIONS and "quote" in INSTRUCTIONS and "${" not in INSTRUCTIONS
 
 
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=40), min_size=1, max_size=6))
@@ -89,17 +94,17 @@ def test_a_title_longer_than_a_passage_is_cut_too(tmp_path: object) -> None:
     index.add([{"id": "a", "title": "Long\n" * 2000, "text": "Graz lies on the Mur. " * 200}])
     assert index.graph.passages is not None
     state = start("?", index.graph).with_(passages=Ranking.of(index.graph.passages.nodes, index.graph.passages.start))
-    prompt = PassagePrompt(tokens=500)(state).prompt or ""
+    prompt = prompt_of(PassageContext(tokens=500)(state))
     assert passages_in(prompt)[1] and len(prompt.splitlines()[-1]) <= 2_000
     index.close()
 
 
 def test_no_passages_make_a_prompt_without_any() -> None:
     for graph in (GRAPH, GRAPHS["family"]):
-        assert passages_in(PassagePrompt()(start("?", graph).with_(passages=Ranking.of([], []))).prompt or "?") == {}
+        assert passages_in(prompt_of(PassageContext()(start("?", graph).with_(passages=Ranking.of([], []))))) == {}
 
 
 @pytest.mark.parametrize("options", [{"passages": 0}, {"tokens": 100}])
 def test_room_for_nothing_is_refused(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match="PassagePrompt"):
-        PassagePrompt(**options)
+    with pytest.raises(OptionError, match="PassageContext"):
+        PassageContext(**options)

@@ -1,0 +1,189 @@
+"""Questions to an index: retrieve, ask, stream, one or many, in threads and in an event loop."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+from graphwright.errors import OptionError
+from graphwright.methods.method import Builder, Method
+from graphwright.methods.registry import METHODS, default_method, method_of
+from graphwright.models.deadline import Deadline
+from graphwright.operators.operator import Operator
+from graphwright.operators.run import Run
+from graphwright.operators.state import Question, State, start
+from graphwright.search.filter import Filter
+from graphwright.search.snapshot import Snapshot
+from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
+
+GivenMethod = str | Operator | Method | Builder
+Questions = Sequence[str | Question]
+_SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
+
+
+class IndexAsking(ABC):
+    """The half of an index that answers questions over its snapshot."""
+
+    @property
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """The current snapshot."""
+
+    @abstractmethod
+    def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
+        """Return the snapshot of an index with only the documents that pass a filter."""
+
+    @property
+    def default_method(self) -> str:
+        """The name of the method that is used if none is given."""
+        snapshot = self.snapshot
+        return default_method(imported=snapshot.graph.passages is None or snapshot.imported is not None)
+
+    def retrieve(
+        self,
+        question: str | Question,
+        method: GivenMethod | None = None,
+        *,
+        top_k: int | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
+        run: Run | None = None,
+        **options: Any,
+    ) -> State:
+        """Return the state with the evidence and passages of a method, without an answer.
+
+        `method`: a name (`graphwright methods` lists them), a Method, an operator that searches, or a function from a
+        snapshot to one of both; by default `multihop`, over an imported graph, also with documents, `graph`.
+        `top_k`: number of passages.
+        `filter`: the documents that are searched; nothing of the others is visible, nor of an imported graph. `run`:
+        streams the answer, counts usage, and can be cancelled.
+        `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given by
+        name, as objects, or as functions.
+        """
+        snapshot, made = self._made(method, top_k=top_k, filter=filter, **options)
+        return made.retrieval(start(question, snapshot.graph), run)
+
+    def ask(
+        self,
+        question: str | Question,
+        method: GivenMethod | None = None,
+        *,
+        run: Run | None = None,
+        deadline: float | None = None,
+        on_event: OnEvent | None = None,
+        **options: Any,
+    ) -> State:
+        """Return the state with an answer and its citations. Arguments as in `retrieve`.
+
+        An operator that only searches is followed by the steps that answer offline in every method.
+
+        `deadline`: seconds for all that is asked of a language model; by default there is no limit but that of each
+        reply. After them no request is sent, a running one is cut, and the steps that are left are done without the
+        model, as their notes say; passages, usage and seconds of the other steps are kept. `on_event`: called with each
+        Event of the answer, as in `stream`.
+        """
+        run = Run() if run is None else run
+        cancel = run.cancel
+        if deadline is not None:
+            run = replace(run, cancel=Deadline(deadline, cancel))
+        snapshot, made = self._made(method, **options)
+        state = start(question, snapshot.graph)
+        if on_event is None:
+            return made(state, run)
+        name = method if isinstance(method, str) else self.default_method if method is None else None
+        return Events(on_event, method=name, top_k=options.get("top_k"), cancel=cancel).answer(made, state, run)
+
+    def stream(self, question: str | Question, method: GivenMethod | None = None, **options: Any) -> Iterator[Event]:
+        """Yield the events of an answer while it is made: steps, evidence, text, citations. Arguments as in `ask`.
+
+        The text of `token` events is provisional; the last event, `done`, has the verified answer. Closing the
+        generator cancels what runs.
+
+        >>> import tempfile; from graphwright.models.fake import HashEncoder
+        >>> index = Index(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
+        >>> _ = index.add([{"id": "graz", "title": "Graz", "text": "Graz lies on the Mur in Styria."}])
+        >>> events = list(index.stream("On which river does Graz lie?", "bm25"))
+        >>> [event.kind for event in events if event.kind != "trace"]
+        ['evidence', 'token', 'citation', 'usage', 'done']
+        """
+        return stream(self._reporting(question, method, options))
+
+    def stream_async(
+        self, question: str | Question, method: GivenMethod | None = None, **options: Any
+    ) -> AsyncIterator[Event]:
+        """Yield the events of `stream` in an event loop, which is not blocked: `async for event in …`."""
+        return stream_async(self._reporting(question, method, options))
+
+    async def ask_async(self, question: str | Question, method: GivenMethod | None = None, **options: Any) -> State:
+        """Return the state of `ask` without blocking the event loop. If the task is cancelled, so is what runs."""
+        return await cancellable(lambda run: self.ask(question, method, run=run, **options))
+
+    def retrieve_many(
+        self, questions: Questions, method: GivenMethod | None = None, *, threads: int = 2, **options: Any
+    ) -> list[State]:
+        """Return the states of `retrieve` for many questions, processed in threads; options as in `retrieve`."""
+        snapshot, made = self._made(method, **options)
+        return _many(questions, snapshot, made.retrieval, threads)
+
+    def ask_many(
+        self,
+        questions: Questions,
+        method: GivenMethod | None = None,
+        *,
+        threads: int = 2,
+        deadline: float | None = None,
+        **options: Any,
+    ) -> list[State]:
+        """Return the states of `ask` for many questions, processed in threads; options as in `ask`."""
+        snapshot, made = self._made(method, **options)
+        return _many(questions, snapshot, made.pipeline, threads, deadline)
+
+    def method(self, method: GivenMethod | None = None, **options: Any) -> Method:
+        """Return a method over the current snapshot."""
+        return self._made(method, **options)[1]
+
+    def _reporting(self, question: str | Question, method: GivenMethod | None, options: Mapping[str, Any]) -> Work:
+        """Return the call of `ask` that reports its events."""
+        return lambda on_event, run: self.ask(question, method, run=run, on_event=on_event, **options)
+
+    def _made(
+        self,
+        method: GivenMethod | None,
+        *,
+        top_k: int | None = None,
+        filter: Filter | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> tuple[Snapshot, Method]:
+        """Return a snapshot, and a method over it."""
+        if filter is not None and isinstance(method, Operator | Method):
+            raise OptionError(
+                f"{method!r} searches the indexes that it was built over, so filter={filter!r} would have no effect. "
+                f"Give the method's name, or a function from a snapshot to an operator."
+            )
+        if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, Integral) or top_k < 1):
+            raise OptionError(f"top_k is {top_k!r}; it must be a whole number, at least 1.")
+        own = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
+        for name in options.keys() & _SYNONYMS.keys() - set(own):
+            raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
+        snapshot = self.snapshot if filter is None else self.filtered(filter)
+        options |= {} if top_k is None else {"top_k": top_k}
+        return snapshot, method_of(self.default_method if method is None else method, snapshot, **options)
+
+
+def _many(
+    questions: Questions, snapshot: Snapshot, operator: Operator, threads: int, deadline: float | None = None
+) -> list[State]:
+    if isinstance(questions, str) or not isinstance(questions, Iterable):
+        raise OptionError(f"{questions!r} is not a list of questions. Give a list, or use ask or retrieve for one.")
+    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
+        raise OptionError(f"threads is {threads!r}; it must be a whole number, at least 1.")
+
+    def state(question: str | Question) -> State:
+        cancel = None if deadline is None else Deadline(deadline)
+        return operator(start(question, snapshot.graph), Run(cancel=cancel))
+
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        return list(pool.map(state, questions))

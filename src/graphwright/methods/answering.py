@@ -1,0 +1,61 @@
+"""The context and the answer that methods have by default: written by a language model, else read and quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphwright.generate.answer import Generate
+from graphwright.generate.contexts import PassageContext
+from graphwright.generate.overview import Overview
+from graphwright.generate.readers import Abstain, Quote, ReadSpans, TargetAnswer
+from graphwright.methods.method import Method
+from graphwright.models.embedded.reader import MiniLMReader
+from graphwright.models.protocols import LLM
+from graphwright.operators.control import Fallback
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.select import ToPassages
+from graphwright.search.snapshot import Snapshot
+
+
+def offline_answer(ix: Snapshot) -> Operator:
+    """Return the steps that answer from passages without a language model.
+
+    A broad question is answered by topics. Any other is answered by the embedded reader if it is confident, which
+    abstains if it finds no answer in the passages, else by quotations.
+    """
+    reader = MiniLMReader()
+    return Overview(ix.passages, reader) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
+
+
+def written(llm: LLM | None, context: Operator, offline: Operator) -> tuple[Operator, Operator]:
+    """Return the context and the answer of a method: by a language model, without a usable reply by `offline`."""
+    return (Keep(), offline) if llm is None else (context, Fallback(Generate(llm), offline))
+
+
+def answering(
+    ix: Snapshot, llm: LLM | None = None, context: Operator | None = None, first: Operator | None = None
+) -> tuple[Operator, Operator]:
+    """Return the context and the answer of a method that ranks passages.
+
+    `context`: by default the passages; `first`: what may answer before `offline_answer` does, by default nothing.
+    """
+    offline = offline_answer(ix)
+    return written(llm, context or PassageContext(), offline if first is None else first >> offline)
+
+
+def either(llm: LLM | None, with_model: Callable[[LLM], Operator], offline: Operator) -> Operator:
+    """Return the step of a language model, with its offline twin where it fails; the twin alone without a model."""
+    return offline if llm is None else Fallback(with_model(llm), offline)
+
+
+def method_with_search(search: Operator, ix: Snapshot, llm: LLM | None = None) -> Method:
+    """Return the method of an operator that searches; one that gives an answer or a context itself is all of it.
+
+    Over a graph without passages the answer is the names that the evidence leads to, else that of `answering`.
+    """
+    gives = search.after(frozenset())
+    if gives & {"answer", "context"} or not gives & {"evidence", "passages"}:
+        return Method(search)
+    if ix.graph.passages is None and "evidence" in gives:
+        return Method(search, answer=TargetAnswer())
+    return Method(search if "passages" in gives else search >> ToPassages(), *answering(ix, llm))

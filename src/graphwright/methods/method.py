@@ -1,0 +1,82 @@
+"""Method: a search, a context and an answer, with the budget of the context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated
+
+from graphwright.constraints import AtLeast, Checked
+from graphwright.generate.budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, budgeted
+from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then, source_of
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+
+_NOTHING = Keep()
+
+
+@dataclass(frozen=True, repr=False)
+class Method(Checked):
+    """A way to answer questions: an operator that searches, one that sets the context, and one that answers.
+
+    `search` ends with passages, or with evidence over a graph without them; it may answer itself, which ends the
+    method. `context` shows a language model at most `passages` passages and `tokens` tokens of evidence, whatever its
+    own fields say; Keep() where none is asked. `answer`: Keep() for a method that answers in its search, or not at all.
+
+    >>> from graphwright import ToPassages, VectorIndex, VectorSearch
+    >>> from graphwright.generate import Generate, PassageContext
+    >>> from graphwright.models import HashEncoder, ScriptedLLM
+    >>> index = VectorIndex.from_array([[1.0], [2.0]], HashEncoder())
+    >>> search = VectorSearch(index) % 1 >> ToPassages()
+    >>> method = Method(search, PassageContext(), Generate(ScriptedLLM([])), passages=5)
+    >>> method.pipeline.operators[-2]
+    PassageContext(passages=5)
+    """
+
+    search: Annotated[Operator, IS_OPERATOR]
+    context: Annotated[Operator, IS_OPERATOR] = _NOTHING
+    answer: Annotated[Operator, IS_OPERATOR] = _NOTHING
+    passages: Annotated[int, AtLeast(0)] = CONTEXT_PASSAGES
+    tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
+
+    @cached_property
+    def retrieval(self) -> Operator:
+        """The search without the steps of it that may answer."""
+        steps = self.search.steps if isinstance(self.search, Then) else (self.search,)
+        return _joined(tuple(step for step in steps if not {"context", "answer"}.intersection(step.gives)))
+
+    @cached_property
+    def ending(self) -> Operator:
+        """The part after the search: the context within the budget, and the answer."""
+        parts = (budgeted(self.context, self.passages, self.tokens), self.answer)
+        return _joined(parts)
+
+    @cached_property
+    def pipeline(self) -> Operator:
+        """The whole method as one operator."""
+        return _joined((self.search, self.ending))
+
+    def __call__(self, state: State, run: Run | None = None) -> State:
+        """Answer the question of a state, in a new run unless given. Raises NeedsError for an unmet need."""
+        return self.pipeline(state, run)
+
+    def within(self, passages: int | None = None, tokens: int | None = None) -> Method:
+        """Return this method with another budget, also where its search shows passages; None leaves what it has."""
+        given = {name: value for name, value in (("passages", passages), ("tokens", tokens)) if value is not None}
+        return replace(self, search=budgeted(self.search, passages, tokens), **given) if given else self  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """Return the expression that makes this method, defaults left out."""
+        return source_of(self)
+
+
+Builder = Callable[..., Operator | Method]
+"""A function from a snapshot to a method, or to an operator that is its search; it may take a language model, `llm`."""
+
+
+def _joined(parts: tuple[Operator, ...]) -> Operator:
+    """Return operators one after the other, without those that keep the state as it is."""
+    changing = [part for part in parts if part != _NOTHING]
+    steps = tuple(step for part in changing for step in (part.steps if isinstance(part, Then) else (part,)))
+    return Then(steps) if len(steps) > 1 else steps[0] if steps else _NOTHING
