@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,14 +52,14 @@ from numpy.typing import NDArray
 from stamps import states_in
 
 from graphwright.data.questions import QuestionRecord
-from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.generate.path_prompts import FlatPrompt, GlobalEdges, PathPrompt
 from graphwright.generate.prompts import PassagePrompt
-from graphwright.graph.evidence import Evidence
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
+from graphwright.kernels.csr import Csr
 from graphwright.methods.house import hybrid, ppr, vector
 from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs, node_vectors
 from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
@@ -404,6 +404,35 @@ def tokens(ix: Snapshot, questions: Questions) -> Record:
         for question in questions
     ]
     return {name: round(value) for name, value in means(rows).items()}
+
+
+def thinned(ix: Snapshot, share: float, seed: int = 0) -> Snapshot:
+    """Return a snapshot without a random share of its edges, for the sparsity experiment of PathRAG (RQ3, Figure 3).
+
+    Edges of all relations are drawn alike, mentions included. With the same seed a larger share removes a superset.
+    Nodes, passages and vectors stay, and so do the passages that an entity comes from; edges are renumbered.
+    """
+    columns = ix.graph.columns
+    count = len(columns.heads)
+    remaining = np.sort(np.random.default_rng(seed).permutation(count)[round(share * count) :])
+    sparser = replace(
+        columns,
+        heads=columns.heads[remaining],
+        tails=columns.tails[remaining],
+        relation=columns.relation[remaining],
+        edge_text=None if columns.edge_text is None else columns.edge_text[remaining],
+        edge_chunks=None if columns.edge_chunks is None else _rows(columns.edge_chunks, remaining),
+    )
+    triples = ix.triples
+    if triples is not None:
+        row_of = np.arange(count, dtype=np.int32) if triples.row_of is None else triples.row_of
+        triples = replace(triples, row_of=row_of[remaining])
+    return replace(ix, graph=Graph(sparser), triples=triples)
+
+
+def _rows(csr: Csr, rows: Ints) -> Csr:
+    lengths = csr.indptr[rows + 1] - csr.indptr[rows]
+    return Csr(np.concatenate(([0], np.cumsum(lengths))), csr.rows(rows).astype(np.int32))
 
 
 def sparsity(ix: Snapshot, questions: Questions) -> Record:

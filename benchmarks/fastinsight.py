@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from budgets import budget_gain, rankings_by_budget
 from harness import (
     Record,
     Rows,
@@ -62,13 +63,7 @@ from stamps import states_in, together
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import DataError
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.metrics import (
-    budget_gain,
-    capped_recall_at_k,
-    ndcg_at_k,
-    rankings_by_budget,
-    topological_recall,
-)  # fmt: skip
+from graphwright.evaluate.metrics import capped_recall_at_k, ndcg_at_k, topological_recall
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.graph import ABOUT, MENTIONS, Graph
 from graphwright.index_folder.index import Index

@@ -11,6 +11,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from budgets import missed_topological_recall
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import CORPUS, FAMILY, GRAPHS, as_networkx, corpus_index
@@ -31,7 +32,7 @@ from graphwright import (
 )
 from graphwright.data.questions import QuestionRecord
 from graphwright.errors import OptionError
-from graphwright.evaluate import measures, missed_topological_recall
+from graphwright.evaluate import measures
 from graphwright.evaluate.asking import Asker, Row
 from graphwright.evaluate.measures import (
     MEASURES,

@@ -1,8 +1,11 @@
-"""Generate questions that need two linked documents, for corpora with links and without questions.
+"""Make questions that need two linked documents, for a corpus that has links and no questions.
 
-In FastInsight (section 4.2.1) a language model writes them: a question describes the first document, which refers to
-the second, and asks for a fact that only the second contains, without naming it. Offline, a question is made of the
-most informative words of the most central sentence of each document.
+    python benchmarks/linked_questions.py --data DATA/ir/cora --out runs/cora [--questions 200] [--seed 0]
+    graphwright evaluate --data runs/cora --methods vector,fastinsight --out runs/cora-results
+
+--data is a folder with corpus.jsonl and links.tsv (pairs of document ids); --out gets copies and questions.jsonl. In
+FastInsight (section 4.2.1) a language model writes the questions. Here a question is made of the most informative words
+of the most central sentence of each document; so word search is easier on them than on real questions.
 """
 
 from __future__ import annotations
@@ -10,25 +13,19 @@ from __future__ import annotations
 import math
 import random
 import re
+import shutil
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-
-from pydantic import BaseModel
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from graphwright.data.document import Document
-from graphwright.data.questions import QuestionRecord
-from graphwright.errors import DataError, LLMResponseError, OptionError
-from graphwright.generate.citations import find
-from graphwright.models.protocols import LLM
-from graphwright.prompts.templates import data_line, messages
+from graphwright.data.documents import read_documents
+from graphwright.data.questions import QuestionRecord, write_questions
+from graphwright.errors import DataError
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
-Draft = tuple[str, tuple[str, ...]]
-"""A question and its answers, if any."""
-
-_SHOWN = 4096  # characters of a document that a model reads, the length of a node of ACL-OCL
-_TRIES = 3  # pairs that a model is asked about per question
 _OWN = 2  # words of a question that only one of the documents holds, for each of them
 _RUN = 8  # words in a row that a question may not share with a document
 _SOURCE_WORDS, _TARGET_WORDS = 5, 3  # words of each document in a question made of words
@@ -41,43 +38,42 @@ _FORMS = (
 )
 
 
-def two_document_questions(
-    documents: Sequence[Document], count: int = 200, seed: int = 0, *, llm: LLM | None = None
-) -> list[QuestionRecord]:
-    """Generate questions that need two linked documents: `gold` is the one that refers, then the other.
+def two_document_questions(documents: Sequence[Document], count: int = 200, seed: int = 0) -> list[QuestionRecord]:
+    """Return questions that need two linked documents: `gold` is the one that refers, then the other.
 
-    Pairs are drawn by `seed`, and no document is in two questions; a larger `count` gives the same first ones. `llm`
-    writes them, with an answer each; without one they are made of words (see TermWriter) and have no answer. Those that
-    do not need both documents are left out (see needs_both), so that there may be fewer than `count`; a model is asked
-    about 3 · `count` pairs at most.
+    Pairs are drawn by `seed`, and no document is in two questions; a larger `count` gives the same first ones. Those
+    that do not need both documents are left out (see needs_both), so that there may be fewer than `count`.
 
-    Raises DataError where no document refers to another, OptionError for a count below 1, and the errors of
-    the model, except that a malformed reply only skips its pair.
+    Raises DataError where no document refers to another.
     """
-    if count < 1:
-        raise OptionError(f"two_document_questions(count={count!r}): the number of questions must be 1 or more.")
     pairs = linked_pairs(documents, seed)
     if not pairs:
         raise DataError(
             f"None of the {len(documents):,} documents refers to another one. Links are read from links.tsv "
             f"beside corpus.jsonl, and from the field links of its rows."
         )
-    write = TermWriter(documents) if llm is None else model_writer(llm)
+    write = TermWriter(documents)
     questions: list[QuestionRecord] = []
     used: set[str] = set()
-    tried = 0
     for source, target in pairs:
-        if len(questions) == count or (llm is not None and tried == _TRIES * count):
+        if len(questions) == count:
             break
-        if used & {source.id, target.id}:
-            continue
-        tried += 1
-        draft = write(source, target)
-        if draft is not None and needs_both(draft[0], source, target):
+        text = None if used & {source.id, target.id} else write(source, target)
+        if text is not None and needs_both(text, source, target):
             used |= {source.id, target.id}
             name = f"two-{len(questions) + 1}"
-            questions.append(QuestionRecord(name, draft[0], draft[1], (source.id, target.id), "two documents"))
+            questions.append(QuestionRecord(name, text, (), (source.id, target.id), "two documents"))
     return questions
+
+
+def write_linked_questions(data: Path, out: Path, count: int = 200, seed: int = 0) -> int:
+    """Copy a linked corpus to another folder, write questions beside it, and return their number."""
+    out.mkdir(parents=True, exist_ok=True)
+    for path in data.glob("*.[jt]s*"):
+        shutil.copyfile(path, out / path.name)
+    questions = two_document_questions(list(read_documents([*out.glob("corpus.jsonl*")], print)), count, seed)
+    write_questions(out / "questions.jsonl", questions)
+    return len(questions)
 
 
 def linked_pairs(documents: Iterable[Document], seed: int = 0) -> list[tuple[Document, Document]]:
@@ -136,13 +132,12 @@ class TermWriter:
 
     The weight of a word is its count in the document times log(N/df), and 0 for a word of one document only, which
     would be a name. The most central sentence has the largest cosine with its document. No word is from the title of
-    the target. Words keep the order of the sentence, in one of three forms. Word search is easier on them than on real
-    questions, whose words may differ.
+    the target. Words keep the order of the sentence, in one of three forms.
 
     >>> docs = [Document("a", "Racing boats need light hulls."), Document("b", "Carbon hulls bend under heavy load.")]
     >>> docs += [Document("c", "Light boats, carbon masts, racing under heavy load.")]
     >>> TermWriter(docs)(docs[0], docs[1])
-    ('How does Racing boats light hulls make use of Carbon hulls heavy?', ())
+    'How does Racing boats light hulls make use of Carbon hulls heavy?'
     """
 
     def __init__(self, documents: Sequence[Document]) -> None:
@@ -150,13 +145,13 @@ class TermWriter:
         frequencies = Counter(word for counts in self._counts.values() for word in counts)
         self._rarity = {word: math.log(len(documents) / df) for word, df in frequencies.items() if df > 1}
 
-    def __call__(self, source: Document, target: Document) -> Draft | None:
+    def __call__(self, source: Document, target: Document) -> str | None:
         """Return a question, None where a document has too few words."""
         parts = [self._terms(source, "", _SOURCE_WORDS), self._terms(target, target.title, _TARGET_WORDS)]
         if min(map(len, parts)) < _MIN_WORDS:
             return None
         form = random.Random(f"{source.id}\0{target.id}").choice(_FORMS)
-        return form.format(source=" ".join(parts[0]), target=" ".join(parts[1])), ()
+        return form.format(source=" ".join(parts[0]), target=" ".join(parts[1]))
 
     def _terms(self, document: Document, title: str, max_words: int) -> list[str]:
         """Return the words of largest weight of the most central sentence, as written, in its order."""
@@ -178,28 +173,11 @@ class TermWriter:
         return sum(weight * weights.get(word, 0.0) for word, weight in vector.items()) / length if length else 0.0
 
 
-class TwoDocumentQuestion(BaseModel):
-    """Reply of a model: a question, its answer, and a quote from each document."""
-
-    question: str
-    answer: str
-    from_first: str
-    from_second: str
-
-
-def model_writer(llm: LLM) -> Callable[[Document, Document], Draft | None]:
-    """Return a writer that asks a language model; a reply counts only if it quotes both documents."""
-
-    def write(source: Document, target: Document) -> Draft | None:
-        first, second = (data_line({"title": d.title, "text": d.text[:_SHOWN]}) for d in (source, target))
-        prompt = messages("two_documents", first=first, second=second)
-        try:
-            reply = llm.complete(*prompt, schema=TwoDocumentQuestion).value
-        except LLMResponseError:
-            return None
-        quotes = ((reply.from_first, source), (reply.from_second, target))
-        if not reply.question.strip() or any(find(quote, d.text[:_SHOWN]) is None for quote, d in quotes):
-            return None
-        return " ".join(reply.question.split()), tuple(filter(None, [reply.answer.strip()]))
-
-    return write
+if __name__ == "__main__":
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    print(f"{write_linked_questions(given.data, given.out, given.questions, given.seed)} questions in {given.out}")
