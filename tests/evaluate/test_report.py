@@ -125,8 +125,8 @@ def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
     of["sweeps"] = [{"method": "ppr", "option": "k", "with": {}, "points": points}]
     written(tmp_path, record, of)
     result = svgs(tmp_path)
-    # For each of 3 metrics time in two sizes, and a sweep; and the time of the sweep. Tokens are all alike.
-    assert len(result) == 3 * 2 + 3 + 1
+    # For each of 3 metrics time and a sweep; and the time of the sweep. Tokens are all alike.
+    assert len(result) == 3 + 3 + 1
     assert all(item.get("aria-label") and item.get("role") == "img" for item in result)
     tips = [item.text or "" for chart in result for item in chart.iter(f"{SVG}title")]
     recall = of["methods"]["ppr"]["metrics"]["recall@5"]["mean"]
@@ -295,7 +295,7 @@ def test_forty_methods_are_all_there(tmp_path: Path) -> None:
     page = written(tmp_path, rows(MANY, 3))
     assert sorted(line[0] for line in cells(page, ".board")) == sorted(MANY)
     assert len(page.css(".bars li")) == 40 and len(page.css(".staged")) == 40
-    assert len(page.css("[data-metric='recall@5'] .chart.wide .mark")) == 40
+    assert len(page.css("[data-metric='recall@5'] .chart .mark")) == 40
     assert "30 more methods" in text(page.css_first("#recall details summary"))
     assert text(page.css_first("h1")).startswith("40 methods compared on 3 questions")
 
