@@ -21,7 +21,7 @@ PathRAG:
   in the paper; the tokens of a prompt with five passages are given besides.
 - Sparsity: recall@5 without 10 to 50 % of all edges, means over three draws; also as a plot.
 
-Writes `pathrag.json`, `pathrag.md` and `pathrag.png`.
+Writes `pathrag.json` and `pathrag.md`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,17 +38,14 @@ from harness import (
     arguments,
     documents_of,
     evidence_of,
-    figure,
     multihop_index,
     multihop_questions,
     parse,
     passages_of,
-    shared_legend,
     table,
     update_results,
 )
 from numpy.typing import NDArray
-from stamps import states_in
 
 from graphwright.data.questions import QuestionRecord
 from graphwright.evaluate.metrics import recall_at_k
@@ -244,7 +240,6 @@ def run_bubblerag(options: Namespace) -> None:
 KS = (2, 5, 10, 15)
 SHARES, DRAWS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), 3
 N, K = 40, 15
-COLOURS = {"pathrag": "#d62728", "ppr": "#1f77b4", "vector": "#7f7f7f"}
 Build = Callable[[Snapshot], Operator]
 SPARSE: Mapping[str, Build] = {"pathrag": pathrag, "ppr": ppr, "vector": vector}
 
@@ -468,7 +463,7 @@ def pathrag_page(results: Record) -> str:
         parts.append(f"Tokens of a prompt with passages, by estimate: {counts}.")
         sparse = [[name, *(shown(np.mean(v)) for v in row.values())] for name, row in figures["sparsity"].items()]
         parts.append(table(["recall@5 without", *(f"{100 * share:.0f} %" for share in SHARES)], sparse))
-    return "\n\n".join([*parts, "![recall@5 on sparser graphs](pathrag.png)\n"])
+    return "\n\n".join(parts) + "\n"
 
 
 def methods_table(figures: Record) -> str:
@@ -490,20 +485,6 @@ def shown(value: Any, name: str = "") -> str:
     return f"{value:.1f}" if name in ("gold statements", "passages behind") else f"{100 * value:.1f}"
 
 
-def draw_sparsity(results: Record, path: Path, states: Sequence[str]) -> None:
-    """Draw recall@5 against the share of missing edges."""
-    sets = results["sets"]
-    with figure(path, 1, len(sets), (3.6 * len(sets) + 0.4, 3.2), states) as (drawn, panels):
-        for panel, (label, figures) in zip(panels[0], sets.items(), strict=True):
-            for name, row in figures["sparsity"].items():
-                levels = [100 * np.mean(values) for values in row.values()]
-                panel.plot([100 * share for share in SHARES], levels, marker="o", color=COLOURS[name], label=name)
-            panel.set(title=label, xlabel="edges taken away, %", ylim=(50, 100))
-            panel.grid(alpha=0.3)
-        panels[0][0].set_ylabel("recall@5, %")
-        shared_legend(drawn, panels[0][0], len(COLOURS))
-
-
 def run_pathrag(options: Namespace) -> None:
     """Measure PathRAG on the sets asked for."""
     path = options.out / "pathrag.json"
@@ -514,8 +495,7 @@ def run_pathrag(options: Namespace) -> None:
             for name, measure_part in TABLES.items():
                 measured[name] = measure_part(index.snapshot, questions)
                 print(label, name, measured[name], flush=True)
-        results = update_results(path, ["sets", label], measured, pathrag_page, SETS["pathrag"])
-        draw_sparsity(results, path.with_suffix(".png"), states_in(path))
+        update_results(path, ["sets", label], measured, pathrag_page, SETS["pathrag"])
 
 
 RUNS = {"bubblerag": run_bubblerag, "pathrag": run_pathrag}
@@ -525,7 +505,7 @@ def main() -> None:
     """Measure the methods asked for."""
     parser = arguments(__doc__, parts=list(RUNS), sets=list(dict.fromkeys(SETS["bubblerag"] + SETS["pathrag"])))
     parser.add_argument("--questions", type=int, default=100, help="of each set, the first ones")
-    options = parse(parser, draws=True)
+    options = parse(parser)
     for part in options.only:
         RUNS[part](options)
 

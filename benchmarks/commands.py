@@ -96,10 +96,7 @@ def _lego() -> Iterator[Command]:
         "lego quiet", ("lego.py", "--set", "metaqa", *quiet), 5.0, (("lego.json", "metaqa", "quiet"),), True,
         ("lego metaqa",), ("kgqa",),
     )  # fmt: skip
-    pages = ("lego.md", "lego-8.png", "lego-9.png", "lego-11.png", "lego-12.png")
-    yield Command(
-        "lego page", ("lego.py", "--page"), 0.2, tuple((page,) for page in pages), after=("lego *", "kernels ppr")
-    )
+    yield Command("lego page", ("lego.py", "--page"), 0.2, (("lego.md",),), after=("lego *",))
 
 
 def _reg() -> Iterator[Command]:

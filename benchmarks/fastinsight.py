@@ -3,8 +3,7 @@
     python benchmarks/fastinsight.py --data DIR [--sets scifact cisi ...] [--questions N] [--no-sweeps]
 
 Writes `corpora/corpora.md` (a table for each set and their average, correlations as in Table 6), a JSON file for each
-set, and the figures: recall@10 against the passages read (Figure 4), topological recall over the budget (Figure 6), and
-sensitivity to alpha and beta (Figure 7).
+set, and `sensitivity.png` (alpha and beta, Figure 7). Figures 4 and 6 are tables of `papers.py`.
 
 Recall is capped at what 10 places can hold; a document has the rank of its first passage; TR is the topological recall
 of the first ten passages on the graph of passages that refer to each other. Model outputs are shared by all methods of
@@ -96,7 +95,6 @@ BASELINE = "rerank (vector)"  # the reranking baseline of the paper
 RERANKERS = ("rerank", "rerank (vector)", "gar", "gar (vector)", "fastinsight")
 METRICS = {"recall": "recall@10", "ndcg": "nDCG@10"}
 LABELS = {"hyde": "hyde (its offline twin, feedback)"}
-COLOURS = {"rerank": "#7f7f7f", "gar": "#1f77b4", "fastinsight": "#d62728"}
 
 
 class CorpusGraph:
@@ -440,32 +438,7 @@ def page(summaries: Sequence[Record]) -> str:
         "gained from there to the end of the budget; where open: over the questions for which the first batch left "
         f"something to gain, as for the others both are 0.\n\n{correlation_table(summaries)}"
     )
-    figures = {"pareto-recall": "recall@10 over the budget", "tr": "topological recall over the budget"}
-    return "\n\n".join([*parts, *(f"![{text}]({name}.png)" for name, text in figures.items())])
-
-
-def style(name: str) -> Record:
-    """Return a colour by method; methods that begin with words too are drawn broken, and the lowest curve wide."""
-    method = name.removesuffix(" (vector)")
-    vector = name != method or method == "fastinsight"
-    look = {"linestyle": "-" if vector else "--", "linewidth": 2.6 if method == "rerank" else 1.4}
-    return look | {"color": COLOURS[method], "label": method if vector else f"{method}, words too"}
-
-
-def draw_sets(path: Path, summaries: Sequence[Record], column: int, label: str, states: Sequence[str]) -> None:
-    """Draw a panel for each set: a column of each curve (read, recall, nDCG, TR) against the passages read."""
-    columns = min(len(summaries), 4)
-    rows = -(-len(summaries) // columns)
-    with figure(path, rows, columns, (max(3.4 * columns, 6.2), 3.2 * rows + 0.4), states) as (drawn, panels):
-        for panel in panels.flat[len(summaries) :]:
-            panel.axis("off")
-        for panel, summary in zip(panels.flat, summaries, strict=False):
-            for name, curve in summary["curves"].items():
-                points = np.array(curve)
-                panel.plot(points[:, 0], 100 * points[:, column], marker=".", **style(name))
-            panel.set(title=summary["set"], xlabel="passages read", ylabel=label, xlim=(0, 105))
-            panel.grid(alpha=0.3)
-        shared_legend(drawn, panels[0, 0], 5 if columns > 2 else 3)
+    return "\n\n".join(parts)
 
 
 def draw_sensitivity(path: Path, summaries: Sequence[Record], states: Sequence[str]) -> None:
@@ -486,14 +459,6 @@ def draw_sensitivity(path: Path, summaries: Sequence[Record], states: Sequence[s
         shared_legend(drawn, panels[0, 0], 5)
 
 
-def draw_all(summaries: Sequence[Record], out: Path, states: Sequence[str]) -> None:
-    """Draw all figures."""
-    draw_sets(out / "pareto-recall.png", summaries, 1, "recall@10, %", states)
-    draw_sets(out / "tr.png", summaries, 3, "topological recall, %", states)
-    if all(summary["sweeps"] for summary in summaries):
-        draw_sensitivity(out / "sensitivity.png", summaries, states)
-
-
 def main() -> None:
     """Measure the sets asked for."""
     parser = arguments(__doc__, sets=SETS)
@@ -512,7 +477,8 @@ def main() -> None:
     files = [out / f"{name}.json" for name in SETS if (out / f"{name}.json").exists()]
     summaries, states = [read_results(file) for file in files], together(map(states_in, files))
     write_page(out / "corpora.md", page(summaries), states)
-    draw_all(summaries, out, states)
+    if all(summary["sweeps"] for summary in summaries):
+        draw_sensitivity(out / "sensitivity.png", summaries, states)
 
 
 if __name__ == "__main__":

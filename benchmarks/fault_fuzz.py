@@ -1,15 +1,12 @@
 """Fuzz every parser, the command line, questions, options and a server (see `fuzz_targets`).
 
-Inputs are valid ones with another value (see `fuzz_values`) or random edits, of Hypothesis, which shortens what fails;
-or with `--engine atheris` those of a fuzzer that follows coverage (`pip install atheris`). `--inputs DIR` keeps inputs
-with a new outcome, from which later runs go on, and inputs that fail. `--minutes` is shared by the targets.
+Inputs are valid ones with another value (see `fuzz_values`) or random edits, of Hypothesis, which shortens what fails.
+`--inputs DIR` keeps inputs with a new outcome, from which later runs go on, and inputs that fail. `--minutes` is shared
+by the targets.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
@@ -32,7 +29,6 @@ MAX_EDITS = 8
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of this part."""
     parser.add_argument("--inputs", type=Path, help="folder of inputs that are kept")
-    parser.add_argument("--engine", choices=["hypothesis", "atheris"], default="hypothesis")
     parser.add_argument("--targets", nargs="+", metavar="TARGET", help="targets of fuzzing (default: all)")
 
 
@@ -48,12 +44,9 @@ def run(options: Namespace) -> Record:
         for name in names:
             folder, seconds = corpus / name, 60 * options.minutes / len(names)
             folder.mkdir(parents=True, exist_ok=True)
-            if options.engine == "atheris":
-                failures += by_atheris(name, folder, seconds)
-            else:
-                counts[name], failed = fuzz(TARGETS[name], folder, seconds, options.seed)
-                failures += failed
-    return {"engine": options.engine, "inputs": counts, "failures": failures}
+            counts[name], failed = fuzz(TARGETS[name], folder, seconds, options.seed)
+            failures += failed
+    return {"engine": "hypothesis", "inputs": counts, "failures": failures}
 
 
 def fuzz(target: Target, folder: Path, seconds: float, seed: int) -> tuple[int, list[str]]:
@@ -118,36 +111,3 @@ def edited(seeds: tuple[bytes, ...], parts: tuple[bytes, ...]) -> SearchStrategy
     revalued = st.builds(with_value, st.sampled_from(seeds), st.floats(0, 1), st.sampled_from(VALUES), st.booleans())
     byte_edits = st.builds(apply, st.sampled_from(seeds) | revalued, st.lists(edit, max_size=MAX_EDITS))
     return revalued | byte_edits
-
-
-def by_atheris(name: str, folder: Path, seconds: float) -> list[str]:
-    """Fuzz a target by Atheris, in a process of its own, which it ends; return what failed."""
-    command = [sys.executable, __file__, name, str(folder), str(max(int(seconds), 1))]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
-    if done.returncode == 0:
-        return []
-    lines = [line for line in done.stderr.splitlines() if "Error" in line or "Exception" in line]
-    return [f"{name}: {' '.join(lines[-3:])[:300] or done.stderr[-300:]}"]
-
-
-def _atheris(name: str, folder: str, seconds: str) -> None:
-    """Fuzz one target until the time is over; the corpus is a folder of inputs."""
-    import atheris
-
-    with atheris.instrument_imports(include=["graphwright"]):
-        from fuzz_targets import TARGETS
-    target = TARGETS[name]
-    for data in target.inputs():
-        _save(Path(folder), data, "input")
-
-    def check(data: bytes) -> None:
-        target.check(data)
-
-    limits = [f"-max_total_time={seconds}", "-max_len=8192", f"-timeout={SLOW:.0f}", "-rss_limit_mb=4096"]
-    atheris.Setup([name, folder, f"-artifact_prefix={folder}/", *limits], check)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    _atheris(*sys.argv[1:4])

@@ -5,7 +5,7 @@
 
 Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a row for each question
 and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows of the set in
-`lego.json`, where the summary of systems without rows here stays; --page makes `lego.md` and its figures of it. With
+`lego.json`, where the summary of systems without rows here stays; --page makes `lego.md` of it. With
 --quiet rows go to a place of their own, for times measured while nothing else runs. Systems with the same extraction
 share it.
 
@@ -621,7 +621,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e6, help="no question is begun after that")
     parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     parser.add_argument("--quiet", action="store_true", help="measure times while nothing else runs")
-    parser.add_argument("--page", action="store_true", help="write the page and the figures too")
+    parser.add_argument("--page", action="store_true", help="write the page too")
     parser.add_argument("--plans", action="store_true", help="measure rankings of relation paths")
     parser.add_argument("--each", type=int, default=50, help="for --plans, questions of each number of hops")
     options = parse(parser)

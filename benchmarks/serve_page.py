@@ -67,7 +67,7 @@ _TABLES: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
         ],
     ),
     "memory": (
-        "Resident memory ([curve](memory-serve.png)).",
+        "Resident memory.",
         [
             ("requests", "100,000", "requests"),
             ("MB at half of them", "", "MB at half"),
