@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from linked_questions import write_linked_questions
 from numpy.typing import ArrayLike, NDArray
+from sources.linked_questions import write_linked_questions
 from stamps import RESULTS, alone, begin, line, made_by, read_stamped, write_stamped, write_text
 
 from graphwright.cli.progress import progress as shown_progress

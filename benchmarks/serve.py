@@ -31,8 +31,8 @@ from statistics import median
 
 import numpy as np
 from harness import Record, arguments, elapsed, parse, percentiles, update_results
-from serve_page import page
-from server_process import Client, Served, connected, serving
+from serving.page import page
+from serving.server_process import Client, Served, connected, serving
 
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import read_questions

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from budgets import budget_gain, missed_topological_recall, rankings_by_budget
 from hypothesis import given
 from hypothesis import strategies as st
+from published.budgets import budget_gain, missed_topological_recall, rankings_by_budget
 from tests.toys import GRAPHS, vectors_of
 
 from graphwright import (

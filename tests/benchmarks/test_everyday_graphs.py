@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from everyday_graphs import ask_graphs, file_of
-from everyday_score import Question, read_everyday, verdict, words
+from questions.graphs import ask_graphs, file_of
+from questions.score import Question, read_everyday, verdict, words
 
 from graphwright import Index
 from graphwright.models import HashEncoder

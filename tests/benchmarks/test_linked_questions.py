@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linked_questions import linked_pairs, needs_both, two_document_questions
+from sources.linked_questions import linked_pairs, needs_both, two_document_questions
 
 from graphwright import Document
 from graphwright.errors import DataError

@@ -11,9 +11,9 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from budgets import missed_topological_recall
 from hypothesis import given
 from hypothesis import strategies as st
+from published.budgets import missed_topological_recall
 from tests.toys import CORPUS, FAMILY, GRAPHS, as_networkx, corpus_index
 
 from graphwright import (

@@ -34,7 +34,7 @@ def pathrag(
     `threshold`: θ, the least resource by degree that a node passes on (see FlowPaths). `order`: that of the paths in
     the prompt, by default the best last; HopFirst() and Shuffled(seed) are the paper's ablations (RQ2); `prompt`: the
     prompt, of which FlatPrompt is another ablation. For the paper's sparser graphs (RQ3) see
-    `benchmarks/ablations.py`.
+    `benchmarks/published/ablations.py`.
 
     A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
     best passages, which it quotes. Without one keywords are words of the question, which is its only theme, and the
