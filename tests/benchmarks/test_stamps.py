@@ -153,16 +153,6 @@ def test_rows_and_indexes_of_another_state_are_not_used(
     assert stamps.states_in(tmp_path / "r.json") == [first, second]
 
 
-def test_a_change_of_the_package_during_a_run_is_told(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parsed(monkeypatch, tmp_path)
-    first = stamps.state()
-    (package / "module.py").write_text("X = 3")
-    write_results(tmp_path / "r.json", {})
-    assert stamps.states_in(tmp_path / "r.json") == [first, stamps.state()]
-
-
 def test_a_state_without_rows_is_refused(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed(monkeypatch, tmp_path)
     with pytest.raises(SystemExit, match=f"nothing of the state 0123.*{stamps.state()}"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,7 +21,6 @@ from graphwright.evaluate.charts import (
     pareto_front,
     place,
     scatter,
-    shortened,
     text_width,
 )
 from graphwright.evaluate.report import environment
@@ -151,17 +149,6 @@ def test_ticks_are_round(values: tuple[float, float], ticks: list[float]) -> Non
     assert Axis.over(values, 0, 1, PLAIN).ticks(9) == pytest.approx(ticks)
 
 
-def test_an_axis_does_not_pass_the_ends_it_is_given() -> None:
-    axis = Axis.over([0.0, 1.0], 0, 1, QUALITY)
-    assert (axis.low, axis.high) == (0, 1)
-
-
-def test_ratios_are_distances_on_a_logarithmic_axis() -> None:
-    axis = Axis.over([1, 100], 0, 100, COST)
-    assert axis.at(10) - axis.at(1) == pytest.approx(axis.at(100) - axis.at(10))
-    assert axis.ticks(8) == [1, 2, 5, 10, 20, 50, 100] and not math.isnan(axis.at(0))
-
-
 def test_a_narrow_range_of_ratios_is_marked_by_steps() -> None:
     assert Axis.over([388, 445], 0, 100, COST).ticks(8) == [300, 350, 400, 450, 500, 550]
 
@@ -186,14 +173,3 @@ def test_names_that_are_needed_are_there_however_crowded() -> None:
     marks = [(200.0, 150.0)] * 30
     result = place(marks, ["a-long-name"] * 30, range(30), 5)
     assert set(range(5)) <= set(result)
-
-
-def test_a_name_at_the_right_border_stands_on_the_other_side() -> None:
-    (label,) = place([(460.0, 150.0)], ["a-long-name"], [0], 1).values()
-    assert label[0] + text_width("a-long-name") < 460
-
-
-def test_long_names_keep_their_ends() -> None:
-    name = "ppr(restart=0.5, pool=100, top_k=20)"
-    assert len(shortened(name)) == 26 and shortened(name).startswith("ppr(restart") and shortened(name).endswith("=20)")
-    assert shortened("bm25") == "bm25"
