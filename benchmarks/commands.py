@@ -89,17 +89,16 @@ def _lego() -> Iterator[Command]:
     asked = ("--systems", "*", "--sweeps", "*", "--questions", "200", "--dear", "10")
     for name, cost in {"metaqa": 35.0, "pq-2h": 9.0, "pql-2h": 7.0}.items():
         writes = tuple(("lego.json", name, part) for part in ("systems", "sweeps", "pairs"))
-        yield Command(f"lego {name}", ("lego.py", "--set", name, *asked), cost, writes, data=("kgqa",))
-    yield Command("lego plans", ("lego.py", "--plans", "--each", "50"), 2.0, (("lego_plans.json",),), data=("kgqa",))
+        yield Command(f"lego {name}", ("published/lego.py", "--set", name, *asked), cost, writes, data=("kgqa",))
+    yield Command(
+        "lego plans", ("published/lego.py", "--plans", "--each", "50"), 2.0, (("lego_plans.json",),), data=("kgqa",)
+    )
     quiet = ("--quiet", "--systems", "lego-*", "PPR / *", "PPR+TP-? / *", "--questions", "20", "--dear", "4")
     yield Command(
-        "lego quiet", ("lego.py", "--set", "metaqa", *quiet), 5.0, (("lego.json", "metaqa", "quiet"),), True,
+        "lego quiet", ("published/lego.py", "--set", "metaqa", *quiet), 5.0, (("lego.json", "metaqa", "quiet"),), True,
         ("lego metaqa",), ("kgqa",),
     )  # fmt: skip
-    pages = ("lego.md", "lego-8.png", "lego-9.png", "lego-11.png", "lego-12.png")
-    yield Command(
-        "lego page", ("lego.py", "--page"), 0.2, tuple((page,) for page in pages), after=("lego *", "kernels ppr")
-    )
+    yield Command("lego page", ("published/lego.py", "--page"), 0.2, (("lego.md",),), after=("lego *",))
 
 
 def _reg() -> Iterator[Command]:
@@ -115,26 +114,26 @@ def _reg() -> Iterator[Command]:
         )
         if after is None:
             after = ("reg labels", *([f"reg {trained[part]}"] if part in trained else []))
-        call: Words = ("reg.py", "--only", part, *asked)
+        call: Words = ("published/reg.py", "--only", part, *asked)
         yield Command(f"reg {part}", call, cost, (("reg.json", part),), after=after, data=("kgqa",))
 
 
 def _others() -> Iterator[Command]:
     for name, cost in {"musique-openie": 3.0, "2wiki": 4.0}.items():
-        call: Words = ("ablations.py", "--only", "bubblerag", "--sets", name, "--questions", "100")
+        call: Words = ("published/ablations.py", "--only", "bubblerag", "--sets", name, "--questions", "100")
         yield Command(f"ablations bubblerag {name}", call, cost, (("bubblerag.json", name),), data=("multihop",))
     for name in ("musique-openie", "hotpotqa100", "2wiki", "hotpotqa"):
-        call = ("ablations.py", "--only", "pathrag", "--sets", name, "--questions", "100")
+        call = ("published/ablations.py", "--only", "pathrag", "--sets", name, "--questions", "100")
         yield Command(f"ablations pathrag {name}", call, 3.0, (("pathrag.json", "sets", name),), data=("multihop",))
     corpora = {"scifact": 6.0, "cisi": 3.0, "cora": 3.0, "musique": 3.0, "hotpotqa100": 3.0, "scifact-entities": 3.0}
     for name, cost in corpora.items():
         folder = "multihop" if name in ("musique", "hotpotqa100") else "ir"
-        call = ("fastinsight.py", "--sets", name, "--questions", "50")
+        call = ("published/fastinsight.py", "--sets", name, "--questions", "50")
         yield Command(f"fastinsight {name}", call, cost, ((f"corpora/{name}.json",),), data=(folder,))
     for name in ("squad", "nq", "medquad", "scifact", "cisi", "cranfield", "musique", "hotpotqa100"):
         folder = "qa" if name in ("squad", "nq", "medquad") else "multihop" if name in _MULTIHOP else "ir"
         cost = 3.0 if folder == "qa" else 1.5
-        call = ("blend.py", "--sets", name, "--limit", "160")
+        call = ("embedded/blend.py", "--sets", name, "--limit", "160")
         yield Command(f"blend {name}", call, cost, (("blend.json", name),), data=(folder,))
     for name, cost in {
         "hotpotqa": 4.0, "hotpotqa100": 2.3, "2wiki": 4.0, "musique": 2.7, "scifact": 3.5, "cisi": 2.0,
@@ -144,16 +143,24 @@ def _others() -> Iterator[Command]:
         call = ("models.py", "--only", "rank", "--sets", name, "--limit", "100")
         yield Command(f"models rank {name}", call, cost, (("reading.json", name, "rank"),), data=(folder,))
     yield Command(
-        "extraction tokens", ("extraction.py", "--only", "tokens"), 0.3, (("extraction.json",),), data=("multihop",)
+        "extraction tokens",
+        ("embedded/extraction.py", "--only", "tokens"),
+        0.3,
+        (("extraction.json",),),
+        data=("multihop",),
     )
     yield Command(
-        "extraction resolution", ("extraction.py", "--only", "resolution"), 2.0, (("resolution.json",),),
+        "extraction resolution", ("embedded/extraction.py", "--only", "resolution"), 2.0, (("resolution.json",),),
         data=("multihop",),
     )  # fmt: skip
     yield Command(
-        "mentions labels", ("mentions.py", "--only", "labels"), 0.2, (("mentions.json", "labels"),), data=("multihop",)
+        "mentions labels",
+        ("embedded/mentions.py", "--only", "labels"),
+        0.2,
+        (("mentions.json", "labels"),),
+        data=("multihop",),
     )
-    yield Command("shards", ("shards.py",), 1.0, (("shards.json",),), data=("multihop",))
+    yield Command("shards", ("serving/shards.py",), 1.0, (("shards.json",),), data=("multihop",))
     yield Command("kernels steiner", ("kernels.py", "--only", "steiner"), 0.3, (("steiner.md",),))
     yield Command(
         "everyday documents", ("everyday.py", "documents", "--half", "both"), 3.0, (("everyday-documents.json",),)
@@ -199,7 +206,9 @@ def _timed() -> Iterator[Command]:
         folders: Words = ("multihop", "kgqa") if part == "testbed" else ("multihop",)
         yield Command(f"latency {part}", ("latency.py", "--only", part, *options), cost, writes, True, data=folders)
     for part, cost, file in (("commands", 2.0, "processes.json"), ("readers", 8.0, "readers.json")):
-        yield Command(f"processes {part}", ("processes.py", "--only", part), cost, ((file,),), True, data=("multihop",))
+        yield Command(
+            f"processes {part}", ("serving/processes.py", "--only", part), cost, ((file,),), True, data=("multihop",)
+        )
     for part, cost, folders in (("ppr", 8.0, ("graphs",)), ("flow", 3.0, ()), ("bubble", 4.0, ("multihop",))):
         yield Command(f"kernels {part}", ("kernels.py", "--only", part), cost, ((f"{part}.json",),), True, data=folders)
     for size, cost in {"100k": 1.0, "1m": 3.0}.items():
@@ -209,7 +218,7 @@ def _timed() -> Iterator[Command]:
         call = ("serve.py", "--only", part, "--minutes", "3")
         cost = 4.0 if part in ("overhead", "memory") else 1.0
         yield Command(f"serve {part}", call, cost, (("serve.json", part),), True, data=("multihop",))
-    yield Command("adapters", ("adapters.py",), 1.0, (("adapters.json",),), True)
+    yield Command("adapters", ("serving/adapters.py",), 1.0, (("adapters.json",),), True)
     yield Command(
         "models encoder", ("models.py", "--only", "encoder"), 7.0, (("encoder.json",),), True, data=("multihop",)
     )
@@ -219,7 +228,7 @@ def _timed() -> Iterator[Command]:
     )  # fmt: skip
     yield Command(
         "mentions speed",
-        ("mentions.py", "--only", "speed"),
+        ("embedded/mentions.py", "--only", "speed"),
         1.0,
         (("mentions.json", "speed"),),
         True,

@@ -9,7 +9,7 @@ against their SHA-256, extracted (manual pages need groff) and indexed together;
 folder of `--work`, the index in that of the state of the code. A source whose version is no longer served is named,
 and its questions are left out. With `graphs`,
 each file of `everyday/graphs` is imported into an index of its own. Every question of the half is asked, and scored by
-`everyday_score.py`. Writes `everyday-documents.json` and `.md`, or `everyday-graphs.json` and `.md`; `--name` adds to
+`questions/score.py`. Writes `everyday-documents.json` and `.md`, or `everyday-graphs.json` and `.md`; `--name` adds to
 these names.
 """
 
@@ -19,12 +19,12 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from everyday_graphs import ask_graphs
-from everyday_report import add_arguments, ask_all, of_half, page, results
-from everyday_score import read_everyday
-from everyday_sources import documents_of
 from harness import Record, arguments, parse, write_results
-from packages import Source, Unavailable, read_sources
+from questions.graphs import ask_graphs
+from questions.report import add_arguments, ask_all, of_half, page, results
+from questions.score import read_everyday
+from sources.everyday import documents_of
+from sources.packages import Source, Unavailable, read_sources
 
 from graphwright import Index
 from graphwright.cli.progress import progress as shown_progress

@@ -2,7 +2,7 @@
 
     python benchmarks/faults.py [--data DIR] [--only PART ...] [--seed 1] [--minutes 10]
 
-Each part is a module `fault_PART.py` beside this one, with a function `run(options)` that returns a record, and perhaps
+Each part is a module `attacks/PART.py`, with a function `run(options)` that returns a record, and perhaps
 a function `add_arguments(parser)`. `failures` of the record is empty where all promises held. Writes the record of each
 part as `faults-PART.json`, and a table of all, `faults.md`; the exit code is 1 if any part has failures. `--minutes`
 limits each part that draws its attacks at random. Short forms of the parts run as tests, in `tests/faults`.
@@ -17,9 +17,6 @@ from pathlib import Path
 
 from harness import Record, arguments, parse, read_results, table, write_page, write_results
 from stamps import alone, states_in, together
-
-PREFIX = "fault_"
-PARTS = sorted(path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py"))
 
 DONE: Mapping[str, Callable[[Record], str]] = {
     "blocks": lambda of: f"one graph of {of['nodes']:,} nodes and {of['edges']:,} edges",
@@ -40,6 +37,7 @@ DONE: Mapping[str, Callable[[Record], str]] = {
     "server": lambda of: f"{of['counts']['ended by SIGKILL']} servers killed, {of['counts']['jobs done']:,} jobs done",
 }
 """What each part did, in words."""
+PARTS = sorted(DONE)
 
 
 def _sum(rows: Mapping[str, Record], name: str) -> str:
@@ -58,7 +56,7 @@ def write_table(out: Path) -> None:
 
 def main() -> int:
     """Run the parts asked for; return 1 if a promise was broken."""
-    modules = {part: import_module(PREFIX + part) for part in PARTS}
+    modules = {part: import_module(f"attacks.{part}") for part in PARTS}
     parser = arguments(__doc__, parts=PARTS, data=False)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=10.0, help="time of each part that draws attacks at random")

@@ -11,7 +11,7 @@ The packages in `formats/sources.toml` are fetched through the clients of their 
   e-books no other text is taken. HTML is read without menus, by LibreOffice with them. Of charts LibreOffice prints the
   numbers along the axes, and labels at an angle, which are single letters in the PDF; we read the values.
 - asked: one folder with files of all formats is indexed by one command, and five questions about each format are asked
-  (see `formats_asked.py` and `formats/asked.toml`).
+  (see `questions/formats.py` and `formats/asked.toml`).
 - damaged: of every file copies that are cut short, flipped in 20 bits, overwritten with zeros for a page, empty, and
   named as another format. Each ends in text or in a reason, never in another exception, a signal, or after a minute.
 
@@ -36,10 +36,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from formats_asked import asked_page, measure_asked
-from formats_references import form_of, references
 from harness import Record, arguments, mean, parse, table, update_results
-from packages import Source, Unavailable, fetched, read_sources, unpacked
+from questions.formats import asked_page, measure_asked
+from sources.formats_references import form_of, references
+from sources.packages import Source, Unavailable, fetched, read_sources, unpacked
 
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_file

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -21,16 +20,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sources.linked_questions import write_linked_questions
 from stamps import RESULTS, alone, begin, line, made_by, read_stamped, write_stamped, write_text
 
 from graphwright.cli.progress import progress as shown_progress
-from graphwright.data.documents import read_documents
-from graphwright.data.questions import QuestionRecord, read_questions, write_questions
+from graphwright.data.questions import QuestionRecord, read_questions
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.run import run
-from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
@@ -238,11 +236,7 @@ def linked_questions(data: Path, work: Path, count: int = 200) -> Path:
         return data
     folder = work / f"{data.name}-questions" / data.name
     if not (folder / "questions.jsonl").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in data.glob("*.[jt]s*"):
-            shutil.copyfile(path, folder / path.name)
-        documents = list(read_documents([*folder.glob("corpus.jsonl*")], print))
-        write_questions(folder / "questions.jsonl", two_document_questions(documents, count))
+        write_linked_questions(data, folder, count)
     return folder
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 from harness import Record, arguments, parse, read_results, table, update_results, write_page
-from language_pages import MAX_PAGES, write_dataset
-from packages import Source, Unavailable, read_sources
+from sources.language_pages import MAX_PAGES, write_dataset
+from sources.packages import Source, Unavailable, read_sources
 from stamps import states_in
 
 from graphwright.cli.progress import progress as shown_progress

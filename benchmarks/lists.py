@@ -4,9 +4,10 @@
     python benchmarks/lists.py --compare before.json after.json
 
 A change of the code that should change no result is checked so: record before it, record after it, compare. A list
-has the 20 best documents; the texts of the best evidence and the answers are compared too. Methods that read little are
-asked on larger samples than those in which a model reads dozens of texts; methods that need a language model are left
-out. Indexes are built anew for each recording, below --work, and an interrupted recording continues.
+has the 20 best documents; the texts of the best evidence, the answers, the short answers and the citations are compared
+too, each as a part of its own. A citation is its document, start, end and text. Methods that read little are asked on
+larger samples than those in which a model reads dozens of texts; methods that need a language model are left out.
+Indexes are built anew for each recording, below --work, and an interrupted recording continues.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.methods.registry import METHODS
 
 LENGTH = 20
+PARTS = ("documents", "evidence", "answer", "short", "citations", "error")
+"""Parts of a recorded row that are compared."""
+CITED = ("document", "start", "end", "text")
 RERANKERS = (
     "rerank", "multihop-rerank", "gar", "fastinsight", "fastinsight-entities", "tog",
     "lego-3", "lego-7", "lego-13", "lego-15",
@@ -70,10 +74,13 @@ def record(data: Path, work: Path, name: str) -> Record:
 
 def ranked(row: Record) -> Record:
     """Return what a row of results ranks and answers, without scores: they may differ in the last digit."""
+    answer = row.get("answer") or {}
     return {
         "documents": [document for document, _ in row.get("documents") or ()][:LENGTH],
         "evidence": [item["text"] for item in row.get("evidence") or ()],
-        "answer": (row.get("answer") or {}).get("text", ""),
+        "answer": answer.get("text", ""),
+        "short": answer.get("short", []),
+        "citations": [[cited[name] for name in CITED] for cited in answer.get("citations", ())],
         "error": row.get("error", ""),
     }
 
@@ -89,14 +96,15 @@ def compare(before: Path, after: Path) -> int:
         missing = sorted({key.split()[0] for key in old.keys() ^ new.keys()})
         if missing:
             print(f"{name}: in one recording only: {', '.join(missing)}")
-        for part in ("documents", "evidence", "answer", "error"):
-            keys = [key for key in old.keys() & new.keys() if old[key][part] != new[key][part]]
+        both = [key for key in old if key in new]
+        for part in PARTS:
+            keys = [key for key in both if part in old[key] and part in new[key] and old[key][part] != new[key][part]]
             methods = sorted({key.split()[0] for key in keys})
             print(f"{name}: {part} of {len(keys):,} of {len(old):,} differ{': ' * bool(keys)}{', '.join(methods)}")
             if part == "documents" and keys:
                 key = min(keys)
                 print(f"  {key}\n    before {old[key][part]}\n    after  {new[key][part]}")
-            different += len(keys) if part != "answer" else 0
+            different += len(keys) if part in ("documents", "evidence", "error") else 0
     return different
 
 

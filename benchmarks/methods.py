@@ -44,9 +44,9 @@ from harness import (
     table,
     update_results,
 )
-from lego import SETS as GRAPHS
-from lego import questions as graph_questions
-from lego import targets_of
+from published.lego import SETS as GRAPHS
+from published.lego import questions as graph_questions
+from published.lego import targets_of
 
 from graphwright.data.datasets import read_dataset
 from graphwright.evaluate.measures import path_quality

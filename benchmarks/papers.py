@@ -23,9 +23,9 @@ from functools import partial
 from pathlib import Path
 
 from harness import Record, arguments, parse, read_results, update_results
-from paper_asked import ASKED, Settings
-from paper_results import FROM_RESULTS
-from paper_tables import PAPERS, NotMeasured, Ours, Published, published, section, title
+from published.asked import ASKED, Settings
+from published.from_results import FROM_RESULTS
+from published.tables import PAPERS, NotMeasured, Ours, Published, published, section, title
 from stamps import made_by, reading, states_in, states_of, together
 
 from graphwright.models import OpenAILLM

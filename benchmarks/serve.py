@@ -3,7 +3,7 @@
     python benchmarks/serve.py --data DIR [--only overhead load events idle memory] [--passages 5000]
 
 The server is a process of its own over the first passages of HotpotQA; no question is asked twice. Writes `serve.json`,
-`serve.md` and `memory-serve.png`. With the index at hand all of it takes about eleven minutes on two cores.
+`serve.md`. With the index at hand all of it takes about eleven minutes on two cores.
 
 - overhead: each question to the library and to the server in turn: the medians of both, and of the difference.
 - load: 32 clients that ask without a pause, by the default method and by `bm25`: requests a second, latency, and the
@@ -30,9 +30,9 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from harness import Record, arguments, elapsed, figure, parse, percentiles, update_results
-from serve_page import page
-from server_process import Client, Served, connected, serving
+from harness import Record, arguments, elapsed, parse, percentiles, update_results
+from serving.page import page
+from serving.server_process import Client, Served, connected, serving
 
 from graphwright.data.documents import read_documents
 from graphwright.data.questions import read_questions
@@ -220,12 +220,9 @@ def memory(options: Namespace) -> Record:
     async def everyone(served: Served) -> None:
         await asyncio.gather(*(ask(served) for _ in range(options.clients)))
 
-    with figure(options.out / "memory-serve.png", 1, 1, (6, 3)) as (_, panels):  # fails at once without matplotlib
-        with serving(folder) as served:
-            asyncio.run(everyone(served))
-        curve.sort()
-        panels[0, 0].plot(*zip(*curve, strict=True))
-        panels[0, 0].set(xlabel="requests", ylabel="resident MB", ylim=(0, None))
+    with serving(folder) as served:
+        asyncio.run(everyone(served))
+    curve.sort()
     reached = curve[-1][0]
     half = [size for number, size in curve if number >= reached / 2]
     return {"requests": reached, "MB at half": round(half[0]), "MB at the end": round(half[-1])}

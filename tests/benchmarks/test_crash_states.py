@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from crash_states import Tree, recording, write_tree
+from attacks.crash_states import Tree, recording, write_tree
 
 
 def states(root: Path, call: str, draws: int = 0) -> dict[str, Tree]:

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from everyday_graphs import ask_graphs, file_of
-from everyday_score import Question, read_everyday, verdict, words
+from questions.graphs import ask_graphs, file_of
+from questions.score import read_everyday, verdict
 
 from graphwright import Index
 from graphwright.models import HashEncoder
@@ -119,18 +119,6 @@ def test_an_answer_of_the_accepted_words_is_good_and_none_is_not() -> None:
         assert verdict(question, answer) == "good", question.id
         nothing = Answer("The graph does not tell.", found=False)
         assert verdict(question, nothing) == ("missed" if short else "good"), question.id
-
-
-def test_the_set_is_broad() -> None:
-    def number(of: Iterable[Question]) -> int:
-        return len(list(of))
-
-    graphs = QUESTIONS.values()
-    assert number(graphs) >= 100 and len({question.source for question in graphs}) == 10
-    assert number(q for q in graphs if q.kind == "unanswerable") >= 25
-    assert number(q for q in graphs if q.variant == "misspelt") >= 6
-    assert number(q for q in graphs if q.variant.startswith("language:")) >= 5
-    assert len({tuple(words(question.question)) for question in graphs}) == number(graphs)
 
 
 def test_a_check_is_computed() -> None:

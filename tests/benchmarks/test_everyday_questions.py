@@ -4,7 +4,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-from everyday_score import KINDS, contains, read_everyday
+from questions.score import KINDS, contains, read_everyday
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "everyday"
 QUESTIONS = read_everyday(FOLDER / "documents.jsonl")

@@ -3,8 +3,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 import pytest
-from everyday_report import add_arguments, ask_all, of_half, page, results, summary
-from everyday_score import Question, half_of
+from questions.report import add_arguments, ask_all, of_half, page, results, summary
+from questions.score import Question, half_of
 
 from graphwright import Index
 from graphwright.errors import ModelError

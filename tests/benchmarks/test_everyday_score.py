@@ -5,9 +5,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import everyday_score
 import pytest
-from everyday_score import Question, evidence_cited, half_of, read_everyday, verdict
+from questions import score as everyday_score
+from questions.score import Question, evidence_cited, half_of, read_everyday, verdict
 
 from graphwright.operators.state import Answer, Citation
 

@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import packages
 import pytest
-from everyday_sources import documents_of
-from packages import Unavailable
+from sources import packages
+from sources.everyday import documents_of
+from sources.packages import Unavailable
 
 ROWS = {"codes": [{"code": "CH", "flag": "x", "name": "Schweiz"}, {"code": "AT", "note": "old"}]}
 PAGE = ".TH RAIN 1\n.SH NAME\nrain \\- makes it rain\n"

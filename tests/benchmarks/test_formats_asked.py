@@ -10,9 +10,9 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from formats_asked import Question, measure_asked, questions, spans_of
-from formats_made import sections
 from harness import Record
+from questions.formats import Question, measure_asked, questions, spans_of
+from sources.formats_made import sections
 
 FORMATS = sorted({question.format for question in questions()})
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from language_pages import write_dataset
+from sources.language_pages import write_dataset
 
 from graphwright.data.datasets import read_dataset
 

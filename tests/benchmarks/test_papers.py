@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import paper_asked
 import papers
 import pytest
 from harness import RESULTS, read_results
-from paper_asked import (
+from published import asked as paper_asked
+from published.asked import (
     ASKED,
     BUBBLERAG,
     FASTINSIGHT,
@@ -22,8 +22,8 @@ from paper_asked import (
     rows_of,
     wins,
 )
-from paper_results import FROM_RESULTS, GRAPH_METHODS, SQUALITY
-from paper_tables import PAPERS, NotMeasured, Ours, Published, published, section, shown, title
+from published.from_results import FROM_RESULTS, GRAPH_METHODS, SQUALITY
+from published.tables import PAPERS, NotMeasured, Ours, Published, published, section, shown, title
 
 from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS
@@ -100,7 +100,7 @@ def test_rows_carry_the_names_of_the_paper() -> None:
 def test_tables_of_other_benchmarks_are_read_from_their_results(paper: str, name: str, tmp_path: Path) -> None:
     ours = FROM_RESULTS[paper][name](RESULTS)
     assert ours.rows and ours.columns and ours.about
-    with pytest.raises(NotMeasured, match=r"run `python benchmarks/\w+\.py"):
+    with pytest.raises(NotMeasured, match=r"run `python benchmarks/[\w/]+\.py"):
         FROM_RESULTS[paper][name](tmp_path)
 
 
@@ -170,7 +170,7 @@ def test_the_command_writes_both_files_and_names_what_is_missing(
     command = ["papers.py", "--paper", "reg", "--data", str(tmp_path), "--work", str(tmp_path / "w"), "--out"]
     monkeypatch.setattr("sys.argv", [*command, str(tmp_path / "out"), "--table", "1", "Figure 4"])
     papers.main()
-    assert "run `python benchmarks/reg.py --data DIR --only labels`" in capsys.readouterr().out
+    assert "run `python benchmarks/published/reg.py --data DIR --only labels`" in capsys.readouterr().out
     (tmp_path / "out" / "reg.json").write_text((RESULTS / "reg.json").read_text("utf-8"), "utf-8")
     papers.main()
     measured = read_results(RESULTS / "reg.json")["labels"]["weak"]

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
-from pathlib import Path
 
 import pytest
-from tests.cli.command import graphwright
 
-from graphwright import Index
-from graphwright.build import chunk_extraction
 from graphwright.cli import progress
 from graphwright.kernels import csr
 from graphwright.models.protocols import Usage
-from graphwright.store.changes import Changes
 
 
 def test_a_line_has_the_work_the_rate_and_the_time_left() -> None:
@@ -73,44 +67,6 @@ def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:
         text += capsys.readouterr().err
     assert expected in text
     return text
-
-
-def test_who_asks_during_indexing_is_told_how_far_it_is(tmp_path: Path) -> None:
-    folder, asked, told = tmp_path / "index", threading.Event(), list[str]()
-    with Index.create(folder) as index:
-        index.add([{"id": "graz", "text": "Graz lies on the Mur."}])
-    (tmp_path / "docs").mkdir()
-    for number in range(3):
-        (tmp_path / "docs" / f"{number}.txt").write_text(f"Town {number} lies on the Enns.")
-
-    def report(work: str, done: int, total: int) -> None:
-        if not asked.is_set():
-            asked.set()
-            told.extend(graphwright(command, "--index", folder).stderr for command in ("documents", "info"))
-
-    with Index.open(folder) as index:
-        changes: Changes = index.add(tmp_path / "docs", report)
-        assert len(changes.added) == 3 and index.progress is None
-    state = "(read files: 0 of 3); 1 document can be searched now, the others when that ends."
-    assert told == [f"note: {folder} is being indexed {state}\n"] * 2
-    assert not (folder / ".progress.json").exists()
-
-
-def test_passages_are_read_in_parts_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    documents = [{"id": str(number), "text": f"Ida Moser founded town {number} on the Enns."} for number in range(5)]
-    reports = list[tuple[str, int, int]]()
-    with Index.create(tmp_path / "whole") as whole:
-        whole.add(documents)
-        monkeypatch.setattr(chunk_extraction, "_PASSAGES", 2)
-        monkeypatch.setattr(chunk_extraction, "_FEW", 2)
-        with Index.create(tmp_path / "parts") as parts:
-            parts.add(documents, lambda *report: reports.append(report))
-            assert parts.graph.names[:] == whole.graph.names[:] and len(parts.graph.edges) == len(whole.graph.edges)
-    assert [report for report in reports if report[0] == "read passages"] == [
-        ("read passages", 0, 5),
-        ("read passages", 2, 5),
-        ("read passages", 4, 5),
-    ]
 
 
 def test_the_first_run_says_that_kernels_are_compiled(

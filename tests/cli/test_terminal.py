@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 from tests.cli.command import PROGRAM, graphwright
-from tests.models.llm_server import LLMServer, error
 
 from graphwright import cli
 from graphwright.cli.progress import progress as show_progress
@@ -93,17 +92,6 @@ def test_names_of_files_and_wrong_usage_are_cleaned(tmp_path: Path) -> None:
     wrong = graphwright("ask", "--evil\x1b[31m\u202e")
     assert (missing.returncode, wrong.returncode) == (1, 2) and "No such option: --evil" in wrong.stderr
     assert not set(done.stderr + missing.stderr + wrong.stderr) & set("\x1b\u202e")
-
-
-def test_the_error_of_a_server_is_cleaned(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Graz lies on the Mur.")
-    graphwright("index", tmp_path / "a.txt", "--into", tmp_path / "index")
-    with LLMServer([error(400, EVIL)]) as server:
-        done = graphwright(
-            "ask", "Which river?", "--index", tmp_path / "index", "--llm", "m", "--base-url", server.url, "--explain"
-        )
-    assert CLEAN in done.stdout + done.stderr
-    assert not set(done.stdout + done.stderr) & set("\x1b\x9b\u202e\u2066\u200b")
 
 
 def streams(buffered: bool) -> dict[str, str]:

@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, get_args, get_origin
@@ -79,22 +78,6 @@ def test_entities_count_for_the_passages_that_name_them() -> None:
     row = asked({"ppr": make_method("hipporag", IX).search})["ppr"]
     assert all(step["held"] is None or 0 <= step["held"] <= 1 for step in row["steps"])
     assert row["steps"][-1]["held"] == 1.0
-
-
-def test_together_each_method_bears_what_it_would_alone() -> None:
-    names = ("vector", "hybrid", "ppr", "hipporag2", "bm25")
-    with Index.open(corpus_index().path, encoder=HashEncoder()) as index:
-        pipelines = {name: make_method(name, index.snapshot).search for name in names}
-        together = asked(pipelines, snapshot=index.snapshot)
-    for name in pipelines:
-        with Index.open(corpus_index().path, encoder=HashEncoder()) as index:  # with nothing encoded
-            own = make_method(name, index.snapshot).search
-            alone = asked({name: own}, together=False, snapshot=index.snapshot)[name]
-        for part in ("documents", "evidence", "metrics", "texts", "tokens"):
-            assert together[name][part] == alone[part], (name, part)
-        assert [(s["operator"], s["held"]) for s in together[name]["steps"]] == [
-            (s["operator"], s["held"]) for s in alone["steps"]
-        ]
 
 
 class Clock:
@@ -230,19 +213,6 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: rounded(item) for name, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def test_reading_costs_a_method_the_same_in_any_company() -> None:
-    pipelines = {name: make_method(name, IX) for name in ("vector", "bm25", "hyde")}
-
-    def tokens_read(row: Row) -> list[int]:
-        return [step["tokens"] for step in row["steps"] if "Reader" in step["operator"]]
-
-    alone = {name: tokens_read(asked({name: operator})[name]) for name, operator in pipelines.items()}
-    assert all(sum(tokens) > 100 for tokens in alone.values())
-    for order in permutations(pipelines):
-        together = asked({name: pipelines[name] for name in order})
-        assert {name: tokens_read(row) for name, row in together.items()} == alone, order
 
 
 def test_a_method_that_fails_says_so_and_counts_as_nothing() -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.models.llm_server import Answered, Handler, LLMServer, Say, Watch, cut, error, hang_up, silent
+from tests.models.llm_server import Answered, Handler, LLMServer, Say, Watch, error, hang_up
 
-from graphwright.data.questions import QuestionRecord, write_questions
+from graphwright.data.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate import judge as judging
 from graphwright.evaluate.judge import judge_run
@@ -141,18 +136,6 @@ def test_a_win_counts_where_both_orders_agree_and_all_else_is_a_tie(tmp_path: Pa
     assert result["position bias"] == pytest.approx(1 / 5)
 
 
-def test_winning_all_of_five_is_as_likely_by_chance_as_two_of_32_patterns(tmp_path: Path) -> None:
-    rows = [*of("a", *["a longer one"] * 5), *of("b", *["short"] * 5), *of("c", *["tiny"] * 5)]
-    with LLMServer(fair) as server:
-        result = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
-    every = {"questions": 5, "ties": 0.0, "p": 0.0625}
-    assert result["wins"] == {
-        "a": {"detail": {"mean": 1.0, "low": 1.0, "high": 1.0, **every}},
-        "c": {"detail": {"mean": 0.0, "low": 0.0, "high": 0.0, **every}},
-    }
-    assert result["position bias"] == 0.0
-
-
 def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
     def split(asked: Mapping[str, Any]) -> Answered:
         first = shown(asked)[-2]["answer"]
@@ -241,42 +224,6 @@ def test_a_comparison_of_which_one_order_cannot_be_read_counts_for_nothing(tmp_p
         result = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b", dimensions=ONE)
     assert result["unreadable"] == 1 and result["position bias"] == 0.0
     assert result["wins"]["a"]["detail"]["questions"] == 1 and result["wins"]["a"]["detail"]["mean"] == 1.0
-
-
-def test_where_nothing_can_be_read_no_figure_is_given(tmp_path: Path) -> None:
-    rows = [*of("a", "River 1"), *of("b", "other")]
-    with LLMServer(["no"]) as server:
-        result = judge_run(rows, QUESTIONS, endpoint(server), tmp_path, against="b", dimensions=ONE)
-    assert (result["accuracy"], result["wins"], result["position bias"], result["unreadable"]) == (
-        {},
-        {"a": {}},
-        None,
-        4,
-    )
-
-
-@pytest.mark.parametrize("trouble", ["slow", "busy", "hangs up", "cut off", "failing"])
-def test_trouble_that_passes_costs_no_judgement(trouble: str, tmp_path: Path) -> None:
-    worse: Callable[[Handler], None] = {
-        "slow": silent,
-        "busy": error(429, "Slow down.", retry_after="7"),
-        "hangs up": hang_up,
-        "cut off": cut('{"choices": [{"mess'),
-        "failing": error(503, "Overloaded."),
-    }[trouble]
-    seen = Counter[str]()
-
-    def answer(asked: Mapping[str, Any]) -> Answered:
-        seen[json.dumps(asked["messages"])] += 1
-        return worse if seen[json.dumps(asked["messages"])] == 1 else fair(asked)
-
-    rows, watch = of("a", "River 1", "no", "River 3"), Watch()
-    with LLMServer(answer) as server:
-        llm = endpoint(server, timeout=0.5 if trouble == "slow" else 30, retries=1, clock=watch.clock)
-        result = judge_run(rows, QUESTIONS, llm, tmp_path)
-        assert len(server.requests) == 6
-    assert result["accuracy"]["a"]["mean"] == pytest.approx(2 / 3) and len(lines(tmp_path)) == 3
-    assert watch.slept and (trouble != "busy" or sum(watch.slept) >= 7)
 
 
 @pytest.mark.parametrize(
@@ -370,46 +317,6 @@ def test_cut_at_any_byte_it_goes_on_and_comes_to_the_same(tmp_path: Path) -> Non
         assert judge_run(PAIR, QUESTIONS, scripted(calls), tmp_path, against="b", dimensions=ONE) == whole
         assert len(calls) == sum(paid[record:]) and len(lines(tmp_path)) == len(paid)
         assert path.read_bytes().startswith(written[: written[:end].rfind(b"\n") + 1])
-
-
-CHILD = """
-import json, sys
-from graphwright.data.questions import read_questions
-from graphwright.evaluate.judge import judge_run
-from graphwright.models.openai.llm import OpenAILLM
-rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
-judge_run(rows, read_questions(sys.argv[2]), OpenAILLM("m", sys.argv[3]), sys.argv[4], against="b", threads=1)
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
-def test_killed_in_the_middle_nothing_is_lost_and_nothing_is_asked_twice(tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(each) + "\n" for each in PAIR), encoding="utf-8")
-    write_questions(tmp_path / "questions.jsonl", QUESTIONS)
-    begun = threading.Event()
-    children: list[subprocess.Popen[bytes]] = []
-
-    def answer(asked: Mapping[str, Any]) -> Answered:
-        if len(server.requests) == 6:
-            assert begun.wait(30)
-            os.kill(children[0].pid, signal.SIGKILL)
-            return hang_up
-        return fair(asked)
-
-    with LLMServer(answer) as server:
-        given = [str(tmp_path / "rows.jsonl"), str(tmp_path / "questions.jsonl"), server.url, str(tmp_path / "run")]
-        children.append(subprocess.Popen([sys.executable, "-c", CHILD, *given]))
-        begun.set()
-        assert children[0].wait(60) == -signal.SIGKILL
-        assert sum(bool(line["prompt_tokens"]) for line in lines(tmp_path / "run")) == 5
-        with (tmp_path / "run" / "judgements.jsonl").open("ab") as file:
-            file.write(b'{"kind": "accuracy", "meth')
-        result = judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "run", against="b")
-        interrupted = len(server.requests)
-        assert result == judge_run(PAIR, QUESTIONS, OpenAILLM("m", server.url), tmp_path / "other", against="b")
-    prompts = [json.dumps(request.json["messages"]) for request in server.requests]
-    asked, whole = Counter(prompts[:interrupted]), Counter(prompts[interrupted:])
-    assert len(prompts) == 12 + 11 and asked - whole == Counter([prompts[5]])  # the one without an answer, once more
 
 
 def test_a_line_says_what_was_judged_by_whom_and_why(tmp_path: Path) -> None:

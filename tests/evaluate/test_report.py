@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
-from tests.evaluate.small_run import HOSTILE, cells, data, questions, row, rows, summary, text, written
+from tests.evaluate.small_run import HOSTILE, cells, data, row, rows, summary, text, written
 
 from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.report import environment, page
@@ -125,8 +125,8 @@ def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
     of["sweeps"] = [{"method": "ppr", "option": "k", "with": {}, "points": points}]
     written(tmp_path, record, of)
     result = svgs(tmp_path)
-    # For each of 3 metrics time in two sizes, and a sweep; and the time of the sweep. Tokens are all alike.
-    assert len(result) == 3 * 2 + 3 + 1
+    # For each of 3 metrics time and a sweep; and the time of the sweep. Tokens are all alike.
+    assert len(result) == 3 + 3 + 1
     assert all(item.get("aria-label") and item.get("role") == "img" for item in result)
     tips = [item.text or "" for chart in result for item in chart.iter(f"{SVG}title")]
     recall = of["methods"]["ppr"]["metrics"]["recall@5"]["mean"]
@@ -253,7 +253,6 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
     message = "a failed on every question, so that nothing is known of its quality: ModelError: no server."
     assert text(page.css_first(".lead")) == message
     assert not page.css("svg .mark") and not page.css(".board tbody td")
-    assert "| b | ModelError: no server | 3 | 3 |" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
 def test_one_method_has_no_comparison(tmp_path: Path) -> None:
@@ -295,7 +294,7 @@ def test_forty_methods_are_all_there(tmp_path: Path) -> None:
     page = written(tmp_path, rows(MANY, 3))
     assert sorted(line[0] for line in cells(page, ".board")) == sorted(MANY)
     assert len(page.css(".bars li")) == 40 and len(page.css(".staged")) == 40
-    assert len(page.css("[data-metric='recall@5'] .chart.wide .mark")) == 40
+    assert len(page.css("[data-metric='recall@5'] .chart .mark")) == 40
     assert "30 more methods" in text(page.css_first("#recall details summary"))
     assert text(page.css_first("h1")).startswith("40 methods compared on 3 questions")
 
@@ -320,23 +319,6 @@ def test_judged_answers_are_shown_where_there_was_a_judge(tmp_path: Path) -> Non
     assert written(tmp_path, record).css_first("#judge") is None
 
 
-def test_questions_of_the_page_have_their_text_and_gold(tmp_path: Path) -> None:
-    result = data(written(tmp_path, rows(), asked=questions(6)))
-    first = result["questions"][0]
-    assert (first["i"], first["t"], first["a"], first["g"]) == (
-        "q0",
-        "Which river is number 0?",
-        ["River 0"],
-        ["d0", "d 1"],
-    )
-
-
-def test_logarithmic_axes_say_so(tmp_path: Path) -> None:
-    written(tmp_path, rows())
-    names = [text.text or "" for chart in svgs(tmp_path) for text in chart.iter(f"{SVG}text")]
-    assert "median milliseconds per question, logarithmic" in names
-
-
 def test_what_is_ranked_is_named_by_what_was_searched(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
@@ -345,14 +327,6 @@ def test_what_is_ranked_is_named_by_what_was_searched(tmp_path: Path) -> None:
     of["data"] = {"name": "films", "over": "graph", "documents": 0, "nodes": 20, "edges": 30, "questions": 6}
     page = written(tmp_path, record, of)
     assert data(page)["places"] == "Nodes" and "extraction by" not in text(page.css_first("header"))
-
-
-def test_remarks_that_are_sentences_are_not_joined_by_commas(tmp_path: Path) -> None:
-    record = rows()
-    of = summary(record)
-    of["data"]["remarks"] = ["9 triples (knowledge graph).", "2 rows were left out."]
-    message = text(written(tmp_path, record, of).css_first("#repeat"))
-    assert "9 triples (knowledge graph)." in message and "2 rows were left out." in message
 
 
 def test_the_stand_in_judge_is_described_whole(tmp_path: Path) -> None:
@@ -385,12 +359,6 @@ def test_any_text_is_well_formed_as_child_and_as_attribute(child: str, attribute
         rendered('<p title="{{ attribute }}">{{ child }}</p>', child=child, attribute=attribute)
     )
     assert list(root) == [] and set(root.attrib) == {"title"}
-
-
-@pytest.mark.parametrize("text", [HOSTILE[0], HOSTILE[1], HOSTILE[6], "&lt;b&gt;", "]]>", "<!--"])
-def test_a_text_is_read_back_as_it_was(text: str) -> None:
-    node = HTMLParser(rendered(MARKUP, text=text)).css_first("p")
-    assert node is not None and node.text() == text and node.attributes["title"] == text
 
 
 @given(st.recursive(TEXTS | st.integers() | st.none(), lambda item: st.lists(item) | st.dictionaries(TEXTS, item)))
@@ -451,7 +419,3 @@ def test_methods_that_differ_in_more_than_the_option_are_curves_of_their_own() -
 def test_values_that_are_no_numbers_are_places(values: list[Any]) -> None:
     part = sweeps(run([{"mode": value} for value in values], "mode"))
     assert part is not None and all(f">{value}</text>" in part for value in values)
-
-
-def test_no_varied_option_gives_no_part() -> None:
-    assert sweeps(summary([row("ppr", "q0")])) is None

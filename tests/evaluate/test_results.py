@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,19 +37,6 @@ def test_a_report_that_fails_leaves_the_one_before_it_and_no_drafts(tmp_path: Pa
     with pytest.raises(OSError, match="the disk is gone"):
         write_report(tmp_path, summary(rows()), broken(), questions())
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-
-
-def test_a_report_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
-    written(tmp_path, rows(("vector", "ppr")))
-    page = written(tmp_path, rows(("vector", "bm25")))
-    assert "ppr" not in text(page.css_first("#leaderboard"))
-    assert "ppr" not in (tmp_path / "report.md").read_text(encoding="utf-8")
-
-
-def test_a_folder_with_letters_that_stand_for_others_is_written_to(tmp_path: Path) -> None:
-    out = tmp_path / "it's [a] *run*?"
-    written(out, rows())
-    assert (out / "results.csv").read_text(encoding="utf-8").count("\n") == len(rows()) + 1
 
 
 def test_page_tells_how_to_run_it_again(tmp_path: Path) -> None:
@@ -83,12 +69,6 @@ def test_csv_holds_every_result(tmp_path: Path) -> None:
         assert {name: float(line[name]) for name in METRICS} == item["metrics"]
         assert (line["gold"], line["documents"], line["error"]) == ("2", "3", "")
     assert (result[1]["found"], result[1]["answer"]) == ("True", "River 1, as it seems.")
-
-
-def test_duckdb_reads_the_table(tmp_path: Path) -> None:
-    written(tmp_path, rows())
-    query = f'SELECT method FROM \'{tmp_path}/results.csv\' WHERE "recall@5" = 1 AND "found" GROUP BY method'
-    assert duckdb.sql(query).fetchall()
 
 
 def test_a_metric_that_a_question_lacks_is_empty(tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.walk import PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
-from graphwright.store.settings import Settings
 
 RIVERS = {
     "mur": ("Mur", "The river flows through Graz and joins the Drava near Legrad."),
@@ -179,17 +178,6 @@ def test_half_written_line_is_dropped_and_nothing_is_lost_or_doubled(data: Path,
     assert path.read_bytes().splitlines(keepends=True)[:5] == whole[:5]
 
 
-def test_run_interrupted_while_indexing_is_finished(data: Path, tmp_path: Path) -> None:
-    def progress(what: str, done: int, total: int) -> None:
-        raise Stop
-
-    out, experiment = tmp_path / "run", Experiment(data, ("bm25",))
-    with pytest.raises(Stop):
-        ask(experiment, out, progress=progress)
-    ask(experiment, out)
-    assert pairs(out) == [("bm25", q) for q in ("q1", "q2", "q3", "q4")]
-
-
 def test_finished_run_asks_nothing_again_and_takes_another_baseline(data: Path, finished: Path) -> None:
     out = finished
     first = json.loads((out / "summary.json").read_text(encoding="utf-8"))
@@ -323,13 +311,6 @@ def test_a_rehearsal_asks_no_model_that_is_given(data: Path, tmp_path: Path) -> 
     assert "vanilla" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
 
 
-def test_changed_data_is_another_run(data: Path, finished: Path) -> None:
-    with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"id": "sava", "title": "Sava", "text": "A river in Slovenia."}) + "\n")
-    with pytest.raises(OptionError, match="there data documents is 6, and here 7"):
-        ask(Experiment(data, METHODS), finished)
-
-
 def test_folder_with_other_things_is_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="holds no run"):
         ask(Experiment(data, ("bm25",)), data)
@@ -375,16 +356,6 @@ def test_index_that_holds_something_else_is_refused(
     with pytest.raises(OptionError, match=says):
         ask(Experiment(data, ("bm25",), **more), tmp_path / "second", index=once / "index")
     assert not (tmp_path / "second").exists()
-
-
-def test_index_of_another_encoder_is_refused(data: Path, once: Path, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="hash"):
-        run(
-            Experiment(data, ("bm25",)),
-            tmp_path / "second",
-            index=once / "index",
-            encoder=HashEncoder(32),
-        )
 
 
 @pytest.mark.parametrize(
@@ -510,16 +481,6 @@ def test_a_run_is_of_one_graph(tmp_path: Path) -> None:
         ask(Experiment(mine, ("lego-1",), index=tmp_path / "two"), tmp_path / "run")
 
 
-def test_a_run_is_of_one_set_of_vectors(data: Path, tmp_path: Path) -> None:
-    for name, embed in (("one", ("passages", "names")), ("two", ("passages",))):
-        with Index(tmp_path / name, encoder=HashEncoder(), settings=Settings(embed=embed)) as index:
-            index.add(data / "corpus.jsonl")
-    for _ in range(2):
-        ask(Experiment(data, ("bm25",), extraction="rules", index=tmp_path / "one"), tmp_path / "run")
-    with pytest.raises(OptionError, match="holds another run: there data indexes is passages, names, words, and here"):
-        ask(Experiment(data, ("bm25",), extraction="rules", index=tmp_path / "two"), tmp_path / "run")
-
-
 def test_questions_over_an_index_are_about_it_whatever_lies_beside_them(data: Path, once: Path, tmp_path: Path) -> None:
     (data / "kb.tsv").write_text("Heat\tby\tMann\n", encoding="utf-8")
     experiment = Experiment(data / "questions.jsonl", ("bm25",), index=str(once / "index"))
@@ -610,17 +571,6 @@ def test_the_metric_that_needs_answers_is_named(data: Path) -> None:
     )
     with pytest.raises(OptionError, match="hit is a metric of answers"):
         Experiment(data, ("bm25",), metrics=("recall@5", "hit"), answered=False).read()
-
-
-def test_apart_finds_the_same_as_together(data: Path, once: Path, tmp_path: Path) -> None:
-    selected = ("documents", "evidence", "metrics", "texts", "tokens")
-    for name in METHODS:
-        ask(Experiment(data, (name,)), tmp_path / name)
-        item, other = (
-            {r["question"]: {part: r[part] for part in selected} for r in rows(out) if r["method"] == name}
-            for out in (once, tmp_path / name)
-        )
-        assert item == other
 
 
 def test_a_graph_is_searched_and_answers_are_measured(tmp_path: Path) -> None:

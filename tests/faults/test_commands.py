@@ -1,4 +1,4 @@
-"""The short form of benchmarks/fault_commands.py: some commands under each attack that needs no disk of its own."""
+"""The short form of benchmarks/attacks/commands.py: some commands under each attack that needs no disk of its own."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
         patch.delenv("GRAPHWRIGHT_TRACEBACK", raising=False)
-        import fault_commands
+        from attacks import commands as fault_commands
 
         yield fault_commands.Bench(tmp_path_factory.mktemp("disk"), tmp_path_factory.mktemp("streams"))
 
 
 @pytest.mark.parametrize("kind", ATTACKED)
 def test_a_command_under_attack_ends_with_a_message_and_can_be_repeated(kind: str, bench: Any) -> None:
-    import fault_commands
+    from attacks import commands as fault_commands
 
     assert {*ATTACKED, "full disk", "read-only"} == {*fault_commands.ATTACKS}
     rng = random.Random(4)
@@ -41,7 +41,7 @@ def test_a_command_under_attack_ends_with_a_message_and_can_be_repeated(kind: st
 
 
 def test_a_command_that_breaks_its_promise_is_reported(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import fault_commands
+    from attacks import commands as fault_commands
 
     def broken() -> None:
         os.write(2, b"Traceback (most recent call last): the index is damaged\n")

@@ -1,11 +1,11 @@
-"""A short form of the exploration of crashes (`benchmarks/fault_crash.py`): some calls of each operation."""
+"""A short form of the exploration of crashes (`benchmarks/attacks/crash.py`): some calls of each operation."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
-from fault_crash import OPERATIONS, explore, scratch_folder
+from attacks.crash import OPERATIONS, explore, scratch_folder
 
 FAST = ("remove", "import into a prepared folder", "delete and create", "train")
 

@@ -1,4 +1,4 @@
-"""The short form of benchmarks/fault_damage.py: files of two indexes, each damaged in one way."""
+"""The short form of benchmarks/attacks/damage.py: files of two indexes, each damaged in one way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_damaged_file_ends_in_an_error_or_in_the_right_answer(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    import fault_damage
+    from attacks import damage as fault_damage
 
     folder = fault_damage.make_indexes(tmp_path)[name]
     assert list(folder.rglob("*.blocks.npy"))

@@ -1,4 +1,4 @@
-"""The short form of benchmarks/fault_fuzz.py: a hundred edited inputs for each target."""
+"""The short form of benchmarks/attacks/fuzz.py: a hundred edited inputs for each target."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SLOW = (
 def fuzzed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    import fault_fuzz
-    from fuzz_formats import OPTIONAL
-    from fuzz_targets import TARGETS
+    from attacks import fuzz as fault_fuzz
+    from fuzzing.formats import OPTIONAL
+    from fuzzing.targets import TARGETS
 
     assert set(TARGETS) <= {*QUICK, *SLOW} and {*QUICK, *SLOW} - set(TARGETS) <= set(OPTIONAL)
     if name not in TARGETS:
@@ -60,7 +60,7 @@ def test_much_edited_input_does_too(name: str, tmp_path: Path, monkeypatch: pyte
 
 def test_each_target_reads_the_inputs_that_it_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    from fuzz_targets import TARGETS
+    from fuzzing.targets import TARGETS
 
     refused = {"ipynb", "reply"}  # their second inputs are errors
     outcomes = {name: TARGETS[name].check(TARGETS[name].inputs()[0]) for name in QUICK if name not in refused}
@@ -69,8 +69,8 @@ def test_each_target_reads_the_inputs_that_it_begins_with(monkeypatch: pytest.Mo
 
 def test_a_failure_is_reported_shortened_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    import fault_fuzz
-    from fuzz_targets import Target
+    from attacks import fuzz as fault_fuzz
+    from fuzzing.targets import Target
 
     def broken(data: bytes) -> str:
         if b"!" in data:

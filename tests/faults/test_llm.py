@@ -1,4 +1,4 @@
-"""The short form of benchmarks/fault_llm.py: a few attacks of each kind on a call over HTTP or TLS."""
+"""The short form of benchmarks/attacks/llm.py: a few attacks of each kind on a call over HTTP or TLS."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_hostile_server_gets_a_named_error_in_time(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    import fault_llm
+    from attacks import llm as fault_llm
 
     assert {*ATTACKS} == {*fault_llm.ATTACKS}
     rng, context = random.Random(5), fault_llm.certificate(tmp_path) if name == "certificates" else None

@@ -1,4 +1,4 @@
-"""The short form of benchmarks/fault_load.py: mixed operations against a model, memory and open files flat."""
+"""The short form of benchmarks/attacks/load.py: mixed operations against a model, memory and open files flat."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 @pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks are not here")
 def test_mixed_operations_equal_a_model_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    import fault_load
+    from attacks import load as fault_load
 
     assert fault_load.mixed(tmp_path / "index", 200, seed=7)["failures"] == []

@@ -1,4 +1,4 @@
-"""A short form of the attack on servers (`benchmarks/fault_server.py`): two are ended while jobs change their index."""
+"""The short form of `benchmarks/attacks/server.py`: two servers are ended while jobs change their index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from fault_server import Attack, Attempt, attack
+from attacks.server import Attack, Attempt, attack
 from harness import scratch_folder
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from graphwright import Index
 from graphwright.adapters.results import metadata_of, missing_extra, opened, passages_of
-from graphwright.index_folder.index import Index
 
 try:
     import dspy

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from graphwright import Index
 from graphwright.adapters.results import cited_passages, metadata_of, missing_extra, opened, passages_of
-from graphwright.graph.columns import Passage
-from graphwright.index_folder.index import Index
+from graphwright.graph import Passage
 
 try:
     from haystack import Document, GeneratedAnswer, component, default_from_dict, default_to_dict

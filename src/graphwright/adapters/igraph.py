@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphwright import Evidence, Graph
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
 from graphwright.data.property_graphs import edge_of, node_of
 from graphwright.errors import OptionError
-from graphwright.graph.evidence import Evidence
 from graphwright.graph.export_part import Part
-from graphwright.graph.graph import Graph
 
 try:
     import igraph

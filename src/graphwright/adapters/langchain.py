@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from graphwright import Index
 from graphwright.adapters.results import answer_with_sources, metadata_of, missing_extra, opened, passages_of
-from graphwright.index_folder.index import Index
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

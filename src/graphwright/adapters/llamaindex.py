@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from graphwright import Citation, Index, State
 from graphwright.adapters.results import cited_passages, metadata_of, missing_extra, opened, passages_of
-from graphwright.graph.columns import Passage
-from graphwright.index_folder.index import Index
-from graphwright.operators.state import Citation, State
+from graphwright.graph import Passage
 
 try:
     from llama_index.core.base.base_query_engine import BaseQueryEngine

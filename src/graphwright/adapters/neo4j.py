@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from graphwright import Evidence, Graph
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
 from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.property_graphs import edge_of, node_of
 from graphwright.errors import DataError
-from graphwright.graph.evidence import Evidence
 from graphwright.graph.export import Exported
 from graphwright.graph.export_part import Part
-from graphwright.graph.graph import Graph
 
 try:
     from neo4j.exceptions import DriverError, Neo4jError

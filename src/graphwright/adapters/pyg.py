@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from graphwright import Graph, VectorIndex
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
 from graphwright.data.dumps.dump import NO_RELATION
 from graphwright.data.property_graphs import Edge, Node
 from graphwright.errors import DataError
-from graphwright.graph.graph import Graph
-from graphwright.search.vector_index import VectorIndex
 
 try:
     import torch

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphwright import Index
 from graphwright.adapters.results import missing_extra, opened, passages_of
-from graphwright.index_folder.index import Index
 from graphwright.operators.search.function_search import Found, FunctionSearch
 
 try:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from graphwright import Citation, Graph, Index, State
 from graphwright.errors import OptionError
-from graphwright.graph.columns import Passage
-from graphwright.graph.graph import Graph
-from graphwright.index_folder.index import Index
-from graphwright.operators.state import Citation, State
+from graphwright.graph import Passage
 
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:

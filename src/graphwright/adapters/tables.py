@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from graphwright import Evidence, Graph
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
 from graphwright.data.property_graphs import Node, edge_of, node_of
 from graphwright.errors import DataError, OptionError
-from graphwright.graph.evidence import Evidence
 from graphwright.graph.export_part import Part
-from graphwright.graph.graph import Graph
 
 _ENDS = (("head", "source", "subject", "src", "from"), ("tail", "target", "object", "dst", "to"))
 _LIBRARIES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}

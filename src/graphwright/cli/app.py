@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
     from graphwright.index_folder.index import Index
 
+IndexArgument = Annotated[Path | None, typer.Argument(help="Index folder.")]
+IndexOption = Annotated[Path | None, "Index folder, as in other commands."]
+
 _INTERRUPTED = 130  # exit code after Ctrl-C
 _CHANGING = ("index", "import", "sync", "reextract")
 _STDOUT = Path("-")
@@ -127,8 +130,8 @@ def methods(
 @app.command()
 @expanded
 def info(
-    folder: Annotated[Path | None, typer.Argument(help="Index folder.")] = None,
-    index: Annotated[Path | None, "Index folder, as in other commands."] = None,
+    folder: IndexArgument = None,
+    index: IndexOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the contents, settings and size of an index."""
@@ -140,8 +143,8 @@ def info(
 @app.command()
 @expanded
 def verify(
-    folder: Annotated[Path | None, typer.Argument(help="Index folder.")] = None,
-    index: Annotated[Path | None, "Index folder, as in other commands."] = None,
+    folder: IndexArgument = None,
+    index: IndexOption = None,
     repair: Annotated[bool, "Rebuild the snapshot from the stored documents."] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -134,11 +134,11 @@ def _show_notes(data: dict[str, Any]) -> None:
 def _show_table(summary: dict[str, Any]) -> None:
     """Print a table to a terminal, Markdown elsewhere."""
     from graphwright.cli.terminal import console, plain_table, say
-    from graphwright.evaluate.tables import brief, terminal
+    from graphwright.evaluate.tables import markdown, terminal
 
     output = console()
     if not output.is_terminal:
-        say(brief(summary), end="")
+        say(markdown(summary), end="")
         return
     heading, (header, *rows) = terminal(summary, output.width)
     table = plain_table()

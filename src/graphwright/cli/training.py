@@ -25,6 +25,10 @@ train = typer.Typer(
     rich_markup_mode=None,
 )
 
+LabelsFile = Annotated[Path, typer.Argument(help="File of labels, which graphwright train labels makes.")]
+Epochs = Annotated[int, typer.Option(min=1, help="Number of epochs.")]
+Seed = Annotated[int, "Random seed."]
+
 _LEVELS = {
     "triple": "Train the triple retriever, a small network.",
     "entity": "Train the entity retriever, a graph network.",
@@ -41,7 +45,7 @@ class LabelOptions:
         float, typer.Option("--max-unusable", min=0, max=1, help="Maximum share of questions that cannot be used.")
     ] = 0.1
     limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None
-    seed: Annotated[int, "Random seed."] = 0
+    seed: Seed = 0
 
     def examples(self, questions: Path, snapshot: Snapshot) -> Examples:
         """Read the questions, or a sample of them."""
@@ -179,13 +183,13 @@ for _level, _about in _LEVELS.items():
 @train.command()
 @expanded
 def planner(
-    labels: Annotated[Path, typer.Argument(help="File of labels, which graphwright train labels makes.")],
+    labels: LabelsFile,
     index: IndexFolder,
     base: Annotated[str, "Causal language model to fine-tune: a folder, or its name at Hugging Face."],
     into: Annotated[Path, "Folder of the planner."],
-    epochs: Annotated[int, typer.Option(min=1, help="Number of epochs.")] = 8,
+    epochs: Epochs = 8,
     rank: Annotated[int, typer.Option(min=1, help="Rank of the LoRA adapter.")] = 8,
-    seed: Annotated[int, "Random seed."] = 0,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to plan relation paths, by LoRA (extra train-llm)."""
@@ -211,13 +215,13 @@ def _add_tuning(kind: str) -> None:
     @expanded
     def run(
         *,
-        labels: Annotated[Path, typer.Argument(help="File of labels, which graphwright train labels makes.")],
+        labels: LabelsFile,
         index: IndexFolder,
         into: Annotated[Path, "Folder of the model, to be named as sbert:FOLDER."],
         base: Annotated[str, "Model to fine-tune: its name on Hugging Face, or a folder."] = _BASES[kind],
-        epochs: Annotated[int, typer.Option(min=1, help="Number of epochs.")] = 1,
+        epochs: Epochs = 1,
         negatives: Annotated[int, typer.Option(min=1, help="Other texts for each that explains an answer.")] = 7,
-        seed: Annotated[int, "Random seed."] = 0,
+        seed: Seed = 0,
         as_json: AsJson = False,
     ) -> None:
         from graphwright.learn.fine_tuning import TuneSchedule, tune

@@ -3,7 +3,6 @@ from .experiment import Experiment as Experiment
 from .experiment import Subject as Subject
 from .experiment import read_plan as read_plan
 from .experiment import write_plan as write_plan
-from .indexing import thinned as thinned
 from .judge import judge_run as judge_run
 from .judges import Judge as Judge
 from .judges import ModelJudge as ModelJudge
@@ -15,17 +14,14 @@ from .measures import answer_quality as answer_quality
 from .measures import path_quality as path_quality
 from .measures import subgraph_quality as subgraph_quality
 from .measures import summary_scores as summary_scores
-from .metrics import budget_gain as budget_gain
 from .metrics import capped_recall_at_k as capped_recall_at_k
 from .metrics import exact_match as exact_match
 from .metrics import hit as hit
 from .metrics import hits_at_1 as hits_at_1
 from .metrics import macro_f1 as macro_f1
 from .metrics import micro_f1 as micro_f1
-from .metrics import missed_topological_recall as missed_topological_recall
 from .metrics import mrr_at_k as mrr_at_k
 from .metrics import ndcg_at_k as ndcg_at_k
-from .metrics import rankings_by_budget as rankings_by_budget
 from .metrics import recall_at_k as recall_at_k
 from .metrics import token_f1 as token_f1
 from .metrics import topological_recall as topological_recall
@@ -35,6 +31,3 @@ from .statistics import bootstrap_interval as bootstrap_interval
 from .statistics import holm as holm
 from .statistics import paired_test as paired_test
 from .statistics import summarised as summarised
-from .synthetic import TermWriter as TermWriter
-from .synthetic import model_writer as model_writer
-from .synthetic import two_document_questions as two_document_questions

@@ -1,6 +1,8 @@
 """Lay out charts: axes with ticks, marks, the Pareto front, curves and labels that do not overlap.
 
 The result is geometry in chart units; `templates/chart.svg.j2` draws it, and `templates/page.css` gives it colours.
+matplotlib is no replacement: drawing takes ten times as long as the whole report, it would add 100 MB, and its SVG has
+neither the colours of a dark page nor tooltips.
 """
 
 from __future__ import annotations
@@ -17,8 +19,24 @@ Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom end of a rectangle."""
 
+WIDTH, HEIGHT = 480.0, 340.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, WIDTH - 16.0, 30.0, HEIGHT - 44.0
 _ZERO = 34.0  # width of the place for 0 on a logarithmic axis
 _CATEGORY = 16  # characters of a category on an axis
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Settings of an axis: its name, the format of values, and its kind.
+
+    `log`: logarithmic. `limits`: values that it never passes. `zero`: it begins at 0.
+    """
+
+    name: str
+    write: Callable[[float], str]
+    log: bool = False
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,39 +54,26 @@ class Axis:
     zero: bool = False
 
     @classmethod
-    def over(
-        cls,
-        values: Iterable[float],
-        start: float,
-        end: float,
-        *,
-        log: bool = False,
-        limits: tuple[float, float] | None = None,
-    ) -> Axis:
-        """Return an axis that covers the values with a margin, which stays inside `limits`.
+    def over(cls, values: Sequence[float], start: float, end: float, scale: Scale) -> Axis:
+        """Return an axis that covers the values with a margin, which stays inside the limits of the scale.
 
-        >>> Axis.over([0.2, 0.6], 0, 100, limits=(0, 1)).ticks()
+        >>> Axis.over([0.2, 0.6], 0, 100, Scale("share", str, limits=(0, 1))).ticks()
         [0.2, 0.3, 0.4, 0.5, 0.6]
-        >>> Axis.over([2, 300, 0], 0, 100, log=True).ticks()
+        >>> Axis.over([2, 300, 0], 0, 100, Scale("ms", str, log=True)).ticks()
         [0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]
         """
-        values = list(values)
-        if log:
+        if scale.log:
             positive = [value for value in values if value > 0] or [1.0]
-            low, high = min(positive) / 1.3, max(positive) * 1.3
-            return cls(low, high, start, end, True, any(value <= 0 for value in values))
-        low, high = min(values), max(values)
+            return cls(min(positive) / 1.3, max(positive) * 1.3, start, end, True, len(positive) < len(values))
+        low, high = min([*values, 0.0] if scale.zero else values), max(values)
         margin = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
-        low, high = low - margin, high + margin
-        if limits is not None:
-            low, high = max(low, limits[0]), min(high, limits[1])
-        return cls(low, high, start, end)
+        return cls(max(low - margin, scale.limits[0]), min(high + margin, scale.limits[1]), start, end)
 
     def at(self, value: float) -> float:
         """Return the position of a value."""
         if not self.log:
             return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
-        begin = self.start + (math.copysign(_ZERO, self.end - self.start) if self.zero else 0.0)
+        begin = self.start + (_ZERO if self.zero else 0.0)
         if value <= 0:
             return (self.start + begin) / 2
         return begin + math.log(value / self.low) / math.log(self.high / self.low) * (self.end - begin)
@@ -93,20 +98,6 @@ class Axis:
             if len(ticks) <= max_ticks:
                 return ticks
         return ticks[:: -(-len(ticks) // max_ticks)]
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Settings of an axis: its name, the format of values, and its kind.
-
-    `log`: logarithmic. `limits`: values that it never passes. `zero`: it begins at 0.
-    """
-
-    name: str
-    write: Callable[[float], str]
-    log: bool = False
-    limits: tuple[float, float] | None = None
-    zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,8 +134,6 @@ class Chart:
     """
 
     label: str
-    size: tuple[int, int]
-    kind: str
     x: Axis
     y: Axis
     x_name: str
@@ -177,14 +166,12 @@ def pareto_front(marks: Sequence[Mark]) -> list[int]:
     return front
 
 
-def scatter(
-    marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "", size: tuple[int, int] = (420, 340), kind: str = ""
-) -> Chart:
+def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") -> Chart:
     """Return quality over cost with the Pareto front.
 
     Marks of the front and the baseline are always named, others where there is room.
     """
-    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y, size, kind=kind)
+    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y)
     front = pareto_front(marks)
     first = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
     rest = sorted(set(range(len(marks))) - set(first), key=lambda i: -marks[i].y)
@@ -194,11 +181,9 @@ def scatter(
         chart.spots.append(chart.spot(marks[i], "diamond" if is_baseline else "circle", classes or "other"))
     at = [(chart.x.at(mark.x), chart.y.at(mark.y)) for mark in marks]
     steps = [corner for (_, y), after in pairwise(at[i] for i in front) for corner in ((after[0], y), after)]
-    chart.stairs = _points([at[front[0]], *steps, (chart.x.end + 8, at[front[-1]][1])])
+    chart.stairs = _points([at[front[0]], *steps, (_RIGHT + 8, at[front[-1]][1])])
     names = [shortened(mark.name) for mark in marks]
-    bounds = (chart.x.start - 4, chart.y.end, chart.x.end + 8, chart.y.start)
-    places = place(at, names, [*first, *rest], len(first), bounds)
-    chart.names = [(names[i], point, i in first) for i, point in places.items()]
+    chart.names = [(names[i], point, i in first) for i, point in place(at, names, [*first, *rest], len(first)).items()]
     return chart
 
 
@@ -208,41 +193,29 @@ def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: S
     `categories`: names along the x axis, where x values are not numbers but positions in this list.
     """
     marks = [mark for line in lines for mark in line]
-    chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, (420, 300), categories=categories)
+    chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, categories)
     for at, line in enumerate(lines):
-        shape = ("circle", "square", "diamond")[at % 3]
-        spots = [chart.spot(mark, shape) for mark in line]
+        spots = [chart.spot(mark, ("circle", "square", "diamond")[at % 3]) for mark in line]
         upper, lower = [(spot.x, spot.high) for spot in spots], [(spot.x, spot.low) for spot in spots]
         band = _points([*upper, *lower[::-1]]) if len(spots) > 1 else ""
         chart.curves.append((spots, _points([(spot.x, spot.y) for spot in spots]), band))
     return chart
 
 
-def _chart(
-    label: str,
-    marks: Sequence[Mark],
-    x: Scale,
-    y: Scale,
-    size: tuple[int, int],
-    *,
-    kind: str = "",
-    categories: Sequence[str] = (),
-) -> Chart:
+def _chart(label: str, marks: Sequence[Mark], x: Scale, y: Scale, categories: Sequence[str] = ()) -> Chart:
     """Return a chart with axes that cover the marks and their intervals."""
-    width, height = size
-    left, right, top, bottom = 46.0, width - 16.0, 30.0, height - 44.0
-    ends = [end for mark in marks for end in (mark.low, mark.high)]
-    down = Axis.over([*ends, 0.0] if y.zero else ends, bottom, top, limits=y.limits)
+    down = Axis.over([end for mark in marks for end in (mark.low, mark.high)], _BOTTOM, _TOP, y)
     if categories:
         inset = max(text_width(shortened(name, _CATEGORY)) for name in categories) / 2
-        across = Axis(0, max(len(categories) - 1, 1), left + inset, right - inset)
+        across = Axis(0, max(len(categories) - 1, 1), _LEFT + inset, _RIGHT - inset)
         ticks = [(across.at(at), shortened(name, _CATEGORY)) for at, name in enumerate(categories)]
     else:
-        across = Axis.over([mark.x for mark in marks], left, right, log=x.log, limits=x.limits)
+        across = Axis.over([mark.x for mark in marks], _LEFT, _RIGHT, x)
         ticks = _separate_ticks(across, x.write)
     x_name = f"{x.name}, logarithmic" if x.log else x.name
-    y_ticks = [(down.at(value), y.write(value)) for value in down.ticks(6)]
-    return Chart(label, size, kind, across, down, x_name, y.name, ticks, y_ticks)
+    return Chart(
+        label, across, down, x_name, y.name, ticks, [(down.at(value), y.write(value)) for value in down.ticks(6)]
+    )
 
 
 def _separate_ticks(axis: Axis, write: Callable[[float], str]) -> list[tuple[float, str]]:
@@ -260,27 +233,25 @@ def _points(points: Iterable[Point]) -> str:
     return " ".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
-def place(
-    marks: Sequence[Point], names: Sequence[str], order: Sequence[int], required: int, bounds: Box
-) -> dict[int, Point]:
+def place(marks: Sequence[Point], names: Sequence[str], order: Sequence[int], required: int) -> dict[int, Point]:
     """Return the left ends of the base lines of labels, by mark.
 
     `order`: the marks to name, the most important first. The first `required` of them get a label in any case, at the
     position beside the mark that hides least; each other one only where its label hides neither a mark nor a label.
     """
+    bounds = (_LEFT - 4, _TOP, _RIGHT + 8, _BOTTOM)
     taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in marks]
     places: dict[int, Point] = {}
-    for turn, mark in enumerate(order):
+    for rank, mark in enumerate(order):
         (x, y), width = marks[mark], text_width(names[mark])
-        points = [(x + 8, y + 4), (x - 8 - width, y + 4)]
         lefts, bases = (x - width / 2, x + 6, x - 6 - width), (y - 8, y + 17, y - 20, y + 29)
-        points += [(left, base) for base in bases for left in lefts]
+        points = [(x + 8, y + 4), (x - 8 - width, y + 4), *((left, base) for base in bases for left in lefts)]
         boxes = [(left, base - 10, left + width, base + 3) for left, base in points]
         hidden = [
             sum(overlap(box, other) for other in taken) + 9 * (13 * width - overlap(box, bounds)) for box in boxes
         ]
         best = min(range(len(points)), key=hidden.__getitem__)
-        if hidden[best] < 1 or turn < required:
+        if hidden[best] < 1 or rank < required:
             places[mark] = points[best]
             taken.append(boxes[best])
     return places

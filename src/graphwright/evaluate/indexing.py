@@ -1,4 +1,4 @@
-"""Build, check, sample and thin the index of a run."""
+"""Build, check and sample the index of a run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from graphwright.data.document import Document
 from graphwright.data.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
-from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats, NamedEncoder
 from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Changes, Progress
@@ -180,35 +178,3 @@ def _difference(index: Index, documents: Sequence[Document]) -> str:
     if count != len(expected) or len(stored) != count:
         return f"it has {count:,} documents, {len(stored):,} of the {len(expected):,} of this corpus among them"
     return ""
-
-
-def thinned(ix: Snapshot, share: float, seed: int = 0) -> Snapshot:
-    """Return a snapshot without a random share of its edges, for the sparsity experiment of PathRAG (RQ3, Figure 3).
-
-    Edges of all relations are drawn alike, mentions included. With the same seed a larger share removes a superset.
-    Nodes, passages and vectors stay, and so do the passages that an entity comes from; edges are renumbered.
-    Raises OptionError for a share outside 0 to 1.
-    """
-    if not 0 <= share <= 1:
-        raise OptionError(f"thinned(share={share!r}): the share of edges to remove must lie between 0 and 1.")
-    columns = ix.graph.columns
-    count = len(columns.heads)
-    remaining = np.sort(np.random.default_rng(seed).permutation(count)[round(share * count) :])
-    sparser = replace(
-        columns,
-        heads=columns.heads[remaining],
-        tails=columns.tails[remaining],
-        relation=columns.relation[remaining],
-        edge_text=None if columns.edge_text is None else columns.edge_text[remaining],
-        edge_chunks=None if columns.edge_chunks is None else _rows(columns.edge_chunks, remaining),
-    )
-    triples = ix.triples
-    if triples is not None:
-        row_of = np.arange(count, dtype=np.int32) if triples.row_of is None else triples.row_of
-        triples = replace(triples, row_of=row_of[remaining])
-    return replace(ix, graph=Graph(sparser), triples=triples)
-
-
-def _rows(csr: Csr, rows: Ints) -> Csr:
-    lengths = csr.indptr[rows + 1] - csr.indptr[rows]
-    return Csr(np.concatenate(([0], np.cumsum(lengths))), csr.rows(rows).astype(np.int32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -186,15 +187,14 @@ def _interval_styles(column: Column) -> list[str]:
     ]
 
 
-def _tradeoffs(summary: Summary, metric: str) -> Iterator[list[Chart]]:
-    """Yield the charts of quality over each cost in which methods differ; the first in a wide and a narrow form."""
+def _tradeoffs(summary: Summary, metric: str) -> Iterator[Chart]:
+    """Yield a chart of quality over each cost in which methods differ: time, and tokens."""
     methods = {n: of for n, of in summary["methods"].items() if metric in of["metrics"] and not failed_wholly(of)}
     with_llm = any(map(llm_tokens, methods.values()))
     tokens: Callable[[Mapping[str, Any]], float] = llm_tokens if with_llm else lambda of: of["tokens"]
     kind = "tokens of language models" if with_llm else "tokens that encoders read"
-    time = Scale("median milliseconds per question", milliseconds, log=True)
     for scale, value in (
-        (time, lambda of: of["milliseconds"]["p50"]),
+        (Scale("median milliseconds per question", milliseconds, log=True), lambda of: of["milliseconds"]["p50"]),
         (Scale(f"{kind}, of a question", amount, log=True), tokens),
     ):
         costs = {name: value(of) for name, of in methods.items()}
@@ -209,11 +209,7 @@ def _tradeoffs(summary: Summary, metric: str) -> Iterator[list[Chart]]:
             )
             for name, of in methods.items()
         ]
-        quality, baseline = _metric_scale(summary, metric), summary["baseline"]
-        wide = (
-            [scatter(marks, scale, quality, baseline=baseline, size=(920, 440), kind="wide")] if scale is time else []
-        )
-        yield [*wide, scatter(marks, scale, quality, baseline=baseline, kind="narrow" if wide else "")]
+        yield scatter(marks, scale, _metric_scale(summary, metric), baseline=summary["baseline"])
 
 
 def _interval(metric: Mapping[str, float]) -> tuple[float, float, float]:
@@ -317,8 +313,7 @@ def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -
 
         return _sweep_chart(option, lines, _metric_scale(summary, metric), value)
 
-    unlimited = (0.0, float("inf"))
-    scale = Scale("median milliseconds per question", lambda value: f"{value:,g}", limits=unlimited, zero=True)
+    scale = Scale("median milliseconds per question", lambda value: f"{value:,g}", limits=(0.0, math.inf), zero=True)
     charts = {metric: quality(metric) for metric in metric_names(summary)}
     return {"option": option, "lines": list(lines), "charts": charts, "time": _sweep_chart(option, lines, scale, time)}
 

@@ -1,4 +1,4 @@
-"""Build the tables of a run, leaderboard, judgements, breakdowns, for terminals and as Markdown."""
+"""Build the tables of a run: the leaderboard, for terminals and as Markdown, and means by groups of questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from graphwright.evaluate.figures import (
     is_share,
     judge_sentence,
     llm_tokens,
-    main_error,
     milliseconds,
     p_value,
     ranked,
@@ -185,8 +184,8 @@ def _board(summary: Summary, columns: list[Column], *, intervals: bool = False) 
     return [["method", *(column.name for column in columns)], *map(list, zip(names, *texts, strict=True))]
 
 
-def brief(summary: Summary) -> str:
-    """Return the first part of `markdown`: a heading, sentences on the result, and the leaderboard."""
+def markdown(summary: Summary) -> str:
+    """Return the report as Markdown: a heading, sentences on the result, and the leaderboard."""
     tests = ", with 95 % intervals; p of paired permutation tests, corrected for many comparisons"
     parts = [
         f"# {_escaped(heading(summary))}",
@@ -195,55 +194,6 @@ def brief(summary: Summary) -> str:
         f"Means over questions{tests if summary['statistics'] else ''}; times of one question in milliseconds.",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def markdown(summary: Summary) -> str:
-    """Return the report as Markdown: result, leaderboard, failures, judge, breakdowns."""
-    sections = [("Questions with errors, each counted as 0", _failures(summary))]
-    sections += [*_judged(summary), *_breakdowns(summary)]
-    tables = [f"## {_escaped(title)}\n\n{_markdown(table)}\n" for title, table in sections if len(table) > 1]
-    return "\n".join([brief(summary), *tables])
-
-
-def _failures(summary: Summary) -> Table:
-    rows = [
-        [name, main_error(method), f"{method['failed']:,}", f"{method['questions']:,}"]
-        for name, method in summary["methods"].items()
-        if method["failed"]
-    ]
-    return [["method", "most frequent error", "failed", "questions"], *rows]
-
-
-def _judged(summary: Summary) -> Iterator[tuple[str, Table]]:
-    judge = summary.get("judge")
-    if not judge:
-        return
-    right, wins = judge["accuracy"], judge["wins"]
-    order = sorted(right, key=lambda name: -right[name]["mean"])
-    rows = [[name, _rate(right[name]), f"{right[name]['questions']:,}"] for name in order]
-    yield f"Answers found right, by {judge['model']}", [["method", "right, %", "questions"], *rows]
-    dimensions = list(dict.fromkeys(dimension for rates in wins.values() for dimension in rates))
-    rows = [[name, *(_rate(rates.get(dimension)) for dimension in dimensions)] for name, rates in wins.items() if rates]
-    yield f"Win rate against {judge['against']}, %, by {judge['model']}", [["method", *dimensions], *rows]
-
-
-def _rate(rate: Mapping[str, float] | None) -> str:
-    if rate is None:
-        return _NONE
-    text = score(rate["mean"], True)
-    return f"{text} ({score(rate['low'], True)}–{score(rate['high'], True)})" if "low" in rate else text
-
-
-def _breakdowns(summary: Summary) -> Iterator[tuple[str, Table]]:
-    primary = summary["primary"]
-    percent = is_share(summary, primary)
-    for name, groups in groupings(summary).items():
-        rows = [
-            [method, *(_NONE if mean is None else score(mean, percent) for mean in means)]
-            for method, means in group_means(summary, primary, name).items()
-        ]
-        header = ["method", *(f"{group} ({count:,})" for group, count in groups.items())]
-        yield f"{primary} by {name}", [header, *rows]
 
 
 def groupings(summary: Summary) -> dict[str, dict[str, int]]:

@@ -31,7 +31,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 class ExtractionKind:
     """A kind of extraction: its prompt, which also names the schema of its reply.
 
-    `reply_ratio`: tokens of a reply per token of a chunk's text, for estimates; measured by `benchmarks/extraction.py`.
+    `reply_ratio`: tokens of a reply per token of a chunk's text, for estimates; measured by
+    `benchmarks/embedded/extraction.py`.
     """
 
     name: str

@@ -28,7 +28,7 @@ from graphwright.search.vector_index import VectorIndex
 
 DEPTH = 200  # passages of each part of a first search
 POOL = 100  # passages of PageRank that are scored
-BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (benchmarks/blend.py)
+BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (embedded/blend.py)
 
 
 def vanilla(ix: Snapshot, *, llm: LLM) -> Method:

@@ -35,7 +35,7 @@ def pathrag(
     `threshold`: θ, the least resource by degree that a node passes on (see FlowPaths). `order`: that of the paths in
     the context, by default the best last; HopFirst() and Shuffled(seed) are the paper's ablations (RQ2); `context`:
     how they are shown, of which FlatContext is another ablation. For the paper's sparser graphs (RQ3) see
-    `graphwright.evaluate.indexing.thinned`.
+    `benchmarks/published/ablations.py`.
 
     A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
     best passages, which it quotes. Without one keywords are words of the question, which is its only theme, and the

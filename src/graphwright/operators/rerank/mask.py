@@ -28,7 +28,7 @@ class MaskEntities(Composite):
 
     A name carries no information about the requested relation, but a model weighs its words like any others; relation
     paths contain no names. On MetaQA's training questions over three relations, the nodes that the first relation path
-    leads to have a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/lego.py; the embedded
+    leads to have a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/published/lego.py; the embedded
     encoder).
 
     >>> from graphwright.models.fake import HashEncoder

@@ -1,0 +1,1 @@
+"""Attacks on indexes, commands, models and servers: the parts of `faults.py`."""

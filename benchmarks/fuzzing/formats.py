@@ -1,0 +1,227 @@
+"""Targets of fuzzing: Office files, mailboxes and archives, and graphs of PyTorch Geometric and Neo4j."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import Any
+
+from fuzzing.graphs import checked
+from fuzzing.seeds import CELLS, JSON, MARKS
+from fuzzing.target import Target, kind, write
+from graphwright.data.document import Skipped
+from graphwright.data.documents import read_documents
+
+__all__ = ["OPTIONAL", "documents", "targets"]
+
+OPTIONAL = {"pyg": "torch_geometric", "neo4j": "neo4j"}
+"""Targets of libraries that need not be installed."""
+MESSAGE = b"""From: a@b.c
+To: "Mur" <d@e.f>
+Date: Fri, 3 May 2024 10:00:00 +0200
+Subject: =?utf-8?q?Gr=C3=A4z?=
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="x1x"
+
+--x1x
+Content-Type: multipart/alternative; boundary=y
+
+--y
+Content-Type: text/plain; charset=iso-8859-1
+Content-Transfer-Encoding: quoted-printable
+
+Graz lies on the M=FCr.
+--y
+Content-Type: text/html
+
+<p>Graz lies <a href="http://a/">on</a> the Mur.</p>
+--y--
+--x1x
+Content-Type: application/octet-stream
+Content-Disposition: attachment; filename="a.csv"
+Content-Transfer-Encoding: base64
+
+aWQsdGV4dAphLEdyYXoK
+--x1x--
+"""
+MAILBOX = b"From a@b.c Fri May  3 10:00:00 2024\n" + MESSAGE + b"\nFrom d@e.f Sat May  4 10:00:00 2024\n" + MESSAGE
+MAIL = (
+    *(b"\nFrom a@b.c Fri May  3 10:00:00 2024\n", b"\n\n", b"--x1x\n", b"--y--\n", b"\n ", b"=?utf-8?b?/w==?="),
+    *(b"Content-Type: message/rfc822\n", b"Content-Transfer-Encoding: uuencode\n", b"filename*0*=utf-8''%ff; ", b'"'),
+    *(b"charset=utf-7", b"charset=idna", b"boundary=", b"@", b",", b"(" * 3000, b"<" * 3000, b">From ", b"=\n"),
+)
+XML = (
+    *(b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>", b'=""', b'="9999999999"', b'="-1"', b'r="ZZZ99999999"', b"1e999"),
+    *(b't="s"', b't="d"', b't="e"', b't="b"', b"<v>99999999</v>", b"</a:p>", b"<a:p><a:r><a:t>x</a:t></a:r></a:p>"),
+)
+FILES = json.dumps([["a.txt", "Graz."], ["b/c.csv", "id,text\na,Graz.\n"], ["d.zip", "PK"], ["../e.md", "# Mur"]])
+NEO4J = b"""{"nodes": [{"id": "4:x:0", "labels": ["City"], "properties": {"name": "Graz", "at": [1, 2]}},
+{"id": "4:x:1", "labels": [], "properties": {}}],
+"edges": [{"head": "4:x:0", "tail": "4:x:1", "type": "ON", "properties": {"text": "It lies on it."}}]}"""
+PYG = b"""{"edge_index": [[0, 1], [1, 2]], "edge_type": [0, 1], "num_nodes": 3, "names": ["Graz", "Mur", "Drava"],
+"relations": ["on", "into"]}"""
+
+
+def documents(name: str, pack: Callable[[bytes], bytes], data: bytes) -> str:
+    """Read a file of documents."""
+    skipped: list[Skipped] = []
+    read = list(read_documents([write(name, pack(data))], skipped.append))
+    for document in read:
+        document.text.encode()
+        json.dumps([document.id, document.title, dict(document.metadata)]).encode()
+        assert (document.id and document.text.strip()) or document.title
+    return f"{min(len(read), 3)} {sorted({kind(item.reason) for item in skipped})[:3]}"
+
+
+@cache
+def presentation() -> bytes:
+    """Return a presentation with a title, a text, a table and notes."""
+    from pptx import Presentation
+
+    made: Any = Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[5])
+    slide.shapes.title.text = "Graz"
+    table = slide.shapes.add_table(2, 2, 0, 0, 10, 10).table
+    for at, text in enumerate(("River", "Length", "Mur", "464")):
+        table.cell(at // 2, at % 2).text = text
+    slide.shapes.add_group_shape().shapes.add_textbox(0, 0, 5, 5).text_frame.text = "Graz lies on the Mur."
+    slide.notes_slide.notes_text_frame.text = "It was founded in 1128."
+    return _saved(made)
+
+
+@cache
+def workbook() -> bytes:
+    """Return a workbook with a header, numbers, a date, a formula and a merged cell."""
+    from datetime import datetime
+
+    from openpyxl import Workbook
+
+    made: Any = Workbook()
+    for row in (["River", "Length", "Seen"], ["Mur", 464, datetime(2024, 5, 3)], ["Drava", 0.5, "=1/0"]):
+        made.active.append(row)
+    made.active.merge_cells("A4:B4")
+    return _saved(made)
+
+
+def _saved(made: Any) -> bytes:
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+def _member(whole: Callable[[], bytes], name: str) -> bytes:
+    """Return a member of a zip archive."""
+    with zipfile.ZipFile(io.BytesIO(whole())) as archive:
+        return archive.read(name)
+
+
+def _with_member(whole: Callable[[], bytes], name: str, data: bytes) -> bytes:
+    """Return a zip archive in which one member is other data."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(whole())) as archive, zipfile.ZipFile(file, "w") as to:
+        for member in archive.namelist():
+            to.writestr(member, data if member == name else archive.read(member))
+    return file.getvalue()
+
+
+def _files(data: bytes) -> list[tuple[str, bytes]]:
+    """Return the names and contents that JSON lists, as UTF-8 holds them; none of other data."""
+    try:
+        rows = [[str(part).encode("utf-8", "replace") for part in row] for row in json.loads(data)]
+        return [(name.decode(), text) for name, text in rows]
+    except (ValueError, TypeError, RecursionError):
+        return []
+
+
+def tarred(data: bytes) -> bytes:
+    """Return a tar archive of the files that JSON lists."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for name, text in _files(data):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    return file.getvalue()
+
+
+def zipped(data: bytes) -> bytes:
+    """Return a zip archive of the files that JSON lists."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in dict(_files(data)).items():
+            archive.writestr(zipfile.ZipInfo(name or "x"), text)
+    return file.getvalue()
+
+
+class Driver:
+    """A stand-in for the driver of Neo4j, whose database holds what JSON lists."""
+
+    def __init__(self, held: dict[str, Any]) -> None:
+        """Hold nodes and edges."""
+        self.held = held
+
+    def execute_query(self, query: str, parameters_: Any = None, database_: Any = None) -> Any:
+        """Return the nodes or the edges."""
+        return [self.held["nodes"] if "MATCH (n)" in query else self.held["edges"]]
+
+
+def neo4j(data: bytes) -> str:
+    """Make a graph of what a database returns, whose properties have any type."""
+    from graphwright.adapters.neo4j import from_neo4j
+
+    try:
+        held = json.loads(data)
+        is_held = all(_is_record(row, ("id",)) for row in held["nodes"])
+        is_held &= all(_is_record(row, ("head", "tail", "type")) for row in held["edges"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        is_held = False
+    return checked(from_neo4j(Driver(held))) if is_held else "no records"
+
+
+def _is_record(row: Any, texts: tuple[str, ...]) -> bool:
+    """Return whether a row has the types that the driver gives: texts, a list of labels, and properties."""
+    labels = row["labels"] if "id" in texts else []
+    known = isinstance(labels, list) and isinstance(row["properties"], dict)
+    return known and all(isinstance(text, str) for text in (*labels, *(row[name] for name in texts)))
+
+
+def pyg(data: bytes) -> str:
+    """Make a graph of a `Data` with attributes of any type and length."""
+    import torch
+    from torch_geometric.data import Data
+
+    from graphwright.adapters.pyg import from_pyg
+
+    try:
+        given = json.loads(data)
+        tensors = {name: torch.tensor(given[name]) for name in ("edge_index", "edge_type") if name in given}
+        made = Data(**{**given, **tensors})
+    except (ValueError, TypeError, RecursionError, RuntimeError, OverflowError, KeyError, AttributeError):
+        return "no data"
+    return checked(from_pyg(made))
+
+
+def targets() -> Iterable[Target]:
+    """Yield the targets."""
+    for suffix, whole, names in (
+        ("pptx", presentation, ("ppt/slides/slide1.xml", "ppt/presentation.xml", "ppt/notesSlides/notesSlide1.xml")),
+        ("xlsx", workbook, ("xl/worksheets/sheet1.xml", "xl/workbook.xml", "xl/styles.xml")),
+    ):
+        for name in names:
+            pack, seeds = partial(_with_member, whole, name), partial(lambda *of: (_member(*of),), whole, name)
+            title = suffix if name == names[0] else f"{suffix}-{name.rsplit('/')[-1].removesuffix('.xml').rstrip('1')}"
+            yield Target(title, partial(documents, f"file.{suffix}", pack), seeds, XML)
+    for suffix, seed in (("eml", MESSAGE), ("mbox", MAILBOX)):
+        yield Target(f"mail-{suffix}", partial(documents, f"mail.{suffix}", bytes), (seed,), (*MAIL, *MARKS))
+    headers = (b"ustar", b"\0" * 512, b"7777777777", b"\x80\0\0\0", b"x", b"L", b"g", b"S", b"2", b"30 path=a\n")
+    yield Target("tar", partial(documents, "a.tar", bytes), lambda: (tarred(FILES.encode()),), headers)
+    for name, made in (("tar", tarred), ("zip", zipped)):
+        yield Target(f"{name}-files", partial(documents, f"a.{name}", made), (FILES.encode(),), JSON)
+    for name, run, seed in (("neo4j", neo4j, NEO4J), ("pyg", pyg, PYG)):
+        if find_spec(OPTIONAL[name]) is not None:
+            yield Target(name, run, (seed,), (*JSON, *CELLS))

@@ -1,0 +1,1 @@
+"""Measurements of the five papers, and the numbers that they published."""

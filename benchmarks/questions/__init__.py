@@ -1,0 +1,1 @@
+"""Questions of `everyday.py` and `formats.py`: asking, scoring, reporting."""

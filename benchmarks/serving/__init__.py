@@ -1,0 +1,1 @@
+"""Measurements of processes, servers and adapters."""

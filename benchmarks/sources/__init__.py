@@ -1,0 +1,1 @@
+"""Texts that benchmarks read: packages, pages, documents, questions over links."""
