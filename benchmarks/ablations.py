@@ -51,7 +51,7 @@ from harness import (
 from numpy.typing import NDArray
 from stamps import states_in
 
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.evaluate.indexing import thinned
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test

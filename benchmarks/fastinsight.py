@@ -59,7 +59,7 @@ from harness import (
 from numpy.typing import NDArray
 from stamps import states_in, together
 
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import DataError
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import (

@@ -25,7 +25,7 @@ from stamps import RESULTS, alone, begin, line, made_by, read_stamped, write_sta
 
 from graphwright.cli.progress import progress as shown_progress
 from graphwright.data.documents import read_documents
-from graphwright.data.questions import QuestionRecord, read_questions, write_questions
+from graphwright.data.question_sets.questions import QuestionRecord, read_questions, write_questions
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index

@@ -41,7 +41,7 @@ from harness import Record, Rows, arguments, evidence_of, mean, parse, read_resu
 from lego_page import COUNTS, PAIRS, TUNED, cells, write_lego
 from stamps import made_by, states_of, together
 
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
 from graphwright.evaluate.metrics import hits_at_1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test

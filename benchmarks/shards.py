@@ -30,7 +30,7 @@ from harness import Record, arguments, parse, scratch_folder, table, write_resul
 from scale import WordTable
 
 from graphwright.data.documents import read_documents
-from graphwright.data.questions import QuestionRecord, read_questions
+from graphwright.data.question_sets.questions import QuestionRecord, read_questions
 from graphwright.index_folder.index import Index
 
 SET, TOP, GOLD = "musique", 15, 5

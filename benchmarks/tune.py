@@ -20,7 +20,7 @@ from harness import Record, arguments, parse, update_results
 from lego import SETS, Kit, questions
 
 from graphwright.cli.progress import progress as shown_progress
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.learn.candidates import examples_of
 from graphwright.learn.fine_tuning import KINDS, TuneSchedule, tune
 from graphwright.learn.labels import Labels, make_labels

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from graphwright.data.documents import read_documents
 from graphwright.data.links import links_file
-from graphwright.data.questions import write_questions
+from graphwright.data.question_sets.questions import write_questions
 from graphwright.evaluate.synthetic import two_document_questions
 from graphwright.models.settings import LLMSettings
 

@@ -6,7 +6,7 @@ from tests.cli.command import graphwright
 from tests.test_imported import FILMS
 
 from graphwright import Graph, Index
-from graphwright.data.property_graphs import Edge, Node
+from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.build.assembly import graph_of

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.data.knowledge_graphs import dump_of
+from graphwright.data.graph_files.detect import dump_of
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph as AnyGraph
 from graphwright.build import graph_import

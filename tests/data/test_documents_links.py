@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.links import resolved
-from graphwright.data.records import links_of
+from graphwright.data.records.read import links_of
 from graphwright.errors import DataError
 
 

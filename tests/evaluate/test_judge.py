@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.models.llm_server import Answered, Handler, LLMServer, Say, Watch, cut, error, hang_up, silent
 
-from graphwright.data.questions import QuestionRecord, write_questions
+from graphwright.data.question_sets.questions import QuestionRecord, write_questions
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate import judge as judging
 from graphwright.evaluate.judge import judge_run
@@ -374,7 +374,7 @@ def test_cut_at_any_byte_it_goes_on_and_comes_to_the_same(tmp_path: Path) -> Non
 
 CHILD = """
 import json, sys
-from graphwright.data.questions import read_questions
+from graphwright.data.question_sets.questions import read_questions
 from graphwright.evaluate.judge import judge_run
 from graphwright.models.openai.llm import OpenAILLM
 rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Document
-from graphwright.data.datasets import read_dataset
 from graphwright.data.documents import read_documents
-from graphwright.data.questions import QuestionRecord, read_questions, write_questions
+from graphwright.data.question_sets.datasets import read_dataset
+from graphwright.data.question_sets.questions import QuestionRecord, read_questions, write_questions
 from graphwright.errors import BudgetError, DataError, OptionError
 from graphwright.evaluate.synthetic import TermWriter, linked_pairs, needs_both, two_document_questions
 from graphwright.models import ScriptedLLM

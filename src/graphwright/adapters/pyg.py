@@ -9,8 +9,8 @@ import numpy as np
 
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
-from graphwright.data.dumps.dump import NO_RELATION
-from graphwright.data.property_graphs import Edge, Node
+from graphwright.data.graph_files.dump import NO_RELATION
+from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph
 from graphwright.search.vector_index import VectorIndex

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
-from graphwright.data.property_graphs import Node, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import Node, edge_of, node_of
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.export_part import Part

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from graphwright.data.dumps.dump import Dump
+from graphwright.data.graph_files.dump import Dump
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
 from graphwright.build.build import build_from_chunks, build_from_graph

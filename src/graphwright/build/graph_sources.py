@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.dumps.dump import Dump
-from graphwright.data.knowledge_graphs import dump_of
+from graphwright.data.graph_files.dump import Dump
+from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.other_indexes.read import read_other_index
-from graphwright.data.property_graphs import is_property_graph, read_property_graph
+from graphwright.data.graph_files.property_graphs import is_property_graph, read_property_graph
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
 from graphwright.build.assembly import graph_of

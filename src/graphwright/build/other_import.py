@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from graphwright.data.document import Chunk, Document
-from graphwright.data.dumps.dump import NO_RELATION
+from graphwright.data.graph_files.dump import NO_RELATION
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
 from graphwright.store.changes import Progress, Settings
 from graphwright.build.creation import create_index

@@ -81,7 +81,7 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    from graphwright.data.records import read_openie
+    from graphwright.data.records.read import read_openie
     from graphwright.extract.precomputed import Precomputed
 
     options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
@@ -250,8 +250,8 @@ def import_(
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """
-    from graphwright.data.knowledge_graphs import dump_of
-    from graphwright.data.property_graphs import is_property_graph
+    from graphwright.data.graph_files.detect import dump_of
+    from graphwright.data.graph_files.property_graphs import is_property_graph
     from graphwright.index_folder.index import Index
 
     spaces = names_in(embed)

@@ -17,7 +17,7 @@ from graphwright.data.formats.format import MAX_BYTES, Extracted, File, Unread, 
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolved
 from graphwright.data.reading import ReadOptions
-from graphwright.data.rows import ROW_SUFFIXES, read_rows
+from graphwright.data.records.rows import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError, counted
 from graphwright.text.names import is_file_title
 

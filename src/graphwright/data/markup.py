@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphwright.data.decoding import clean
 from graphwright.data.document import Heading
-from graphwright.data.html_nesting import limited_nesting
+from graphwright.data.formats.parsing.html_nesting import limited_nesting
 from graphwright.text.words import WORD
 
 if TYPE_CHECKING:

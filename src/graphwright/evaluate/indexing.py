@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphwright.data.document import Document
-from graphwright.data.questions import check_gold
+from graphwright.data.question_sets.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
 from graphwright.graph.evidence import Ints

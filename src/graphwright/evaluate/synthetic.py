@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pydantic import BaseModel
 
 from graphwright.data.document import Document
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, OptionError
 from graphwright.generate.citations import find
 from graphwright.models.protocols import LLM

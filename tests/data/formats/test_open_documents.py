@@ -10,8 +10,8 @@ import pytest
 from tests.data.formats.test_archives import zipped
 
 from graphwright.data.formats.format import Extracted, File, UnreadableError
+from graphwright.data.formats.parsing.xml import parsed_xml, refuse_entities_in
 from graphwright.data.formats.registry import format_of
-from graphwright.data.formats.xml import parsed_xml, refuse_entities_in
 
 CONTAINER = b'<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>'
 PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Rivers</dc:title>

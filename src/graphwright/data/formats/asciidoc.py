@@ -9,8 +9,8 @@ from itertools import pairwise, takewhile
 from operator import ne
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder
-from graphwright.data.formats.plain import source_text
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.text import source_text
+from graphwright.data.records.sentences import table_lines
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")

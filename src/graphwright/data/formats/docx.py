@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.office import office_package
-from graphwright.data.formats.xml import outermost
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.parsing.office_package import office_package
+from graphwright.data.formats.parsing.xml import outermost
+from graphwright.data.records.sentences import table_lines
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"

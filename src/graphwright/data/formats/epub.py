@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from graphwright.data.formats.archives import checked_zip
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.plain import page_text
-from graphwright.data.formats.xml import Element, local, parsed_xml
+from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
+from graphwright.data.formats.text import page_text
 
 _ENCRYPTION = "META-INF/encryption.xml"
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from graphwright.data.formats.archives import checked_zip
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.xml import Element, local, outermost, parsed_xml
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.parsing.xml import Element, local, outermost, parsed_xml
+from graphwright.data.records.sentences import table_lines
 
 _MANIFEST = "META-INF/manifest.xml"
 _SKIPPED = frozenset(("tracked-changes", "annotation", "sequence-decls", "forms", "title", "desc"))

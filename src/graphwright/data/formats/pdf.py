@@ -9,7 +9,7 @@ from typing import Any
 
 from graphwright.data.decoding import clean
 from graphwright.data.formats.format import MAX_TEXT, Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.pdf_layout import UNIT, Cell, Line, write_pages
+from graphwright.data.formats.parsing.pdf_layout import UNIT, Cell, Line, write_pages
 from graphwright.text.places import Places
 
 _MAX_CHARACTERS = 1_000_000  # of a page

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.office import office_package
-from graphwright.data.formats.pptx_graphics import alternative_lines, chart_lines, diagram_lines
-from graphwright.data.formats.xml import local
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.parsing.office_package import office_package
+from graphwright.data.formats.parsing.pptx_graphics import alternative_lines, chart_lines, diagram_lines
+from graphwright.data.formats.parsing.xml import local
+from graphwright.data.records.sentences import table_lines
 
 _MAX_DEPTH = 50
 

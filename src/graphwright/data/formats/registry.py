@@ -29,8 +29,8 @@ def _reader(module: str, name: str = "read") -> Callable[[File], Iterable[Part]]
     return read
 
 
-_TEXT = Format("text", (), _reader("plain", "read_text"))
-_HTML = Format("HTML page", (".html", ".htm", ".xhtml"), _reader("plain", "read_html"))
+_TEXT = Format("text", (), _reader("text", "read_text"))
+_HTML = Format("HTML page", (".html", ".htm", ".xhtml"), _reader("text", "read_html"))
 _PDF = Format("PDF", (".pdf",), _reader("pdf"))
 _DOCX = Format("Word document", (".docx", ".docm", ".dotx", ".dotm"), _reader("docx"))
 _PPTX = Format("PowerPoint presentation", (".pptx", ".pptm", ".ppsx", ".ppsm"), _reader("pptx"))
@@ -41,7 +41,7 @@ _ZIP = Format("zip archive", (".zip",), _reader("archives", "read_zip"))
 _TAR = Format("tar archive", (".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz"), _reader("archives", "read_tar"))
 _MAILBOX = Format("mailbox", (".mbox", ".mbx"), _reader("mail", "read_mailbox"))
 FORMATS = (
-    Format("Markdown", (".md", ".markdown"), _reader("plain", "read_markdown")),
+    Format("Markdown", (".md", ".markdown"), _reader("text", "read_markdown")),
     _HTML,
     Format("reStructuredText", (".rst", ".rest"), _reader("restructured_text")),
     Format("AsciiDoc", (".adoc", ".asciidoc", ".asc"), _reader("asciidoc")),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder
-from graphwright.data.formats.plain import source_text
+from graphwright.data.formats.text import source_text
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _TABLE_RULE = re.compile(r"\s*(?:[+][-=+ ]+[+]|=+(?: +=+)+)\s*$")

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File
-from graphwright.data.formats.plain import source_text
+from graphwright.data.formats.text import source_text
 from graphwright.text.places import Places
 
 _NAME = r"([A-Za-z_$][\w$]{0,100}(?:(?:::?|\.)[\w$]{1,100}){0,9}[?!]?)"

@@ -8,8 +8,8 @@ from datetime import date, datetime, time
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.office import office_package
-from graphwright.data.tables import is_header, row_sentence
+from graphwright.data.formats.parsing.office_package import office_package
+from graphwright.data.records.sentences import is_header, row_sentence
 
 _MAX_CELLS = 100_000_000  # of a workbook: each row has as many as stand before its last one
 
