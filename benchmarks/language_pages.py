@@ -20,7 +20,7 @@ from typing import NamedTuple
 from harness import Record
 from packages import Source, Unavailable, fetched, unpacked
 
-from graphwright.data.markup import html_text
+from graphwright.data.formats.html import html_text
 
 MAX_PAGES = 240  # of a language
 MAX_CHARACTERS = 8000  # of a page, half as many of a script with wide characters

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.markup import declared_encoding, html_text
+from graphwright.data.formats.html import declared_encoding, html_text
 
 PAGE = """<!doctype html><html><head><title> Rivers &amp;
  Lakes </title><meta charset="utf-8"><style>p {color: red}</style>
@@ -20,10 +20,10 @@ PAGE = """<!doctype html><html><head><title> Rivers &amp;
 
 
 def test_the_title_and_the_visible_text_are_returned() -> None:
-    title, text, links = html_text(PAGE)[:3]
-    assert links == []  # the menu is not what the page says
-    assert title == "Rivers & Lakes"
-    assert text.split("\n\n") == [
+    page = html_text(PAGE)
+    assert page.links == []  # the menu is not what the page says
+    assert page.title == "Rivers & Lakes"
+    assert page.text.split("\n\n") == [
         "Rivers",
         "The Ob is\xa05 410\xa0km long.\nIt flows north.",
         "Irtysh\nTom",
@@ -46,13 +46,13 @@ def test_the_title_and_the_visible_text_are_returned() -> None:
     ],
 )
 def test_the_text_of_malformed_pages_is_returned(page: str, expected: tuple[str, str]) -> None:
-    assert html_text(page)[:2] == expected
+    assert (html_text(page).title, html_text(page).text) == expected
 
 
 @given(st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"])))
 def test_no_page_fails(text: str, tags: list[str]) -> None:
-    title, body, links, *_ = html_text(text.join(tags))
-    assert isinstance(title, str) and isinstance(body, str) and all(isinstance(link, str) for link in links)
+    page = html_text(text.join(tags))
+    assert all(isinstance(value, str) for value in (page.title, page.text, *page.links))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_page_can_declare_its_encoding(page: bytes) -> None:
 
 def test_links_of_the_visible_text_are_returned_as_written() -> None:
     page = "<nav><a href=n>n</a></nav><p><a href='a b.html#c'>x</a><a>no</a><a href=''>e</a><a href=&#x41;><b>y</b></a>"
-    assert html_text(f"{page}<div hidden><a href=h>h</a></div>")[2] == ["a b.html#c", "A"]
+    assert html_text(f"{page}<div hidden><a href=h>h</a></div>").links == ["a b.html#c", "A"]
 
 
 SITE = """<body><div class="navheader"><a href=p>Prev</a> <a href=n>Next</a></div><ul class="menu"><li><a>Home</a></ul>
@@ -76,16 +76,17 @@ SITE = """<body><div class="navheader"><a href=p>Prev</a> <a href=n>Next</a></di
 
 
 def test_the_content_of_a_page_is_read_without_its_menus() -> None:
-    _, text, links, headings, _ = html_text(SITE.format("It is good. " * 5))
-    assert text.split("\n\n")[0] == "Install" and text.endswith("Two.\n\nGo next door.") and links == ["z"]
+    page = html_text(SITE.format("It is good. " * 5))
+    text, headings = page.text, page.headings
+    assert text.split("\n\n")[0] == "Install" and text.endswith("Two.\n\nGo next door.") and page.links == ["z"]
     assert [(level, name) for _, level, name in headings] == [(1, "Install"), (2, "On Linux")]
     assert all(text.startswith(name, start) for start, _, name in headings)
 
 
 def test_a_small_main_element_is_not_taken_for_the_content() -> None:
     page = f"<main><p>Search</p></main><div><h2>Rivers</h2>{'<p>The Mur is long.</p>' * 9}</div>"
-    text, headings = html_text(page)[1], html_text(page).headings
-    assert text.startswith("Search\n\nRivers") and headings[0].start == 8
+    site = html_text(page)
+    assert site.text.startswith("Search\n\nRivers") and site.headings[0].start == 8
 
 
 TAGS = ["<h1>", "</h1>", "<p>", "</p>", "<a href=x>", "next", " | ", "<li>", "A b", "\n", "<pre>"]

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from graphwright.data.markup import markdown_text
+from graphwright.data.formats.format import Extracted
+from graphwright.data.formats.markdown import markdown_text
 
 SOURCE = """---
 title: "The Title"
@@ -43,10 +44,10 @@ lines -->
 
 
 def test_markdown_marks_are_removed_but_words_and_layout_stay() -> None:
-    title, text, _, _, settings = markdown_text(SOURCE)
-    assert title == "The Title"
-    assert settings == {"author": "Me"}
-    assert text.split("\n") == [
+    page = markdown_text(SOURCE)
+    assert page.title == "The Title"
+    assert page.metadata == {"author": "Me"}
+    assert page.text.split("\n") == [
         "Head one",
         "",
         "Text with link and image, code_*x*, snake_case_name, 2 * 3 * 4.",
@@ -71,10 +72,10 @@ def test_markdown_marks_are_removed_but_words_and_layout_stay() -> None:
 
 
 def test_the_first_heading_is_the_title() -> None:
-    assert markdown_text("intro\n\n## A `b` [c](d)\n# E")[0] == "A b c"
-    assert markdown_text("no heading")[0] == ""
-    assert markdown_text("---\nnot: closed\n")[1] == "not: closed"
-    assert markdown_text("") == ("", "", [], [], {})
+    assert markdown_text("intro\n\n## A `b` [c](d)\n# E").title == "A b c"
+    assert markdown_text("no heading").title == ""
+    assert markdown_text("---\nnot: closed\n").text == "not: closed"
+    assert markdown_text("") == Extracted("", links=[])
 
 
 def test_link_targets_are_returned_as_written() -> None:
@@ -105,6 +106,7 @@ def test_time_is_linear_whatever_repeats(unit: str) -> None:
 
 def test_headings_are_found_where_they_stand() -> None:
     source = "\n---\nx\n\nTop *one*\n===\ntext\n## Two ##\n```\n# no heading\n```\n\nThree\n---\n> # Quoted\n###\nend"
-    title, text, _, headings, _ = markdown_text(source)
+    page = markdown_text(source)
+    text, headings = page.text, page.headings
     assert [(level, name) for _, level, name in headings] == [(1, "Top one"), (2, "Two"), (2, "Three"), (1, "Quoted")]
-    assert all(text.startswith(name, start) for start, _, name in headings) and title == "Top one"
+    assert all(text.startswith(name, start) for start, _, name in headings) and page.title == "Top one"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from graphwright.data import records
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.reading import ReadOptions
+from graphwright.data.records.read import read_records
 from graphwright.data.records.rows import MAX_PASSAGE, read_rows
 from graphwright.errors import DataError
 
@@ -210,7 +210,7 @@ def test_links_between_numbered_rows_stay_in_their_file(tmp_path: Path) -> None:
 
 
 def test_a_quotation_mark_that_is_not_closed_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_MAX_CELL", 1_000)
+    monkeypatch.setattr("graphwright.data.records.read._MAX_CELL", 1_000)
     (tmp_path / "a.csv").write_text('id,text\na,First.\nb,"' + "Graz lies on the Mur.\n" * 100)
     (tmp_path / "b.csv").write_text("id,text\nc,Third.\n")
     skipped: list[Skipped] = []
@@ -218,4 +218,4 @@ def test_a_quotation_mark_that_is_not_closed_fills_no_memory(tmp_path: Path, mon
     assert "c" in {document.id for document in documents}
     assert "line 3: field larger than field limit" in skipped[0].reason and "not closed?" in skipped[0].reason
     with pytest.raises(DataError, match=r"a\.csv, line 3"):
-        list(records.read_records(tmp_path / "a.csv"))
+        list(read_records(tmp_path / "a.csv"))

@@ -8,8 +8,7 @@ from functools import partial
 from itertools import pairwise, takewhile
 from operator import ne
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder
-from graphwright.data.formats.text import source_text
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
 from graphwright.data.records.sentences import table_lines
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)$")
@@ -38,7 +37,7 @@ def read(file: File) -> Iterator[Extracted]:
     """Yield the text of an AsciiDoc file; the attributes of its header are metadata."""
     builder, links = TextBuilder(), list[str]()
     metadata: dict[str, str] = {}
-    lines = pairwise(map(str.rstrip, [*source_text(file).split("\n"), ""]))
+    lines = pairwise(map(str.rstrip, [*file.text().split("\n"), ""]))
     for line, following in lines:
         if line.startswith(_TABLE):
             _add_table((inside for inside, _ in lines), builder, links)
@@ -120,3 +119,6 @@ def _inline(text: str, links: list[str]) -> str:
     if any(mark in text for mark in "*_`#"):
         text = _MARKS.sub(r"\2", _MARKS.sub(r"\2", text))
     return text
+
+
+FORMATS = (Format("AsciiDoc", (".adoc", ".asciidoc", ".asc"), read),)

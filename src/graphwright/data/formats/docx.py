@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.office_package import office_package
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.xml import outermost
 from graphwright.data.records.sentences import table_lines
 
@@ -192,3 +192,8 @@ class _Document:
             elif tag in (f"{_W}footnoteReference", f"{_W}endnoteReference"):
                 references.append((tag[len(_W) :].removesuffix("Reference"), node.get(f"{_W}id", "")))
         return "".join(parts), breaks, leading
+
+
+FORMATS = (
+    Format("Word document", (".docx", ".docm", ".dotx", ".dotm"), read, binary=True, by_members=has_folder("word/")),
+)

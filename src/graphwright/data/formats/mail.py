@@ -12,8 +12,8 @@ from typing import Any
 
 from graphwright.data.decoding import clean, file_name
 from graphwright.data.decoding import decode as decoded
-from graphwright.data.formats.format import MAX_BYTES, File, Part, TextBuilder, Unread, UnreadableError
-from graphwright.data.markup import html_text
+from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, TextBuilder, Unread, UnreadableError
+from graphwright.data.formats.html import html_text
 
 _FIELDS = ("from", "to", "cc", "date", "subject")
 _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
@@ -190,3 +190,13 @@ def _body(part: Message) -> tuple[str, list[str]]:
         return text, []
     page = html_text(text)
     return page.text, list(page.links)
+
+
+def _is_mailbox(head: bytes, _suffix: str) -> bool:
+    return head.startswith(b"From ") and b"\nFrom: " in head[:4096]
+
+
+FORMATS = (
+    Format("e-mail", (".eml",), read),
+    Format("mailbox", (".mbox", ".mbx"), read_mailbox, by_content=_is_mailbox),
+)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.office_package import office_package
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.pptx_graphics import alternative_lines, chart_lines, diagram_lines
 from graphwright.data.formats.parsing.xml import local
 from graphwright.data.records.sentences import table_lines
@@ -76,3 +76,14 @@ def _text(frame: Any) -> str:
     """Return the paragraphs of a frame as lines; those of lower levels as items of a list."""
     lines = ((paragraph.level, paragraph.text.replace("\v", "\n").strip()) for paragraph in frame.paragraphs)
     return "\n".join(f"{'- ' if level else ''}{line}" for level, line in lines if line)
+
+
+FORMATS = (
+    Format(
+        "PowerPoint presentation",
+        (".pptx", ".pptm", ".ppsx", ".ppsm"),
+        read,
+        binary=True,
+        by_members=has_folder("ppt/"),
+    ),
+)

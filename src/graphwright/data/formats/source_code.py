@@ -8,8 +8,7 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from graphwright.data.document import Heading
-from graphwright.data.formats.format import Extracted, File
-from graphwright.data.formats.text import source_text
+from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.text.places import Places
 
 _NAME = r"([A-Za-z_$][\w$]{0,100}(?:(?:::?|\.)[\w$]{1,100}){0,9}[?!]?)"
@@ -56,7 +55,7 @@ def read(file: File) -> Iterator[Extracted]:
 
     A definition begins with the comments and decorators directly above it.
     """
-    text = source_text(file)
+    text = file.text()
     if not text.strip():
         yield Extracted("")
         return
@@ -115,3 +114,6 @@ class _Outline:
 
     def _note(self, start: int) -> None:
         self.sections.append((start, ".".join(name for _, name in self._open)))
+
+
+FORMATS = (Format("source code", SUFFIXES, read),)

@@ -17,7 +17,8 @@ from typing import Any
 
 from graphwright.data.decoding import clean, stem
 from graphwright.data.document import Document
-from graphwright.data.markup import html_text
+from graphwright.data.formats.format import Extracted
+from graphwright.data.formats.html import html_text
 from graphwright.data.question_sets.questions import (
     Dataset,
     QuestionRecord,
@@ -314,9 +315,9 @@ def squality(source: Source, records: Records, name: str) -> Dataset:
 
 def _story_document(identity: str, story: str) -> Document:
     """Return a story with each paragraph in one line; some versions of the data set have HTML."""
-    title, text = html_text(story)[:2] if "</p>" in story else ("", clean(story))
-    paragraphs = (" ".join(part.split()) for part in _EMPTY_LINE.split(text))
-    return Document(identity, "\n\n".join(paragraph for paragraph in paragraphs if paragraph), title)
+    page = html_text(story) if "</p>" in story else Extracted(clean(story))
+    paragraphs = (" ".join(part.split()) for part in _EMPTY_LINE.split(page.text))
+    return Document(identity, "\n\n".join(paragraph for paragraph in paragraphs if paragraph), page.title)
 
 
 def _dataset(source: Source, name: str, own: Sequence[QuestionRecord], pool: _Pool, remarks: list[str]) -> Dataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -47,3 +47,13 @@ def _transitional(archive: zipfile.ZipFile) -> BinaryIO:
             target.writestr(member.filename, content)
     copy.seek(0)
     return copy
+
+
+def has_folder(name: str) -> Callable[[zipfile.ZipFile], bool]:
+    """Return a function that tells whether an archive is a package with a folder, such as `word/`."""
+
+    def is_package(archive: zipfile.ZipFile) -> bool:
+        names = archive.namelist()
+        return "[Content_Types].xml" in names and any(member.startswith(name) for member in names)
+
+    return is_package
