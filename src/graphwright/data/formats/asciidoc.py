@@ -58,13 +58,11 @@ def read(file: File) -> Iterator[Extracted]:
 
 def _add_table(lines: Iterator[str], builder: TextBuilder, links: list[str]) -> None:
     """Add the rows of a table up to the line that ends it."""
-    builder.blank()
     cells = [
         [cell.strip() for cell in _CELL.split(line)[1:]] if "|" in line else []
         for line in takewhile(lambda line: not line.startswith(_TABLE), lines)
     ]
-    for row in table_lines(_rows(cells)):
-        builder.line(_inline(row, links))
+    builder.lines(_inline(row, links) for row in table_lines(_rows(cells)))
 
 
 def _underlined(line: str, rule: str) -> int:

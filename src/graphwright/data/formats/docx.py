@@ -152,11 +152,8 @@ class _Document:
             self.builder.line(f"- {text.strip()}")
 
     def _table(self, table: Any) -> None:
-        self.builder.blank()
         breaks = sum(1 for _ in table.iter(f"{_W}lastRenderedPageBreak"))
-        for line in table_lines(self._rows(table)):
-            self.builder.line(line)
-        self.builder.blank()
+        self.builder.lines(table_lines(self._rows(table)))
         if self.has_pages:
             for _ in range(breaks):
                 self.builder.place()

@@ -8,6 +8,7 @@ from email.message import Message
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any
 
 from graphwright.data.decoding import clean, file_name
@@ -19,7 +20,6 @@ _FIELDS = ("from", "to", "cc", "date", "subject")
 _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
 _SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date
 _MAX_PARTS = 1_000  # of a message
-_MAX_DEPTH = 20  # of parts in parts
 _MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 
 
@@ -132,37 +132,18 @@ def _date(header: str) -> str:
 
 
 def _leaves(message: Message) -> Iterator[Any]:
-    """Yield the parts that hold no others, in order, without recursion."""
-    stack: list[tuple[Any, int]] = [(message, 0)]
-    count = 0
-    while stack:
-        part, depth = stack.pop()
-        children = part.get_payload() if part.is_multipart() else None
-        if not isinstance(children, list):
-            count += 1
-            yield part
-        elif depth < _MAX_DEPTH:
-            stack += [(child, depth + 1) for child in reversed(children)]
-        if count >= _MAX_PARTS:
-            return
+    """Yield the parts that hold no others, in order."""
+    return islice((part for part in message.walk() if not part.is_multipart()), _MAX_PARTS)
 
 
 def _alternatives(message: Message) -> set[int]:
     """Return the `id`s of the parts that are HTML and of which the message has the same as plain text."""
-    alternatives, rest = set[int](), [message]
-    while rest:
-        part = rest.pop()
-        children = part.get_payload() if part.is_multipart() else None
-        if not isinstance(children, list):
-            continue
-        if part.get_content_type() != "multipart/alternative":
-            rest += [child for child in children if isinstance(child, Message)]
-            continue
-        by_type: dict[str, list[Any]] = {"text/html": [], "text/plain": []}
-        for leaf in _leaves(part):
-            by_type.setdefault(leaf.get_content_type(), []).append(leaf)
-        if any((_content(leaf) or b"").strip() for leaf in by_type["text/plain"]):
-            alternatives.update(map(id, by_type["text/html"]))
+    alternatives = set[int]()
+    for part in message.walk():
+        if part.get_content_type() == "multipart/alternative" and part.is_multipart():
+            leaves = [(leaf.get_content_type(), leaf) for leaf in _leaves(part)]
+            if any(kind == "text/plain" and (_content(leaf) or b"").strip() for kind, leaf in leaves):
+                alternatives.update(id(leaf) for kind, leaf in leaves if kind == "text/html")
     return alternatives
 
 

@@ -1,7 +1,7 @@
 """Markdown: text without its marks.
 
-The parser is our own: markdown-it-py took 13 times as long, drops list marks and line ends that citations count in, and
-is not linear on hostile input (2 to 3 s for 50,000 open brackets).
+The parser is our own: markdown-it-py 4.3 finds the same words (99.3 % of ours on 200 files, 99.5 % of its own), takes 6
+times as long, and drops list marks and table rules, in which citations count.
 """
 
 from __future__ import annotations

@@ -53,10 +53,7 @@ def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -
                 _blocks(item, builder, depth + 1, "- ")
             builder.blank()
         elif name == "table":
-            builder.blank()
-            for line in table_lines(_rows(node)):
-                builder.line(line)
-            builder.blank()
+            builder.lines(table_lines(_rows(node)))
         elif name not in _SKIPPED:
             _blocks(node, builder, depth + 1, mark)
 
