@@ -23,7 +23,7 @@ import numpy as np
 from harness import MULTIHOP, SPACES, Record, Rows, arguments, cached_encoder, p_value, parse, table, write_results
 
 from graphwright.data.question_sets.datasets import read_dataset
-from graphwright.data.records.read import OpenieRecord, read_openie
+from graphwright.data.records.openie import OpenieRecord, read_openie
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import paired_test
 from graphwright.extract.extraction import Excerpt, Extractor

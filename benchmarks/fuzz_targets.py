@@ -56,7 +56,7 @@ from graphwright.data.document import Skipped
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.question_sets.graph_questions import read_graph_questions, read_triples
 from graphwright.data.question_sets.questions import read_questions
-from graphwright.data.records.read import read_openie
+from graphwright.data.records.openie import read_openie
 from graphwright.errors import ModelError
 from graphwright.evaluate.experiment import read_plan
 from graphwright.graph.graph import Graph

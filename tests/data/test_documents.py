@@ -15,7 +15,7 @@ from graphwright.data.decoding import MAX_LINE, SAMPLE
 from graphwright.data.document import Heading
 from graphwright.data.documents import Document, Skipped, read_documents
 from graphwright.data.formats.format import MAX_BYTES
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError, OptionError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.document import Chunk, Document, split
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.build.build import build_from_chunks
 from graphwright.store.changes import (

@@ -11,6 +11,6 @@ from .question_sets.questions import Dataset as Dataset
 from .question_sets.questions import QuestionRecord as QuestionRecord
 from .question_sets.questions import read_questions as read_questions
 from .question_sets.questions import write_questions as write_questions
-from .reading import ReadOptions as ReadOptions
-from .records.read import OpenieRecord as OpenieRecord
-from .records.read import read_openie as read_openie
+from .read_options import ReadOptions as ReadOptions
+from .records.openie import OpenieRecord as OpenieRecord
+from .records.openie import read_openie as read_openie

@@ -16,7 +16,7 @@ from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.format import MAX_BYTES, Extracted, File, Unread, UnreadableError
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolved
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.rows import ROW_SUFFIXES, read_rows
 from graphwright.errors import DataError, counted
 from graphwright.text.names import is_file_title

@@ -17,7 +17,7 @@ from graphwright.build.creation import create_index
 from graphwright.build.graph_sources import GraphSource, create_from
 from graphwright.build.verification import problems_of
 from graphwright.build.writer import Batch, Writer
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.engines import Engine
 from graphwright.errors import DataError, GraphwrightError, OptionError, StoreError, meant
 from graphwright.extract.distribution import EngineEncoder, on_engine

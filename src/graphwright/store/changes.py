@@ -19,7 +19,7 @@ from graphwright.constraints import AtLeast, Checked
 from graphwright.data.decoding import file_name
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import has_rows, read_documents
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.read import links_of
 from graphwright.errors import DataError, OptionError
 from graphwright.models.protocols import Usage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphwright.data.document import Skipped
-from graphwright.data.records.read import OpenieRecord, read_openie
+from graphwright.data.records.openie import OpenieRecord, read_openie
 from graphwright.errors import DataError
 
 TRIPLES = [["A", "is", "B"], ["A", "is"], ["A", "", "B"], "A is B", ["A", 1, "B"], [" B ", "of\n the", "C"]]

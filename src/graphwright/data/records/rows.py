@@ -10,7 +10,7 @@ from typing import Any
 
 from graphwright.data.decoding import clean, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.read import TEXT_FIELDS, Record, field_names, first_field, links_of, read_records
 from graphwright.data.records.sentences import row_sentence
 from graphwright.errors import DataError
