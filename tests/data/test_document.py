@@ -109,10 +109,7 @@ def manual(title: str = "Manual") -> Document:
 
 @pytest.mark.parametrize(
     ("budget", "headings"),
-    [
-        (6, ["", "Installing", "Installing › Linux", "Installing › macOS"]),
-        (20, ["", "Installing"]),
-    ],
+    [(6, ["", "Installing", "Installing › Linux", "Installing › macOS"]), (20, ["", "Installing"])],
 )
 def test_a_chunk_carries_the_headings_above_all_of_it(budget: int, headings: list[str]) -> None:
     chunks = split(manual(), budget=budget, overlap=0)

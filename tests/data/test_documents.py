@@ -77,10 +77,7 @@ def test_a_folder_is_read_in_order_and_unreadable_files_are_reported(folder: Pat
 
 
 def test_files_are_named_by_themselves_and_folders_can_be_left_out(folder: Path) -> None:
-    assert [document.id for document in read(folder / "b.txt", str(folder / "sub" / "notes"))[0]] == [
-        "b.txt",
-        "notes",
-    ]
+    assert [document.id for document in read(folder / "b.txt", str(folder / "sub" / "notes"))[0]] == ["b.txt", "notes"]
     left = [document.id for document in read_documents([folder], print, exclude=[folder / "sub"])]
     assert left == ["a.md", "b.txt"]
 

@@ -56,8 +56,7 @@ def test_no_page_fails(text: str, tags: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "page",
-    [b"<meta charset=koi8-r>", b'<META http-equiv="Content-Type" content="text/html; charset=KOI8-R">'],
+    "page", [b"<meta charset=koi8-r>", b'<META http-equiv="Content-Type" content="text/html; charset=KOI8-R">']
 )
 def test_a_page_can_declare_its_encoding(page: bytes) -> None:
     assert declared_encoding(page).lower() == "koi8-r"

@@ -75,15 +75,12 @@ def test_extractions_and_links_beside_the_corpus(own: Path) -> None:
     assert next(dataset.documents(print)).links == ("graz",)
 
 
-def test_a_packed_corpus(own: Path) -> None:
+def test_read_dataset_packed_corpus_is_read(own: Path) -> None:
     packed = own / "corpus.jsonl.gz"
     packed.write_bytes(gzip.compress((own / "corpus.jsonl").read_bytes()))
     (own / "corpus.jsonl").unlink()
     dataset = read_dataset(own)
     assert dataset.corpus == packed and len(documents(dataset)) == 4
-    packed.write_bytes(packed.read_bytes()[:-20])
-    with pytest.raises(DataError, match="cannot be read to its end"):
-        read_dataset(own)
 
 
 @pytest.mark.parametrize("given", ["corpus.jsonl", "questions.jsonl"])
@@ -122,10 +119,7 @@ def test_questions_from_elsewhere(own: Path, tmp_path: Path) -> None:
 
 def test_what_is_odd_is_remarked(own: Path) -> None:
     more = [{"id": f"m{i}", "question": f"Who is {i}?", "answers": ["x"], "gold_ids": ["mur"]} for i in range(200)]
-    odd = [
-        ASKED[0] | {"id": "q3", "gold_ids": [], "answers": []},
-        ASKED[1] | {"id": "q4", "gold_ids": ["nowhere"]},
-    ]
+    odd = [ASKED[0] | {"id": "q3", "gold_ids": [], "answers": []}, ASKED[1] | {"id": "q4", "gold_ids": ["nowhere"]}]
     write(own / "questions.jsonl", *ASKED, *odd, *more)
     with (own / "corpus.jsonl").open("a") as file:
         file.write('\n{"id": "empty", "title": "", "text": " "}')
@@ -147,7 +141,6 @@ def test_what_is_odd_is_remarked(own: Path) -> None:
             [ASKED[0] | {"gold_ids": ["p9"]}],
             r"questions\.jsonl: 1 of 1 gold ids are not .*'p9' \(question 'q1', line 1\)",
         ),
-        ([ASKED[0], "{"], r"questions\.jsonl:2: not JSON.*Repair or remove"),
         ([], r"questions\.jsonl: no questions in it"),
     ],
 )
@@ -171,15 +164,6 @@ def test_a_corpus_without_questions_and_questions_without_a_corpus(own: Path) ->
         read_dataset(own)
 
 
-def test_two_documents_of_one_id_are_refused(own: Path) -> None:
-    with (own / "corpus.jsonl").open("a") as file:
-        file.write('\n{"id": "mur", "title": "Mur", "text": "Another."}')
-    with pytest.raises(
-        DataError, match=r"two different documents have the id 'mur': .*corpus\.jsonl:1 and .*corpus\.jsonl:5"
-    ):
-        read_dataset(own)
-
-
 def test_beir(beir: Path) -> None:
     dataset = read_dataset(beir)
     assert (dataset.name, dataset.format) == ("judged", "BEIR")
@@ -197,11 +181,6 @@ def test_a_split_of_the_judgements_is_named(beir: Path) -> None:
     write(beir / "qrels" / "dev.tsv", "3\tosijek\t1")
     dataset = read_dataset(beir, "dev")
     assert (dataset.name, [q.gold for q in dataset.questions]) == ("judged-dev", [("osijek",)])
-    with pytest.raises(DataError, match=r"none of qrels/train\.tsv is there\. There are judgements of dev, test"):
-        read_dataset(beir, "train")
-    write(beir / "qrels" / "dev.tsv", "3\tosijk\t1")
-    with pytest.raises(DataError, match=r"dev\.tsv: 1 of 1 gold ids are not among the 4 documents"):
-        read_dataset(beir, "dev")
 
 
 def test_of_two_files_of_questions_ours_is_read_unless_the_other_is_named(beir: Path) -> None:
@@ -288,39 +267,37 @@ def test_any_documents_with_questions_from_elsewhere(tmp_path: Path) -> None:
         read_dataset(texts, inside)
 
 
-QUERIES = [{"_id": "1", "text": "one"}, {"_id": "2", "text": "two"}, {"_id": "3", "text": "unjudged"}]
-
-
 @pytest.mark.parametrize(
     ("name", "qrels"),
     [
-        ("qrels.tsv", ["1\ta\t2", "1\tb\t0", "2\tc\t1", ""]),
-        ("qrels/test.tsv", ["query-id\tcorpus-id\tscore", "1\ta\t2", "1\tb\t0", "2\tc\t1"]),
-        ("qrels/dev.tsv", ["1 0 a 2", "1 0 b 0", "2 0 c 1"]),
+        ("qrels.tsv", ["1\tmur\t2", "1\tdrava\t0", "2\tgraz\t1", ""]),
+        ("qrels/dev.tsv", ["1 0 mur 2", "1 0 drava 0", "2 0 graz 1"]),
     ],
 )
-def test_judged_queries_in_the_form_of_beir(tmp_path: Path, name: str, qrels: list[str]) -> None:
-    write(tmp_path / "corpus.jsonl", *({"_id": name, "text": name * 9} for name in "abc"))
-    write(tmp_path / "queries.jsonl", *QUERIES)
-    write(tmp_path / name, *qrels)
-    assert [*read_dataset(tmp_path).questions] == [
-        QuestionRecord("1", "one", gold=("a",), metadata={"relevance": {"a": 2, "b": 0}}),
-        QuestionRecord("2", "two", gold=("c",), metadata={"relevance": {"c": 1}}),
+def test_read_dataset_judgements_of_other_forms_are_read(beir: Path, name: str, qrels: list[str]) -> None:
+    (beir / "qrels" / "test.tsv").unlink()
+    write(beir / name, *qrels)
+    assert [*read_dataset(beir).questions] == [
+        QuestionRecord("1", "one", gold=("mur",), metadata={"relevance": {"mur": 2, "drava": 0}}),
+        QuestionRecord("2", "two", gold=("graz",), metadata={"relevance": {"graz": 1}}),
     ]
 
 
-def test_judgements_that_do_not_fit_are_named(tmp_path: Path) -> None:
-    write(tmp_path / "corpus.jsonl", *({"_id": name, "text": name * 9} for name in "abc"))
-    write(tmp_path / "queries.jsonl", *QUERIES)
-    with pytest.raises(DataError, match=r"none of qrels/test\.tsv, qrels/dev\.tsv, .* is there"):
-        read_dataset(tmp_path)
-    write(tmp_path / "qrels" / "train.tsv", "1\ta\t1")
-    with pytest.raises(DataError, match=r"none of qrels/dev\.tsv is there\. There are judgements of train"):
-        read_dataset(tmp_path, "dev")
-    (tmp_path / "qrels" / "train.tsv").unlink()
-    write(tmp_path / "qrels.tsv", "1\ta\t1", "9\tb\t1")
-    with pytest.raises(DataError, match=r"1 of 2 judged questions are not in .*: 9"):
-        read_dataset(tmp_path)
-    write(tmp_path / "qrels.tsv", "1\ta\t1", "1\ta\tgood")
-    with pytest.raises(DataError, match=r"qrels\.tsv:2: not a judgement: '1\\ta\\tgood'"):
-        read_dataset(tmp_path)
+@pytest.mark.parametrize(
+    ("lines", "split", "message"),
+    [
+        ({}, "", r"none of qrels/test\.tsv, qrels/dev\.tsv, .* is there"),
+        ({"qrels/train.tsv": ["1\tmur\t1"]}, "dev", r"none of qrels/dev\.tsv is there\. There are judgements of train"),
+        ({"qrels.tsv": ["1\tmur\t1", "9\tmur\t1"]}, "", r"1 of 2 judged questions are not in .*: 9"),
+        ({"qrels.tsv": ["1\tmur\t1", "1\tmur\tgood"]}, "", r"qrels\.tsv:2: not a judgement: '1\\tmur\\tgood'"),
+        ({"qrels.tsv": ["3\tosijk\t1"]}, "", r"qrels\.tsv: 1 of 1 gold ids are not among the 4 documents"),
+    ],
+)
+def test_read_dataset_judgements_that_do_not_fit_are_an_error(
+    beir: Path, lines: dict[str, list[str]], split: str, message: str
+) -> None:
+    (beir / "qrels" / "test.tsv").unlink()
+    for name, judgements in lines.items():
+        write(beir / name, *judgements)
+    with pytest.raises(DataError, match=message):
+        read_dataset(beir, split)

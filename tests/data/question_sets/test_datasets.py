@@ -122,6 +122,9 @@ def test_questions_alone(tmp_path: Path) -> None:
         "1 question asked before in the same words: 'q3' (line 3) as 'q2' (line 2).",
     )
     assert read_dataset(tmp_path) == dataset
+    other = write(tmp_path / "b.json", json.dumps(ASKED))
+    with pytest.raises(DataError, match=r"mine\.jsonl holds questions and no corpus, and .*b\.json holds others"):
+        read_dataset(path, other)
 
 
 def test_those_that_name_entities_are_questions_over_a_graph(tmp_path: Path) -> None:
@@ -133,22 +136,3 @@ def test_those_that_name_entities_are_questions_over_a_graph(tmp_path: Path) -> 
         assert dataset.format == "questions alone" and len(dataset.questions) == count
         asked = dataset.questions[0]
         assert isinstance(asked, GraphQuestion) and asked.entities == ("Heat",) and asked.text == "who made Heat"
-
-
-def test_two_files_of_questions_are_no_set(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.jsonl", *ASKED)
-    second = write(tmp_path / "b.json", json.dumps(ASKED))
-    with pytest.raises(DataError, match=r"a\.jsonl holds questions and no corpus, and .*b\.json holds others"):
-        read_dataset(first, second)
-
-
-@pytest.mark.parametrize(
-    ("second", "message"),
-    [
-        (ASKED[0], r"mine\.jsonl:2: the id 'q1' was already used in line 1"),
-        ({"id": 2, "question": ""}, r"mine\.jsonl:2: question 2 has no text"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path: Path, second: object, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        read_dataset(write(tmp_path / "mine.jsonl", ASKED[0], second))

@@ -6,32 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.data.question_sets.small_sets import write
 
 from graphwright.data.question_sets.questions import QuestionRecord, check_gold, read_questions
 from graphwright.errors import DataError
 
-MULTIHOP = {
-    "id": "2hop_1",
-    "question": " Who? ",
-    "answers": ["A", "B", "A"],
-    "gold_ids": ["p6", "p1"],
-    "type": "2hop",
-}
-KGQA = {
-    "id": 7,
-    "question": "what",
-    "answers": ["1999", 12],
-    "topic_entities": ["m.0"],
-    "hops": 1,
-    "qtype": "q",
-}
+MULTIHOP = {"id": "2hop_1", "question": " Who? ", "answers": ["A", "B", "A"], "gold_ids": ["p6", "p1"], "type": "2hop"}
+KGQA = {"id": 7, "question": "what", "answers": ["1999", 12], "topic_entities": ["m.0"], "hops": 1, "qtype": "q"}
 ROG = {"id": "W-1", "question": "where", "answer": "there", "graph": [["a", "r", "b"]]}
-
-
-def write(path: Path, *records: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(record if isinstance(record, str) else json.dumps(record) for record in records))
-    return path
 
 
 def test_questions_of_every_form(tmp_path: Path) -> None:
@@ -42,7 +24,7 @@ def test_questions_of_every_form(tmp_path: Path) -> None:
     ]
     records = [MULTIHOP | {"hops": [1]}, KGQA, ROG]
     assert read_questions(write(tmp_path / "q.jsonl", *records)) == expected
-    assert read_questions(write(tmp_path / "q.json", records)) == expected
+    assert read_questions(write(tmp_path / "q.json", json.dumps(records))) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,10 +34,7 @@ def test_questions_of_every_form(tmp_path: Path) -> None:
         ("{", r"q\.jsonl:2: not JSON"),
         ({"question": "x"}, r"q\.jsonl:2: no id; it has question"),
         ({"id": 1, "question": " "}, r"q\.jsonl:2: question 1 has no text"),
-        (
-            {"id": 1, "question": "x", "gold_ids": [["p"]]},
-            r":2: question 1: gold_ids is not a list of texts",
-        ),
+        ({"id": 1, "question": "x", "gold_ids": [["p"]]}, r":2: question 1: gold_ids is not a list of texts"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path: Path, second: object, message: str) -> None:

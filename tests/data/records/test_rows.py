@@ -32,13 +32,7 @@ def test_json_lines_of_every_spelling(tmp_path: Path) -> None:
     path = write(
         tmp_path / "c.jsonl",
         [
-            {
-                "_id": "b1",
-                "title": " A\nTitle ",
-                "text": "beir",
-                "metadata": {"url": "u", "tags": ["x"]},
-                "year": 1999,
-            },
+            {"_id": "b1", "title": " A\nTitle ", "text": "beir", "metadata": {"url": "u", "tags": ["x"]}, "year": 1999},
             {"idx": 7, "title": "Hippo", "passage": "rag", "ok": True, "none": None, "score": 0.5},
             {"ID": "c", "Contents": "pyserini"},
             {"content": "no id"},

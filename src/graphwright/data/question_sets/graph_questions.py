@@ -163,11 +163,7 @@ def _question_file(source: Source) -> Path:
 
 
 def _dataset(
-    source: Source,
-    name: str,
-    triples: tuple[Triple, ...],
-    questions: Sequence[GraphQuestion],
-    files: tuple[Path, ...],
+    source: Source, name: str, triples: tuple[Triple, ...], questions: Sequence[GraphQuestion], files: tuple[Path, ...]
 ) -> Dataset:
     """Check and return the data set."""
     nodes = {name for head, _, tail in triples for name in (head, tail)}
