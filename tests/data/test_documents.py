@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.formats.test_archives import zipped
+from tests.data.formats.made import zipped
 
 from graphwright.data.decoding import MAX_LINE, SAMPLE
 from graphwright.data.document import Heading

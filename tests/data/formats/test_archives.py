@@ -10,32 +10,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.data.formats.made import tarred, zipped
 
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.formats import archives
 from graphwright.errors import DataError
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    result = io.BytesIO()
-    with zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return result.getvalue()
-
-
-def tarred(files: dict[str, bytes], mode: str = "w") -> bytes:
-    result = io.BytesIO()
-    with tarfile.open(fileobj=result, mode=mode) as archive:  # type: ignore[call-overload]
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-        link = tarfile.TarInfo("link")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    return result.getvalue()
 
 
 def read(folder: Path, **files: bytes) -> tuple[list[Document], list[Skipped]]:

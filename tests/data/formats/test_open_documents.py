@@ -7,11 +7,10 @@ import json
 import zipfile
 
 import pytest
-from tests.data.formats.test_archives import zipped
+from tests.data.formats.made import extracted, zipped
 
-from graphwright.data.formats.format import Extracted, File, UnreadableError
+from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.xml import parsed_xml, refuse_entities_in
-from graphwright.data.formats.registry import format_of
 
 CONTAINER = b'<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>'
 PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Rivers</dc:title>
@@ -19,13 +18,6 @@ PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc
 <item id="a" href="t/one%20.xhtml" media-type="application/xhtml+xml"/><item id="c" href="x.css" media-type="text/css"/>
 <item id="d" href="lost.xhtml" media-type="application/xhtml+xml"/></manifest>
 <spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/><itemref idref="d"/></spine></package>"""
-
-
-def extracted(name: str, data: bytes) -> Extracted:
-    file = File(name, content=data)
-    (document,) = format_of(file).read(file)
-    assert isinstance(document, Extracted)
-    return document
 
 
 def test_a_book_is_read_in_the_order_of_its_spine() -> None:

@@ -7,9 +7,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.data.formats.made import extracted
 
-from graphwright.data.formats.format import Extracted, File
-from graphwright.data.formats.registry import format_of
+from graphwright.data.formats.format import Extracted
 
 RST = """:author: Anna
 
@@ -97,13 +97,6 @@ RUST = "pub struct River {\n    km: u32,\n}\n\nimpl River {\n    pub fn length(&
 C = "#include <x.h>\n\nstatic int length(struct river *r)\n{\n    if (r)\n        return f(r);\n    return 0;\n}\n"
 SHELL = "#!/bin/sh\nbuild() {\n  echo x\n}\nfunction test_all {\n  :\n}\n"
 SCRIPT = "export class River {\n  length() { return 1 }\n}\nconst name = (a) => a\nasync function main() {}\n"
-
-
-def extracted(name: str, source: str) -> Extracted:
-    file = File(name, content=source.encode())
-    (document,) = format_of(file).read(file)
-    assert isinstance(document, Extracted)
-    return document
 
 
 def outline(document: Extracted) -> list[tuple[int, str]]:

@@ -9,68 +9,57 @@ from itertools import starmap
 from typing import Any
 
 import pytest
-from tests.data.formats.made import written
-from tests.data.formats.test_office import edited, extracted
+from tests.data.formats.made import edited, extracted, written
 
 
-def test_a_chart_is_read_as_sentences() -> None:
-    pytest.importorskip("pptx")
-    from pptx import Presentation
-    from pptx.chart.data import CategoryChartData
+def slides(*charts: tuple[str, Any]) -> Any:
+    """A presentation of one slide, with charts of a kind and data each."""
+    pptx = pytest.importorskip("pptx")
     from pptx.enum.chart import XL_CHART_TYPE
 
-    presentation: Any = Presentation()
+    presentation = pptx.Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    chart_data: Any = CategoryChartData
-    data = chart_data()
-    data.categories = ["2024", "2025"]
-    data.add_series("Visitors", (120, 130.5))
-    data.add_series("Guides", (7, None))
-    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data).chart
+    for kind, data in charts:
+        slide.shapes.add_chart(XL_CHART_TYPE[kind], 0, 0, 100, 100, data)
+    return presentation
+
+
+def categories(*names: Any, **series: tuple[float | None, ...]) -> Any:
+    """Data of a chart, by category."""
+    data = pytest.importorskip("pptx.chart.data").CategoryChartData()
+    data.categories = names
+    for name, values in series.items():
+        data.add_series(name, values)
+    return data
+
+
+def chart_member(saved: bytes) -> str:
+    """The part of a presentation that is its only chart."""
+    names = zipfile.ZipFile(io.BytesIO(saved)).namelist()
+    return next(name for name in names if "charts/chart" in name and "rels" not in name)
+
+
+def test_pptx_chart_becomes_a_sentence_for_each_category() -> None:
+    presentation = slides(("COLUMN_CLUSTERED", categories("2024", "2025", Visitors=(120, 130.5), Guides=(7, None))))
+    chart = presentation.slides[0].shapes[0].chart
     chart.chart_title.text_frame.text = "The clock tower"
     chart.value_axis.axis_title.text_frame.text = "Persons a day"
     saved = written(presentation)
     expected = "The clock tower\nPersons a day\n2024; Visitors: 120; Guides: 7.\n2025; Visitors: 130.5."
     assert extracted("a.pptx", saved).text == expected
-    # Kinds that python-pptx does not know, the second by another error than the first.
-    for kind in ("bar3DChart", "area3DChart"):
-        (member,) = (
-            name
-            for name in zipfile.ZipFile(io.BytesIO(saved)).namelist()
-            if "charts/chart" in name and "rels" not in name
-        )
-        assert extracted("a.pptx", edited(saved, member, "c:barChart>", f"c:{kind}>")).text == expected
+    for kind in ("bar3DChart", "area3DChart"):  # which python-pptx does not know, the second by another error
+        changed = edited(saved, "c:barChart>", f"c:{kind}>", chart_member(saved))
+        assert extracted("a.pptx", changed).text == expected
 
 
-def test_categories_in_a_category_of_a_chart_are_named_with_it() -> None:
-    pytest.importorskip("pptx")
-    from pptx import Presentation
-    from pptx.chart.data import CategoryChartData
-    from pptx.enum.chart import XL_CHART_TYPE
-
-    presentation: Any = Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    chart_data: Any = CategoryChartData
-    data = chart_data()
+def test_pptx_nested_categories_are_named_with_the_outer_one() -> None:
+    data = categories(Bridges=(9, 4))
     styria = data.add_category("Styria")
     for town in ("Graz", "Leoben"):
         styria.add_sub_category(town)
-    data.add_series("Bridges", (9, 4))
-    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 100, 100, data)
-    slide.shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 100, 100, data)
     lines = "Styria, Graz; Bridges: 9.\nStyria, Leoben; Bridges: 4."
-    assert extracted("a.pptx", written(presentation)).text == f"{lines}\n\n{lines}"
-
-
-def chart_of(kind: str, data: Any) -> bytes:
-    """A presentation with one chart."""
-    from pptx import Presentation
-    from pptx.enum.chart import XL_CHART_TYPE
-
-    presentation: Any = Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    slide.shapes.add_chart(XL_CHART_TYPE[kind], 0, 0, 100, 100, data)
-    return written(presentation)
+    saved = written(slides(("COLUMN_CLUSTERED", data), ("PIE", data)))
+    assert extracted("a.pptx", saved).text == f"{lines}\n\n{lines}"
 
 
 def test_points_of_a_chart_are_read_with_both_values_and_their_size() -> None:
@@ -81,25 +70,20 @@ def test_points_of_a_chart_are_read_with_both_values_and_their_size() -> None:
         series.add_data_point(0.5 + shift, 2.1 + 0.3)
         series.add_data_point(1.5 + shift, 4)
     lines = ["0.5; Mur: 2.4; Enns: 2.4.", "1.5; Mur: 4; Enns: 4.", "1.5; Drava: 2.4.", "2.5; Drava: 4."]
-    assert extracted("a.pptx", chart_of("XY_SCATTER", points)).text.splitlines() == lines
+    assert extracted("a.pptx", written(slides(("XY_SCATTER", points)))).text.splitlines() == lines
     bubbles = data.BubbleChartData()
     bubbles.add_series("Lakes").add_data_point(1, 2, 30)
-    assert extracted("a.pptx", chart_of("BUBBLE", bubbles)).text == "1; Lakes: 2; Lakes size: 30."
+    assert extracted("a.pptx", written(slides(("BUBBLE", bubbles)))).text == "1; Lakes: 2; Lakes size: 30."
 
 
 def test_dates_and_labels_of_a_chart_are_read_as_they_are_shown() -> None:
-    data = pytest.importorskip("pptx.chart.data")
-    years = data.CategoryChartData()
-    years.categories = [date(2024, 2, 29), date(2025, 3, 1)]
-    years.add_series("Visitors", (120, 130))
-    saved = chart_of("LINE", years)
+    saved = written(slides(("LINE", categories(date(2024, 2, 29), date(2025, 3, 1), Visitors=(120, 130)))))
     lines = ["2024-02-29; Visitors: 120.", "2025-03-01; Visitors: 130."]
     assert extracted("a.pptx", saved).text.splitlines() == lines
     label = """<c:dLbls><c:dLbl><c:idx val="1"/><c:tx><c:rich><a:p><a:r><a:t>the flood</a:t></a:r></a:p></c:rich></c:tx>
 </c:dLbl></c:dLbls><c:cat>"""
-    (member,) = (n for n in zipfile.ZipFile(io.BytesIO(saved)).namelist() if "charts/chart" in n and "rels" not in n)
     lines[1] = "2025-03-01; Visitors: 130 (the flood)."
-    assert extracted("a.pptx", edited(saved, member, "<c:cat>", label)).text.splitlines() == lines
+    assert extracted("a.pptx", edited(saved, "<c:cat>", label, chart_member(saved))).text.splitlines() == lines
 
 
 DRAWN = "http://schemas.openxmlformats.org/drawingml/2006"
@@ -108,7 +92,7 @@ LINK = "<dgm:cxn modelId='l{0}{1}' srcId='{0}' destId='{1}' srcOrd='{2}' destOrd
 
 
 def test_a_diagram_is_read_in_the_order_of_its_tree() -> None:
-    pptx = pytest.importorskip("pptx")
+    presentation = slides()
     from pptx.opc.package import Part
     from pptx.opc.packuri import PackURI
     from pptx.oxml import parse_xml
@@ -117,8 +101,7 @@ def test_a_diagram_is_read_in_the_order_of_its_tree() -> None:
     links = "".join(starmap(LINK.format, [("0", "3", 1), ("0", "1", 0), ("1", "2", 1), ("1", "4", 0), ("2", "1", 0)]))
     model = f"""<dgm:dataModel xmlns:dgm="{DRAWN}/diagram" xmlns:a="{DRAWN}/main"><dgm:ptLst>{points}</dgm:ptLst>
 <dgm:cxnLst>{links}</dgm:cxnLst></dgm:dataModel>"""
-    presentation = pptx.Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    slide = presentation.slides[0]
     part = Part(PackURI("/ppt/diagrams/data1.xml"), "application/xml", presentation.part.package, model.encode())
     name = slide.part.relate_to(part, "http://schemas.openxmlformats.org/officeDocument/2006/relationships/diagramData")
     frame = """<p:graphicFrame xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="{0}/main"
@@ -131,13 +114,11 @@ name="d"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr><p:xfrm><a:off x="
 
 
 def test_a_shape_for_newer_programs_is_read_once() -> None:
-    pptx = pytest.importorskip("pptx")
-    presentation = pptx.Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    slide.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "The area is"
+    presentation = slides()
+    presentation.slides[0].shapes.add_textbox(0, 0, 9, 9).text_frame.text = "The area is"
     body = f"""<p:txBody xmlns:a="{DRAWN}/main"><a:p><a:r><a:t>%s</a:t></a:r></a:p></p:txBody>"""
     newer = f"""</p:sp><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">
 <mc:Choice Requires="a14"><p:sp>{body % "πr²"}</p:sp></mc:Choice>
 <mc:Fallback><p:sp>{body % "a picture"}</p:sp></mc:Fallback></mc:AlternateContent></p:spTree>"""
-    saved = edited(written(presentation), "ppt/slides/slide1.xml", "</p:sp></p:spTree>", newer)
+    saved = edited(written(presentation), "</p:sp></p:spTree>", newer, "ppt/slides/slide1.xml")
     assert extracted("a.pptx", saved).text == "The area is\n\nπr²"
