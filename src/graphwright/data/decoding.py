@@ -1,7 +1,7 @@
 """Text files: opening, unpacking, and decoding bytes of unknown encoding.
 
-Byte order marks, UTF-8, UTF-16 and the Latin code pages are detected here: charset-normalizer confuses the
-Latin code pages with one another, and is slow on long ASCII text. It detects the other encodings.
+Byte order marks, UTF-8, UTF-16 and the Latin code pages are detected here: charset-normalizer 3.5 confuses the Latin
+code pages with one another (48 of 72 texts right, 66 here). It detects the other encodings.
 """
 
 from __future__ import annotations
@@ -120,9 +120,10 @@ def is_binary(head: bytes) -> bool:
 
 
 def is_encoded(text: str) -> bool:
-    """Return whether nine tenths of a text are runs of thousands of small and capital letters and digits, as of base64.
+    """Return whether a text is encoded data, as base64: nine tenths are runs of thousands of letters and digits.
 
-    Minified code has signs in between, and a page with an image in its text has other text too.
+    A run has small letters, capitals and digits. Minified code has signs in between; a page with an encoded image has
+    other text, too.
 
     >>> is_encoded("TWu1" * 5000), is_encoded("var A=1;" * 5000), is_encoded("河" * 20000), is_encoded("1" * 20000)
     (True, False, False, False)

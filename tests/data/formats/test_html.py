@@ -19,7 +19,7 @@ PAGE = """<!doctype html><html><head><title> Rivers &amp;
   b</pre><div><div>deep</div></div> tail</body></html>"""
 
 
-def test_the_title_and_the_visible_text_are_returned() -> None:
+def test_html_text_page_gives_title_and_visible_text() -> None:
     page = html_text(PAGE)
     assert page.links == []  # the menu is not what the page says
     assert page.title == "Rivers & Lakes"
@@ -45,12 +45,12 @@ def test_the_title_and_the_visible_text_are_returned() -> None:
         ("<pre hidden>x</pre><p>a   b</p>", ("", "a b")),
     ],
 )
-def test_the_text_of_malformed_pages_is_returned(page: str, expected: tuple[str, str]) -> None:
+def test_html_text_malformed_page_is_read(page: str, expected: tuple[str, str]) -> None:
     assert (html_text(page).title, html_text(page).text) == expected
 
 
 @given(st.text(), st.lists(st.sampled_from(["<p>", "</div>", "<td", "<b>x", "&#x0;", "<!--", "<pre>", "<br/>"])))
-def test_no_page_fails(text: str, tags: list[str]) -> None:
+def test_html_text_any_page_is_read(text: str, tags: list[str]) -> None:
     page = html_text(text.join(tags))
     assert all(isinstance(value, str) for value in (page.title, page.text, *page.links))
 
@@ -58,12 +58,12 @@ def test_no_page_fails(text: str, tags: list[str]) -> None:
 @pytest.mark.parametrize(
     "page", [b"<meta charset=koi8-r>", b'<META http-equiv="Content-Type" content="text/html; charset=KOI8-R">']
 )
-def test_a_page_can_declare_its_encoding(page: bytes) -> None:
+def test_declared_encoding_meta_element_is_read(page: bytes) -> None:
     assert declared_encoding(page).lower() == "koi8-r"
     assert declared_encoding(b"<p>charset=none") == ""
 
 
-def test_links_of_the_visible_text_are_returned_as_written() -> None:
+def test_html_text_links_are_as_written() -> None:
     page = "<nav><a href=n>n</a></nav><p><a href='a b.html#c'>x</a><a>no</a><a href=''>e</a><a href=&#x41;><b>y</b></a>"
     assert html_text(f"{page}<div hidden><a href=h>h</a></div>").links == ["a b.html#c", "A"]
 
@@ -74,7 +74,7 @@ SITE = """<body><div class="navheader"><a href=p>Prev</a> <a href=n>Next</a></di
 <div><p>Copyright</p></div></body>"""
 
 
-def test_the_content_of_a_page_is_read_without_its_menus() -> None:
+def test_html_text_menus_are_left_out() -> None:
     page = html_text(SITE.format("It is good. " * 5))
     text, headings = page.text, page.headings
     assert text.split("\n\n")[0] == "Install" and text.endswith("Two.\n\nGo next door.") and page.links == ["z"]
@@ -82,7 +82,7 @@ def test_the_content_of_a_page_is_read_without_its_menus() -> None:
     assert all(text.startswith(name, start) for start, _, name in headings)
 
 
-def test_a_small_main_element_is_not_taken_for_the_content() -> None:
+def test_html_text_small_main_element_is_not_the_content() -> None:
     page = f"<main><p>Search</p></main><div><h2>Rivers</h2>{'<p>The Mur is long.</p>' * 9}</div>"
     site = html_text(page)
     assert site.text.startswith("Search\n\nRivers") and site.headings[0].start == 8
@@ -92,13 +92,13 @@ TAGS = ["<h1>", "</h1>", "<p>", "</p>", "<a href=x>", "next", " | ", "<li>", "A 
 
 
 @given(st.lists(st.sampled_from(TAGS)))
-def test_headings_lie_in_the_text_of_any_page(tags: list[str]) -> None:
+def test_html_text_headings_lie_in_the_text(tags: list[str]) -> None:
     page = html_text("".join(tags))
     for start, _, title in page.headings:
         assert "".join(page.text[start:].split()).startswith("".join(title.split())) and title
 
 
-def test_the_sign_of_a_link_to_a_heading_is_no_part_of_it() -> None:
+def test_html_text_anchor_sign_is_left_out_of_a_heading() -> None:
     heading = "<h2><a href='#built'>Built</a><a href='#built'>\U0001f517</a></h2>"
     found = html_text(f"<h1>Pier<a href='#pier'>\u00b6</a></h1>{heading}<p>1881 <a href='#n'>*</a>")
     assert (found.text, [heading.title for heading in found.headings]) == ("Pier\n\nBuilt\n\n1881 *", ["Pier", "Built"])

@@ -43,7 +43,7 @@ lines -->
 """
 
 
-def test_markdown_marks_are_removed_but_words_and_layout_stay() -> None:
+def test_markdown_text_marks_are_removed() -> None:
     page = markdown_text(SOURCE)
     assert page.title == "The Title"
     assert page.metadata == {"author": "Me"}
@@ -71,14 +71,14 @@ def test_markdown_marks_are_removed_but_words_and_layout_stay() -> None:
     ]
 
 
-def test_the_first_heading_is_the_title() -> None:
+def test_markdown_text_first_heading_is_the_title() -> None:
     assert markdown_text("intro\n\n## A `b` [c](d)\n# E").title == "A b c"
     assert markdown_text("no heading").title == ""
     assert markdown_text("---\nnot: closed\n").text == "not: closed"
     assert markdown_text("") == Extracted("", links=[])
 
 
-def test_link_targets_are_returned_as_written() -> None:
+def test_markdown_text_links_are_as_written() -> None:
     assert markdown_text(SOURCE).links == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
     text = """---
 see: "[front](front.md)"
@@ -98,13 +98,13 @@ see: "[front](front.md)"
 @pytest.mark.parametrize(
     "unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a](", "[a](b", "]: "]
 )
-def test_time_is_linear_whatever_repeats(unit: str) -> None:
+def test_markdown_text_hostile_repetition_takes_linear_time(unit: str) -> None:
     begun = time.perf_counter()
     markdown_text(unit * 100_000)
     assert time.perf_counter() - begun < 10  # what is quadratic takes minutes
 
 
-def test_headings_are_found_where_they_stand() -> None:
+def test_markdown_text_headings_lie_in_the_text() -> None:
     source = "\n---\nx\n\nTop *one*\n===\ntext\n## Two ##\n```\n# no heading\n```\n\nThree\n---\n> # Quoted\n###\nend"
     page = markdown_text(source)
     text, headings = page.text, page.headings

@@ -39,7 +39,7 @@ def written(path: Path, text: str) -> Path:
         ("kb.tsv", "a=r=b\n", {"mark": "="}, [("a", "r", "b")]),
     ],
 )
-def test_tables_are_read_whatever_their_columns(tmp_path, name, text, options, expected):
+def test_dump_of_table_columns_are_detected(tmp_path, name, text, options, expected):
     assert rows(dump_of(written(tmp_path / name, text), **options)) == expected
 
 
@@ -57,7 +57,7 @@ PACKAGES = "git,section,vcs\ngit,depends,perl\nperl,section,perl\nperl,depends,l
         ("package,property,vcs\n", False, False),  # a tail that recurs
     ],
 )
-def test_a_first_row_whose_parts_never_recur_is_a_header_or_doubtful(tmp_path, first, is_header, is_doubtful):
+def test_dump_of_first_row_that_never_recurs_may_be_a_header(tmp_path, first, is_header, is_doubtful):
     for name, text in (("kb.csv", first + PACKAGES), ("kb.tsv", (first + PACKAGES).replace(",", "\t"))):
         table = dump_of(written(tmp_path / name, text))
         assert (table.header, table.may_have_header) == (is_header, is_doubtful)
@@ -74,18 +74,18 @@ def test_a_first_row_whose_parts_never_recur_is_a_header_or_doubtful(tmp_path, f
         "a,b\nc,d\ne,f\ng,h\n",  # no relations
     ],
 )
-def test_a_first_row_that_cannot_be_judged_is_a_triple(tmp_path, text):
+def test_dump_of_first_row_of_a_short_table_is_a_triple(tmp_path, text):
     table = dump_of(written(tmp_path / "kb.csv", text))
     assert not table.header and not table.may_have_header
 
 
-def test_wildcards_in_a_path_are_literal(tmp_path):
+def test_dump_of_wildcards_in_a_path_are_literal(tmp_path):
     path = written(tmp_path / "it's [all]*?.tsv", "a\tr\tb\n")
     written(tmp_path / "it's a.tsv", "x\tr\ty\n")
     assert rows(dump_of(path)) == [("a", "r", "b")]
 
 
-def test_n_triples_give_terms_without_their_marks(tmp_path):
+def test_ntriples_terms_lose_their_marks(tmp_path):
     text = """# a comment
 <http://x/Graz> <http://x/liesOn> <http://x/Mur> .
 <http://x/Graz> <http://x/motto> "He said \\"Gr\\u00fc\\u00df Gott\\"\\n"@de . # remark
@@ -112,14 +112,14 @@ _:b1\t<http://x/age>\t"7"^^<http://www.w3.org/2001/XMLSchema#integer>.
         ("   # only a comment", 3),
     ],
 )
-def test_each_line_of_n_triples_has_a_role(tmp_path, line, role):
+def test_ntriples_each_line_has_a_role(tmp_path, line, role):
     dump = dump_of(written(tmp_path / "kb.nt", line + "\n"))
     with duckdb.connect() as db:
         db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
         assert [row[3] for row in db.execute(dump.rows()).fetchall()] == [role]
 
 
-def test_parquet_is_read_by_the_names_of_its_columns(tmp_path):
+def test_parquet_columns_are_chosen_by_name(tmp_path):
     path = tmp_path / "kb.parquet"
     with duckdb.connect() as db:
         db.execute(f"COPY (SELECT 7 AS target, 'a' AS source, 'r' AS relation) TO '{path}' (FORMAT parquet)")
@@ -137,12 +137,12 @@ def test_parquet_is_read_by_the_names_of_its_columns(tmp_path):
         ("kb.parquet", "not parquet", {}, "not a readable Parquet file"),
     ],
 )
-def test_a_file_that_is_no_dump_is_refused_with_its_contents(tmp_path, name, text, options, message):
+def test_dump_of_other_file_is_an_error(tmp_path, name, text, options, message):
     with pytest.raises(DataError, match=message):
         dump_of(written(tmp_path / name, text), **options)
 
 
-def test_what_is_no_option_for_a_form_is_said(tmp_path):
+def test_dump_of_option_of_another_format_is_an_error(tmp_path):
     for mark in ("", "::"):
         with pytest.raises(OptionError, match="the delimiter of"):
             dump_of(written(tmp_path / "kb.csv", "a,r,b\n"), mark=mark)
@@ -164,7 +164,7 @@ def test_what_is_no_option_for_a_form_is_said(tmp_path):
         ("plain", "plain"),
     ],
 )
-def test_escapes_are_undone(text, expected):
+def test_unescaped_sequences_are_replaced(text, expected):
     assert unescaped(text) == expected
 
 
@@ -179,7 +179,7 @@ def test_escapes_are_undone(text, expected):
         ("see http://x/y", "see http://x/y"),
     ],
 )
-def test_the_name_of_an_iri_is_its_last_part(iri, expected):
+def test_iri_name_is_the_last_part(iri, expected):
     assert iri_name(iri) == expected
 
 
@@ -187,7 +187,7 @@ def test_the_name_of_an_iri_is_its_last_part(iri, expected):
     ("codec", "name"), [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("cp1252", "CP1252"), ("koi8_r", "KOI8-R")]
 )
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".nt", ".tsv.gz"])
-def test_another_encoding_is_named_with_the_command_that_converts_it(codec, name, suffix, tmp_path):
+def test_dump_of_other_encoding_is_an_error_with_its_remedy(codec, name, suffix, tmp_path):
     who = (
         "\n".join(["Мария\tзнает\tИвана", "Борис Пастернак\tнаписал\tДоктор Живаго"])
         if codec == "koi8_r"
@@ -200,7 +200,7 @@ def test_another_encoding_is_named_with_the_command_that_converts_it(codec, name
         dump_of(path)
 
 
-def test_a_mark_and_a_damaged_place_are_no_other_encoding_and_nul_bytes_are_no_text(tmp_path):
+def test_dump_of_utf8_with_a_mark_or_damage_is_read(tmp_path):
     path = tmp_path / "kb.tsv"
     path.write_text("Käthe\tkennt\tJürgen\n", encoding="utf-8-sig")
     assert dump_of(path).width == 3
@@ -212,7 +212,7 @@ def test_a_mark_and_a_damaged_place_are_no_other_encoding_and_nul_bytes_are_no_t
 
 
 @pytest.mark.parametrize("name", ["kb.nt.gz", "kb.tsv.gz"])
-def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_named_with_what_to_do(name, tmp_path):
+def test_dump_of_damaged_gzip_is_an_error_with_its_remedy(name, tmp_path):
     path, text = tmp_path / name, b"".join(b"<http://x/%d> <http://x/r> <http://x/b> .\n" % i for i in range(99))
     whole = gzip.compress(text)
     for data in (whole[: len(whole) // 2], text, whole[:12] + b"\xff" * 99):

@@ -22,7 +22,7 @@ def read(*paths):
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 @settings(max_examples=30)
 @given(triples=TRIPLES)
-def test_an_export_comes_back(form, triples, tmp_path_factory):
+def test_read_property_graph_export_comes_back(form, triples, tmp_path_factory):
     path = tmp_path_factory.mktemp("graphs") / f"graph.{form}"
     for graph in (Graph.from_triples(triples), RIVERS):
         export(graph, path)
@@ -44,7 +44,7 @@ def check_ada(graph):
     assert graph.edge_text(0) == "Ada was born in London."
 
 
-def test_apoc_json_in_all_its_forms(tmp_path):
+def test_read_property_graph_json_of_apoc_is_read(tmp_path):
     path = tmp_path / "all.json"
     path.write_text("\n".join(map(json.dumps, APOC)))
     check_ada(read(path))
@@ -54,7 +54,7 @@ def test_apoc_json_in_all_its_forms(tmp_path):
     check_ada(read(path))
 
 
-def test_apoc_csv(tmp_path):
+def test_read_property_graph_csv_of_apoc_is_read(tmp_path):
     (tmp_path / "all.csv").write_text(
         "_id,_labels,name,title,_start,_end,_type,text\n"
         '"0",":Person","Ada","",,,,\n"1",":City:Capital","","London",,,,\n"2","","","",,,,\n'
@@ -63,7 +63,7 @@ def test_apoc_csv(tmp_path):
     check_ada(read(tmp_path / "all.csv"))
 
 
-def test_csv_of_neo4j_admin(tmp_path):
+def test_read_property_graph_csv_of_neo4j_admin_is_read(tmp_path):
     people, cities, born = tmp_path / "people.csv", tmp_path / "cities.csv", tmp_path / "born.csv"
     people.write_text("personId:ID(Person),name,born:int,:LABEL\n0,Ada,1815,Person\n2,,,\n")
     cities.write_text(":ID,title:string,:LABEL\n1,London,City;Capital\n")
@@ -72,7 +72,7 @@ def test_csv_of_neo4j_admin(tmp_path):
     assert graph.triple(0) == ("Ada", "BORN_IN", "London") and graph.text(2) == "London (City, Capital)"
 
 
-def test_an_index_reads_it_with_its_texts(tmp_path):
+def test_from_graph_property_graph_keeps_its_texts(tmp_path):
     (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, APOC)))
     index = Index.from_graph(tmp_path / "index", tmp_path / "all.jsonl", encoder=HashEncoder())
     assert index.graph.passage(0) == "Ada (Person). Ada was born in London."
@@ -97,14 +97,14 @@ def test_an_index_reads_it_with_its_texts(tmp_path):
         ("a.csv", ":ID,:START_ID,:END_ID\n,,\n", "record 2 has neither"),
     ],
 )
-def test_bad_files_are_named(tmp_path, name, text, message):
+def test_read_property_graph_bad_file_is_named(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=message):
         read(tmp_path / name)
 
 
 @pytest.mark.parametrize("value", [True, 5, "x", [1, None], {"a": 1}, None])
-def test_a_value_of_another_type_is_no_label_and_no_property(value, tmp_path):
+def test_read_property_graph_values_of_other_types_are_ignored(value, tmp_path):
     rows = [{**row, "labels": value, "properties": value} for row in APOC]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     nodes = [{"id": 1, "metadata": value}, {"id": 2}]

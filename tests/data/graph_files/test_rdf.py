@@ -47,7 +47,7 @@ def triples(folder, name, text, **options):
     return [graph.triple(edge) for edge in range(len(graph.edges))], imported
 
 
-def test_turtle_with_labels_literals_and_blank_nodes(tmp_path):
+def test_rdf_turtle_labels_and_blank_nodes_are_read(tmp_path):
     found, imported = triples(tmp_path, "graz.ttl", TURTLE)
     assert found[:4] == [
         ("Graz", "lies on", "Mur"),
@@ -61,11 +61,11 @@ def test_turtle_with_labels_literals_and_blank_nodes(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.jsonld", JSON_LD), ("a.rdf", RDF_XML)])
-def test_other_syntaxes(tmp_path, name, text):
+def test_rdf_other_syntaxes_are_read(tmp_path, name, text):
     assert triples(tmp_path, name, text)[0] == [("Graz", "lies on", "Mur")]
 
 
-def test_named_graphs_are_read_together_or_one_alone(tmp_path):
+def test_rdf_named_graph_can_be_chosen(tmp_path):
     ruled = ("Graz", "ruled by", "Habsburg")
     assert triples(tmp_path, "a.trig", TRIG)[0].count(("Graz", "lies on", "Mur")) == 2
     assert triples(tmp_path, "a.trig", TRIG, named_graph="http://x.org/old")[0] == [("Graz", "lies on", "Mur"), ruled]
@@ -78,7 +78,7 @@ def test_named_graphs_are_read_together_or_one_alone(tmp_path):
         triples(tmp_path / "c", "a.trig", TRIG, named_graph="http://x.org/x")
 
 
-def test_statements_about_statements_count_as_malformed(tmp_path):
+def test_rdf_statements_about_statements_are_malformed(tmp_path):
     found, imported = triples(tmp_path, "a.ttl", TURTLE + ":q1 :says <<( :Mur :is :long )>> .\n")
     assert imported.malformed == 1 and "says" not in {relation for _, relation, _ in found}
 
@@ -95,19 +95,19 @@ def test_statements_about_statements_count_as_malformed(tmp_path):
         ("a.ttl", "", "there is no triple"),
     ],
 )
-def test_bad_files_are_named(tmp_path, name, text, message):
+def test_rdf_bad_file_is_named(tmp_path, name, text, message):
     with pytest.raises(DataError, match=message):
         triples(tmp_path, name, text)
 
 
-def test_a_byte_that_is_not_utf8_is_named(tmp_path):
+def test_rdf_byte_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.ttl").write_bytes(b'<http://x/a> <http://x/b> "\xff" .')
     with pytest.raises(DataError, match=r"a\.ttl"):
         Index.from_graph(tmp_path / "index", tmp_path / "a.ttl", encoder=HashEncoder())
     assert not (tmp_path / "index").exists()
 
 
-def test_options_of_tables_are_refused(tmp_path):
+def test_rdf_options_of_tables_are_an_error(tmp_path):
     (tmp_path / "a.ttl").write_text(TURTLE)
     (tmp_path / "a.nt").write_text("")
     with pytest.raises(OptionError, match="columns"):
@@ -117,7 +117,7 @@ def test_options_of_tables_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["nt", "ttl", "jsonld"])
-def test_texts_of_an_export_are_attributes_and_nodes_of_one_name_stay_two(form, tmp_path):
+def test_rdf_export_keeps_nodes_of_one_name_apart(form, tmp_path):
     assert export(RIVERS, tmp_path / f"a.{form}") == (4, 3)  # a statement is made once
     graph = Graph(import_graph([dump_of(tmp_path / f"a.{form}")], tmp_path / "scratch").columns)
     assert sorted(graph.names) == ["Graz", "Graz", "Mur"]  # a node without an edge is in no statement
@@ -127,14 +127,14 @@ def test_texts_of_an_export_are_attributes_and_nodes_of_one_name_stay_two(form, 
 @pytest.mark.parametrize("form", ["nt", "ttl", "jsonld"])
 @settings(max_examples=5)  # an import takes about a second
 @given(found=TRIPLES)
-def test_any_statements_come_back(form, found, tmp_path_factory):
+def test_rdf_export_comes_back(form, found, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rdf")
     export(Graph.from_triples(found), folder / f"a.{form}")
     graph = Graph(import_graph([dump_of(folder / f"a.{form}")], folder / "scratch").columns)
     assert sorted(graph.triple(edge) for edge in graph.edges) == sorted(set(found))
 
 
-def test_the_command_reads_and_writes_it(tmp_path):
+def test_rdf_commands_import_and_export_it(tmp_path):
     (tmp_path / "a.trig").write_text(TRIG)
     index = tmp_path / "index"
     graph = ("--named-graph", "http://x.org/old")
@@ -147,7 +147,7 @@ def test_the_command_reads_and_writes_it(tmp_path):
         assert again.returncode == 0 and "2 triples, 3 nodes" in again.stdout, again.stderr
 
 
-def test_rdf_xml_that_is_nested_too_deeply_is_refused_before_it_takes_quadratic_time(tmp_path):
+def test_rdf_xml_nested_too_deeply_is_an_error(tmp_path):
     path = tmp_path / "deep.rdf"
     path.write_bytes(b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">' + b"<a>" * 200_000)
     begun = time.process_time()
@@ -157,14 +157,14 @@ def test_rdf_xml_that_is_nested_too_deeply_is_refused_before_it_takes_quadratic_
 
 
 @pytest.mark.parametrize("hidden", ["<!-- </a> -->", "<![CDATA[</a>]]>", '<b c="</a>"/>', "<?x </a>?>", "<b c='/>'/>"])
-def test_what_is_no_end_tag_hides_no_nesting(hidden):
+def test_shallow_xml_comments_do_not_end_elements(hidden):
     source = ShallowXML(BytesIO(f"<a>{hidden}".encode() * 600))
     with pytest.raises(DataError, match="nested more than 500 levels deep"):
         while source.read(1_000):
             pass
 
 
-def test_tags_are_counted_in_linear_time():
+def test_shallow_xml_hostile_tags_take_linear_time():
     for part in (b"<", b'<a="', b"<!--", b"<![CDATA[", b"<a '\"", b"x"):
         begun = time.process_time()
         try:
@@ -176,13 +176,13 @@ def test_tags_are_counted_in_linear_time():
         assert time.process_time() - begun < 2
 
 
-def test_elements_side_by_side_are_not_nested():
+def test_shallow_xml_siblings_are_not_nested():
     text = b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>" + b"<b c='>'><d/><e></e>text</b>" * 2_000 + b"</a>"
     source = ShallowXML(BytesIO(text))
     assert b"".join(iter(lambda: source.read(7), b"")) == text
 
 
-def test_json_ld_that_is_nested_too_deeply_is_refused_before_it_takes_quadratic_time(tmp_path):
+def test_rdf_json_ld_nested_too_deeply_is_an_error(tmp_path):
     context = '{"@context": {"@vocab": "http://a/"}, "@id": "http://a/x", "p": "[[{", "q": '
     (tmp_path / "a.jsonld").write_text(context + '{"\\\\\\"": ' * 100_000 + "1" + "}" * 100_001)
     with pytest.raises(DataError, match=r"a.jsonld is not JSON-LD that can be read to its end: .* 500 levels"):

@@ -52,7 +52,7 @@ def documents(dataset: Dataset) -> dict[str, str]:
     return result
 
 
-def test_our_own_form(own: Path) -> None:
+def test_read_dataset_own_format_is_read(own: Path) -> None:
     dataset = read_dataset(own)
     assert (dataset.name, dataset.format, dataset.corpus) == ("rivers", "our own format", own / "corpus.jsonl")
     assert [(q.id, q.answers, q.gold, q.line) for q in dataset.questions] == [
@@ -66,7 +66,7 @@ def test_our_own_form(own: Path) -> None:
     assert read_dataset(str(own)) == dataset
 
 
-def test_extractions_and_links_beside_the_corpus(own: Path) -> None:
+def test_read_dataset_openie_and_links_beside_the_corpus_are_read(own: Path) -> None:
     openie = write(own / "openie.jsonl", {"id": "mur", "entities": [], "triples": []})
     links = write(own / "links.tsv", "mur\tgraz")
     dataset = read_dataset(own)
@@ -84,11 +84,11 @@ def test_read_dataset_packed_corpus_is_read(own: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["corpus.jsonl", "questions.jsonl"])
-def test_one_file_of_the_folder_stands_for_it(own: Path, given: str) -> None:
+def test_read_dataset_one_file_stands_for_its_folder(own: Path, given: str) -> None:
     assert read_dataset(own / given) == read_dataset(own)
 
 
-def test_other_questions_of_the_folder_by_name(own: Path) -> None:
+def test_read_dataset_other_questions_are_chosen_by_name(own: Path) -> None:
     dev = write(own / "dev.jsonl", ASKED[1])
     for dataset in (
         read_dataset(own, "dev"),
@@ -105,7 +105,7 @@ def test_other_questions_of_the_folder_by_name(own: Path) -> None:
         read_dataset(own, "dev")
 
 
-def test_questions_from_elsewhere(own: Path, tmp_path: Path) -> None:
+def test_read_dataset_questions_elsewhere_are_read(own: Path, tmp_path: Path) -> None:
     mine = write(tmp_path / "mine.jsonl", ASKED[0])
     dataset = read_dataset(own, mine)
     assert (dataset.name, len(dataset.questions), dataset.files[-1]) == ("rivers-mine", 1, mine)
@@ -117,7 +117,7 @@ def test_questions_from_elsewhere(own: Path, tmp_path: Path) -> None:
             read_dataset(own, absent)
 
 
-def test_what_is_odd_is_remarked(own: Path) -> None:
+def test_read_dataset_oddities_are_remarked(own: Path) -> None:
     more = [{"id": f"m{i}", "question": f"Who is {i}?", "answers": ["x"], "gold_ids": ["mur"]} for i in range(200)]
     odd = [ASKED[0] | {"id": "q3", "gold_ids": [], "answers": []}, ASKED[1] | {"id": "q4", "gold_ids": ["nowhere"]}]
     write(own / "questions.jsonl", *ASKED, *odd, *more)
@@ -144,13 +144,13 @@ def test_what_is_odd_is_remarked(own: Path) -> None:
         ([], r"questions\.jsonl: no questions in it"),
     ],
 )
-def test_questions_that_do_not_fit_are_named(own: Path, records: list[object], message: str) -> None:
+def test_read_dataset_questions_that_do_not_fit_are_an_error(own: Path, records: list[object], message: str) -> None:
     write(own / "questions.jsonl", *records)
     with pytest.raises(DataError, match=message):
         read_dataset(own)
 
 
-def test_a_corpus_without_questions_and_questions_without_a_corpus(own: Path) -> None:
+def test_read_dataset_corpus_or_questions_alone_are_an_error(own: Path) -> None:
     (own / "corpus.jsonl").rename(own / "texts.jsonl")
     with pytest.raises(
         DataError, match=r"no corpus; .* is there, but questions\.jsonl, texts\.jsonl\. .*questions\.jsonl itse"
@@ -164,7 +164,7 @@ def test_a_corpus_without_questions_and_questions_without_a_corpus(own: Path) ->
         read_dataset(own)
 
 
-def test_beir(beir: Path) -> None:
+def test_read_dataset_beir_is_read(beir: Path) -> None:
     dataset = read_dataset(beir)
     assert (dataset.name, dataset.format) == ("judged", "BEIR")
     assert [(q.id, q.gold) for q in dataset.questions] == [("1", ("mur",)), ("2", ("graz",))]
@@ -177,13 +177,13 @@ def test_beir(beir: Path) -> None:
     assert read_dataset(beir / "queries.jsonl") == dataset
 
 
-def test_a_split_of_the_judgements_is_named(beir: Path) -> None:
+def test_read_dataset_split_of_judgements_is_chosen_by_name(beir: Path) -> None:
     write(beir / "qrels" / "dev.tsv", "3\tosijek\t1")
     dataset = read_dataset(beir, "dev")
     assert (dataset.name, [q.gold for q in dataset.questions]) == ("judged-dev", [("osijek",)])
 
 
-def test_of_two_files_of_questions_ours_is_read_unless_the_other_is_named(beir: Path) -> None:
+def test_read_dataset_questions_come_before_queries(beir: Path) -> None:
     write(beir / "questions.jsonl", *ASKED)
     dataset = read_dataset(beir)
     assert dataset.format == "our own format"
@@ -191,7 +191,7 @@ def test_of_two_files_of_questions_ours_is_read_unless_the_other_is_named(beir: 
     assert read_dataset(beir, "queries").format == "BEIR" and read_dataset(beir, "questions").format == "our own format"
 
 
-def test_hipporag(hippo: Path) -> None:
+def test_read_dataset_hipporag_is_read(hippo: Path) -> None:
     dataset = read_dataset(hippo)
     assert (dataset.name, dataset.format, dataset.corpus) == ("hippo", "HippoRAG", hippo / "rivers_corpus.json")
     assert documents(dataset)[dataset.questions[0].gold[0]] == "Mur"
@@ -205,7 +205,7 @@ def test_hipporag(hippo: Path) -> None:
         read_dataset(hippo, "cities")
 
 
-def test_hipporag_with_ids_of_its_own_and_paragraphs_that_nobody_marked(hippo: Path) -> None:
+def test_read_dataset_hipporag_unmarked_paragraphs_are_gold(hippo: Path) -> None:
     corpus = [{"idx": at, "title": title, "text": text} for at, (title, text) in enumerate(RIVERS.values())]
     write(hippo / "rivers_corpus.json", json.dumps([*corpus, corpus[2] | {"idx": 9}]))
     gold = [{"title": "Graz", "text": RIVERS["graz"][1]}]
@@ -218,7 +218,7 @@ def test_hipporag_with_ids_of_its_own_and_paragraphs_that_nobody_marked(hippo: P
     assert [q.answers for q in dataset.questions] == [("Graz", "City of Graz"), ("Graz",)]
 
 
-def test_several_sets_of_hipporag(hippo: Path) -> None:
+def test_read_dataset_hipporag_one_of_several_sets_is_named(hippo: Path) -> None:
     write(hippo / "cities_corpus.json", json.dumps([{"title": "Graz", "text": RIVERS["graz"][1]}]))
     with pytest.raises(DataError, match=r"hippo: several sets, cities, rivers\. Name one, as questions='cities'"):
         read_dataset(hippo)
@@ -230,7 +230,7 @@ def test_several_sets_of_hipporag(hippo: Path) -> None:
         read_dataset(hippo / "cities_corpus.json")
 
 
-def test_a_corpus_of_titles_alone_is_no_list_of_passages(hippo: Path) -> None:
+def test_read_dataset_hipporag_titles_alone_are_an_error(hippo: Path) -> None:
     write(hippo / "rivers_corpus.json", json.dumps({title: text.split(". ") for title, text in RIVERS.values()}))
     with pytest.raises(
         DataError, match=r"rivers_corpus\.json: .* no text, but Mur, Drava, Graz, Osijek\. Expected a list"
@@ -238,7 +238,7 @@ def test_a_corpus_of_titles_alone_is_no_list_of_passages(hippo: Path) -> None:
         read_dataset(hippo)
 
 
-def test_evidence_that_the_corpus_lacks_is_named(hippo: Path) -> None:
+def test_read_dataset_hipporag_missing_evidence_is_an_error(hippo: Path) -> None:
     write(hippo / "rivers_corpus.json", json.dumps([{"title": "Mur", "text": RIVERS["mur"][1]}]))
     with pytest.raises(
         DataError, match=r"rivers\.json: 1 of 2 gold ids .* 1 documents of the corpus: 'drava-\w+' \(question"
@@ -246,7 +246,7 @@ def test_evidence_that_the_corpus_lacks_is_named(hippo: Path) -> None:
         read_dataset(hippo)
 
 
-def test_any_documents_with_questions_from_elsewhere(tmp_path: Path) -> None:
+def test_read_dataset_questions_over_any_documents_are_read(tmp_path: Path) -> None:
     texts = tmp_path / "texts"
     for name, (_, text) in RIVERS.items():
         write(texts / f"{name}.md", text)

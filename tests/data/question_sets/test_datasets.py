@@ -18,7 +18,7 @@ from graphwright.errors import DataError
 FORMS = [form.name for form in (*FOLDER_FORMATS, *FILE_FORMATS)]
 
 
-def test_a_folder_with_two_forms_says_which_was_taken(tmp_path: Path) -> None:
+def test_read_dataset_folder_of_two_formats_is_remarked(tmp_path: Path) -> None:
     write_corpus(tmp_path / "corpus.jsonl")
     write(tmp_path / "questions.jsonl", *ASKED)
     graph = write(tmp_path / "kb.tsv", "Mur\tjoins\tDrava")
@@ -29,13 +29,13 @@ def test_a_folder_with_two_forms_says_which_was_taken(tmp_path: Path) -> None:
     assert read_dataset(graph, "questions").format == "knowledge graph"
 
 
-def test_the_only_file_of_a_folder_is_read(tmp_path: Path) -> None:
+def test_read_dataset_only_file_of_a_folder_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot.jsonl", hotpot(1, "mur", gold=("mur",)))
     write(tmp_path / "README.txt", "what it is")
     assert read_dataset(tmp_path) == read_dataset(path)
 
 
-def test_one_of_several_files_is_named(tmp_path: Path) -> None:
+def test_read_dataset_one_of_several_files_must_be_named(tmp_path: Path) -> None:
     for name in ("train", "dev"):
         write(tmp_path / f"{name}.jsonl", hotpot(1, "mur", gold=("mur",)))
     with pytest.raises(
@@ -49,7 +49,7 @@ def test_one_of_several_files_is_named(tmp_path: Path) -> None:
         read_dataset(tmp_path, "test")
 
 
-def test_a_name_beside_a_file_of_questions_is_not_passed_over(tmp_path: Path) -> None:
+def test_read_dataset_unknown_name_is_an_error(tmp_path: Path) -> None:
     write_corpus(tmp_path / "corpus.jsonl")
     path = write(tmp_path / "dev.jsonl", *ASKED)
     with pytest.raises(DataError, match="no questions named 'test' are there"):
@@ -84,7 +84,7 @@ def of_folders(folder: Path) -> Path:
         (lambda folder: write(folder / "a.parquet", "none"), r"a\.parquet: not a readable Parquet"),
     ],
 )
-def test_where_there_is_nothing_it_says_what_is_there_and_what_is_read(
+def test_read_dataset_nothing_to_read_lists_the_formats(
     tmp_path: Path, made: Callable[[Path], Path], message: str
 ) -> None:
     with pytest.raises(DataError, match=message) as raised:
@@ -93,7 +93,7 @@ def test_where_there_is_nothing_it_says_what_is_there_and_what_is_read(
         assert [name for name in FORMS if f"\n  {name}: " not in str(raised.value)] == []
 
 
-def test_a_file_that_breaks_off_is_named(tmp_path: Path) -> None:
+def test_read_dataset_cut_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl.gz"
     lines = (json.dumps({"id": at, "question": f"who is {at}?"}) for at in range(9999))
     packed = gzip.compress("\n".join(lines).encode())
@@ -104,13 +104,13 @@ def test_a_file_that_breaks_off_is_named(tmp_path: Path) -> None:
             read_dataset(path)
 
 
-def test_the_page_on_data_names_every_form() -> None:
+def test_docs_data_names_every_format() -> None:
     page = Path(graphwright.__file__).parents[2] / "docs" / "data.md"
     message = page.read_text(encoding="utf-8")
     assert [name for form in FORMS for name in form.split(", ") if name not in message] == []
 
 
-def test_questions_alone(tmp_path: Path) -> None:
+def test_read_dataset_questions_alone_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.jsonl", *ASKED, ASKED[1] | {"id": "q3", "answers": []})
     dataset = read_dataset(path)
     assert (dataset.name, dataset.format, len(dataset.questions)) == ("mine", "questions alone", 3)
@@ -127,7 +127,7 @@ def test_questions_alone(tmp_path: Path) -> None:
         read_dataset(path, other)
 
 
-def test_those_that_name_entities_are_questions_over_a_graph(tmp_path: Path) -> None:
+def test_read_dataset_questions_with_entities_are_graph_questions(tmp_path: Path) -> None:
     record = {"id": 1, "question": "who made Heat", "topic_entities": ["Heat"], "answers": ["Mann"], "hops": 1}
     lines = write(tmp_path / "a.jsonl", record, {"id": 2, "question": "who", "answers": ["Mann"]})
     metaqa = write(tmp_path / "b.txt", "", "who made [Heat]\tMann")

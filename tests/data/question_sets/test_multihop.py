@@ -36,7 +36,7 @@ def columns(record: dict[str, Any]) -> dict[str, Any]:
 HOTPOT = [hotpot(1, "mur", "drava", gold=("mur", "drava")), hotpot(2, "mur", "graz", gold=("graz",), answer="yes")]
 
 
-def test_hotpotqa_pools_its_contexts(tmp_path: Path) -> None:
+def test_read_dataset_hotpotqa_contexts_are_pooled(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot_dev_distractor_v1.json", json.dumps(HOTPOT))
     dataset = read_dataset(path)
     assert (dataset.name, dataset.format, dataset.corpus) == ("hotpot_dev_distractor_v1", "HotpotQA", path)
@@ -50,14 +50,14 @@ def test_hotpotqa_pools_its_contexts(tmp_path: Path) -> None:
     assert dataset.remarks == ("2 questions over 3 documents (HotpotQA).",)
 
 
-def test_ids_do_not_depend_on_what_else_is_there(tmp_path: Path) -> None:
+def test_read_dataset_passage_ids_are_the_same_in_every_file(tmp_path: Path) -> None:
     whole = read_dataset(write(tmp_path / "a.jsonl", *HOTPOT))
     part = read_dataset(write(tmp_path / "b.jsonl", HOTPOT[1]))
     assert part.questions[0].gold == whole.questions[1].gold
     assert set(contents(part)) < set(contents(whole))
 
 
-def test_hotpotqa_in_the_shape_of_hugging_face(tmp_path: Path) -> None:
+def test_read_dataset_hotpotqa_of_hugging_face_is_read(tmp_path: Path) -> None:
     expected = [(q.id, q.gold, q.answers) for q in read_dataset(write(tmp_path / "a.jsonl", *HOTPOT)).questions]
     records = [columns(record) for record in HOTPOT]
     lines = write(tmp_path / "b.jsonl", *records)
@@ -73,7 +73,7 @@ def test_hotpotqa_in_the_shape_of_hugging_face(tmp_path: Path) -> None:
         assert [(q.id, q.gold, q.answers) for q in dataset.questions] == expected
 
 
-def test_2wikimultihopqa_parts_its_sentences_without_spaces(tmp_path: Path) -> None:
+def test_read_dataset_2wikimultihopqa_sentences_get_spaces(tmp_path: Path) -> None:
     record = hotpot(1, "mur", "drava", gold=("mur",), evidences=[["Mur", "joins", "Drava"]], type="inference")
     record["context"] = [[title, [item.strip() for item in some]] for title, some in map(sentences, ("mur", "drava"))]
     dataset = read_dataset(write(tmp_path / "dev.json", json.dumps([record])))
@@ -83,7 +83,7 @@ def test_2wikimultihopqa_parts_its_sentences_without_spaces(tmp_path: Path) -> N
     assert dataset.questions[0].metadata["evidences"] == [["Mur", "joins", "Drava"]]
 
 
-def test_musique(tmp_path: Path) -> None:
+def test_read_dataset_musique_is_read(tmp_path: Path) -> None:
     records = [
         musique("2hop__1_2", "mur", "drava", "graz", gold=("mur", "drava")),
         musique("3hop1__1_2_3", "mur", "osijek", gold=("mur", "osijek")),
@@ -103,7 +103,7 @@ def test_musique(tmp_path: Path) -> None:
     assert dataset.remarks[1] == "1 question made to have no answer (answerable: false), left out."
 
 
-def test_a_test_split_has_neither_answers_nor_evidence(tmp_path: Path) -> None:
+def test_read_dataset_test_split_is_remarked(tmp_path: Path) -> None:
     hidden = musique("2hop__1_2", "mur", "graz", gold=())
     hidden["paragraphs"] = [
         {name: value for name, value in item.items() if name != "is_supporting"} for item in hidden["paragraphs"]
@@ -118,7 +118,7 @@ def test_a_test_split_has_neither_answers_nor_evidence(tmp_path: Path) -> None:
     )
 
 
-def test_contexts_without_a_text(tmp_path: Path) -> None:
+def test_read_dataset_contexts_without_text_are_remarked(tmp_path: Path) -> None:
     record = hotpot(1, "mur", gold=("mur",))
     record["context"] += [["Sava", []], ["", [" "]]]
     dataset = read_dataset(write(tmp_path / "h.jsonl", record))
@@ -126,7 +126,7 @@ def test_contexts_without_a_text(tmp_path: Path) -> None:
     assert dataset.remarks[1] == "2 contexts without a text: a title only, or nothing."
 
 
-def test_contexts_that_lack_the_evidence(tmp_path: Path) -> None:
+def test_read_dataset_missing_evidence_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot_fullwiki.jsonl", hotpot(1, "mur", gold=("mur", "graz")))
     message = (
         r"fullwiki\.jsonl: 1 of 2 gold ids .*'Graz \(not in the context\)' \(question 'h1', line 1\)\. .*distractor"
@@ -170,12 +170,12 @@ def test_contexts_that_lack_the_evidence(tmp_path: Path) -> None:
         ("[]", r"h\.jsonl:2: not a JSON object but list"),
     ],
 )
-def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, record: object, message: str) -> None:
+def test_read_dataset_bad_record_is_named(tmp_path: Path, record: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_dataset(write(tmp_path / "h.jsonl", HOTPOT[0], record))
 
 
-def test_other_questions_over_the_pooled_contexts(tmp_path: Path) -> None:
+def test_read_dataset_other_questions_over_the_pool_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *HOTPOT)
     mine = write(tmp_path / "mine" / "mine.jsonl", ASKED[0] | {"gold_ids": [GRAZ]})
     dataset = read_dataset(path, mine)
@@ -204,7 +204,7 @@ DOMAIN = {
 }
 
 
-def test_ultradomain_has_a_document_for_each_text(tmp_path: Path) -> None:
+def test_read_dataset_ultradomain_texts_become_documents(tmp_path: Path) -> None:
     second = DOMAIN | {"_id": "u2", "input": "Where does it flow then?", "meta": None}
     third = {"input": "And the Drava?", "context": "Another book.", "answers": "Italy", "dataset": "ultra"}
     dataset = read_dataset(write(tmp_path / "mix.jsonl", DOMAIN, second, third))
@@ -234,9 +234,7 @@ def test_ultradomain_has_a_document_for_each_text(tmp_path: Path) -> None:
         ({}, r"mix\.jsonl:2: the id 'u1' was already used in line 1"),
     ],
 )
-def test_a_record_of_ultradomain_that_cannot_be_read_is_named(
-    tmp_path: Path, change: dict[str, Any], message: str
-) -> None:
+def test_read_dataset_bad_record_of_ultradomain_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_dataset(write(tmp_path / "mix.jsonl", DOMAIN, DOMAIN | change))
 
@@ -256,7 +254,7 @@ def story(identity: str, *asked: str, document: str = "Once\n  there was\n\n\n a
     }
 
 
-def test_squality_has_a_story_and_summaries(tmp_path: Path) -> None:
+def test_read_dataset_squality_is_read(tmp_path: Path) -> None:
     page = "<!DOCTYPE html><html><title>Two</title><p>It sank.</p><p>All\nlived.</p></html>"
     records = [story("11", "What is the plot?", "Who sails?"), story("12", "What is the plot?", document=page)]
     dataset = read_dataset(write(tmp_path / "squality" / "train.jsonl", *records))
@@ -281,7 +279,7 @@ def test_squality_has_a_story_and_summaries(tmp_path: Path) -> None:
         ("{", r"s\.jsonl:2: not JSON"),
     ],
 )
-def test_a_story_that_cannot_be_read_is_named(tmp_path: Path, record: object, message: str) -> None:
+def test_read_dataset_bad_story_is_named(tmp_path: Path, record: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_dataset(write(tmp_path / "s.jsonl", story("11", "Who?"), record))
 
@@ -297,7 +295,7 @@ def test_a_story_that_cannot_be_read_is_named(tmp_path: Path, record: object, me
         ({"input": "who", "context": []}, False),
     ],
 )
-def test_which_records_carry_passages(record: dict[str, object], contents: bool) -> None:
+def test_has_contexts_records_with_passages_are_true(record: dict[str, object], contents: bool) -> None:
     assert has_contexts(record) is contents
 
 
@@ -311,11 +309,11 @@ def test_which_records_carry_passages(record: dict[str, object], contents: bool)
         (["", "Two."], "Two."),
     ],
 )
-def test_sentences_have_a_space_between_them(sentences: list[str], text: str) -> None:
+def test_joined_sentences_have_a_space_between_them(sentences: list[str], text: str) -> None:
     assert joined(sentences) == text
 
 
-def test_every_passage_is_shown_and_those_that_are_evidence_named() -> None:
+def test_read_over_gold_is_the_evidence() -> None:
     shown: list[str] = []
 
     def refer(title: str, text: str) -> str:
@@ -329,14 +327,14 @@ def test_every_passage_is_shown_and_those_that_are_evidence_named() -> None:
 
 
 @pytest.mark.parametrize("unmarked", [True, False])
-def test_paragraphs_that_nobody_marked(unmarked: bool) -> None:
+def test_read_over_unmarked_paragraphs_are_gold_if_asked(unmarked: bool) -> None:
     record = musique("m", "mur", "graz", gold=("graz",))
     del record["paragraphs"][0]["is_supporting"]
     (question,), _ = read_over(Path("m.jsonl"), lambda title, _: title, iter([(1, record)]), unmarked=unmarked)
     assert question.gold == (("Mur", "Graz") if unmarked else ("Graz",))
 
 
-def test_title_and_text_make_the_id() -> None:
+def test_passage_id_depends_on_title_and_text() -> None:
     item = passage_id("Mur", "It flows.")
     assert item == passage_id("Mur", "It  flows.\n") and item.startswith("mur-")
     others = {
@@ -348,12 +346,12 @@ def test_title_and_text_make_the_id() -> None:
     assert item not in others and len(others) == 4
 
 
-def test_ids_hold_no_white_space_and_are_short() -> None:
+def test_passage_id_has_no_white_space() -> None:
     result = passage_id("Großer Fluß / 川 " * 20, "x")
     assert result.split() == [result] and result.startswith("großer-fluß-川-großer") and len(result) < 60
 
 
-def test_passages_are_kept_once_in_order_and_clean() -> None:
+def test_pool_keeps_each_passage_once() -> None:
     pool = _Pool()
     first = pool.add(" Mur\n(river)", "It flows.\r\nOn.")
     assert pool.add("Mur (river)", "It flows. On.") == first
@@ -363,7 +361,7 @@ def test_passages_are_kept_once_in_order_and_clean() -> None:
     assert pool.documents[first].whole and not pool.documents[second].whole
 
 
-def test_a_passage_of_nothing_is_no_document() -> None:
+def test_pool_empty_passage_is_left_out() -> None:
     pool = _Pool()
     assert pool.add("", " ") not in pool.documents
     assert pool.documents[pool.add("Mur", "")].text == "Mur"

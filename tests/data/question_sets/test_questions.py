@@ -16,7 +16,7 @@ KGQA = {"id": 7, "question": "what", "answers": ["1999", 12], "topic_entities": 
 ROG = {"id": "W-1", "question": "where", "answer": "there", "graph": [["a", "r", "b"]]}
 
 
-def test_questions_of_every_form(tmp_path: Path) -> None:
+def test_read_questions_fields_of_every_spelling_are_read(tmp_path: Path) -> None:
     expected = [
         QuestionRecord("2hop_1", "Who?", ("A", "B"), ("p6", "p1"), "2hop", {"hops": [1]}),
         QuestionRecord("7", "what", ("1999", "12"), (), "q", {"topic_entities": ["m.0"], "hops": 1}),
@@ -37,24 +37,24 @@ def test_questions_of_every_form(tmp_path: Path) -> None:
         ({"id": 1, "question": "x", "gold_ids": [["p"]]}, r":2: question 1: gold_ids is not a list of texts"),
     ],
 )
-def test_a_broken_line_is_named(tmp_path: Path, second: object, message: str) -> None:
+def test_read_questions_bad_line_is_named(tmp_path: Path, second: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_questions(write(tmp_path / "q.jsonl", MULTIHOP, second))
 
 
-def test_an_empty_answer_is_none(tmp_path: Path) -> None:
+def test_read_questions_empty_answer_is_left_out(tmp_path: Path) -> None:
     record = {"id": 1, "question": "who", "answers": ["", "Ann"], "gold_ids": ""}
     assert read_questions(write(tmp_path / "q.jsonl", record)) == [QuestionRecord("1", "who", ("Ann",))]
 
 
-def test_no_questions_is_an_error(tmp_path: Path) -> None:
+def test_read_questions_empty_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or folder"):
         read_questions(tmp_path / "none.jsonl")
     with pytest.raises(DataError, match="no questions in it"):
         read_questions(write(tmp_path / "q.jsonl", ""))
 
 
-def test_gold_ids_are_looked_for_in_the_corpus() -> None:
+def test_check_gold_missing_ids_are_remarked_or_an_error() -> None:
     questions = [QuestionRecord(str(i), "q", gold=(f"p{i}",)) for i in range(100)]
     corpus = {f"p{i}" for i in range(99)}
     (remark,) = check_gold(questions, corpus)

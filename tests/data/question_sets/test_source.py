@@ -24,13 +24,15 @@ from graphwright.errors import DataError
         ("musique_corpus.json", "musique.json", "musique"),
     ],
 )
-def test_data_are_called_by_folder_file_and_questions(tmp_path: Path, path: str, asked: str | None, name: str) -> None:
+def test_source_name_is_that_of_folder_file_and_questions(
+    tmp_path: Path, path: str, asked: str | None, name: str
+) -> None:
     folder = tmp_path / "set"
     given = write(folder / path, "") if path else write(folder / "corpus.jsonl", "").parent
     assert Source(given, None if asked is None else folder / asked).name == name
 
 
-def test_questions_are_a_file_here_or_there_or_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_of_questions_are_a_file_or_a_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = write(tmp_path / "set" / "dev.jsonl", ""), write(tmp_path / "mine.jsonl", "")
     monkeypatch.chdir(tmp_path)
     assert Source.of("set", "dev").questions == Path("set/dev.jsonl") and Source.of("set", here).has_questions_inside
@@ -40,14 +42,14 @@ def test_questions_are_a_file_here_or_there_or_a_name(tmp_path: Path, monkeypatc
     assert Source.of("set") == Source.of("set", Path()) == Source(Path("set"))
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_source_of_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or folder"):
         Source.of(tmp_path / "none")
     with pytest.raises(DataError, match="no such file or folder: sets/dev"):
         Source.of(tmp_path, "sets/dev")
 
 
-def test_a_long_list_is_cut(tmp_path: Path) -> None:
+def test_contents_long_list_is_cut(tmp_path: Path) -> None:
     for at in range(15):
         write(tmp_path / f"{at:02}.jsonl", "")
     write(tmp_path / ".hidden", "")

@@ -20,7 +20,7 @@ def read(path: Path) -> tuple[list[OpenieRecord], list[Skipped]]:
     return list(read_openie(path, skipped.append)), skipped
 
 
-def test_lines_of_entities_and_triples(tmp_path: Path) -> None:
+def test_read_openie_json_lines_are_read(tmp_path: Path) -> None:
     path = tmp_path / "openie.jsonl"
     path.write_text(
         json.dumps({"id": "p0", "entities": ["A", " A", None, "B"], "triples": TRIPLES})
@@ -32,7 +32,7 @@ def test_lines_of_entities_and_triples(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_the_file_that_hipporag_writes(tmp_path: Path, indent: int | None) -> None:
+def test_read_openie_file_of_hipporag_is_read(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "openie_results.json"
     docs = [
         {"idx": "chunk-1", "passage": "T\ntext", "extracted_entities": ["A"], "extracted_triples": TRIPLES},
@@ -54,14 +54,14 @@ def test_the_file_that_hipporag_writes(tmp_path: Path, indent: int | None) -> No
         ('{"id": "a", "triples": []}', r":2: passage 'a' was already given at 1"),
     ],
 )
-def test_a_broken_record_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_read_openie_bad_record_is_named(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "openie.jsonl"
     path.write_text('{"id": "a", "triples": []}\n' + line)
     with pytest.raises(DataError, match=r"openie\.jsonl" + message):
         read(path)
 
 
-def test_a_missing_or_empty_file_is_an_error(tmp_path: Path) -> None:
+def test_read_openie_missing_or_empty_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").touch()

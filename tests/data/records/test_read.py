@@ -20,7 +20,7 @@ def parquet(path: Path, lines: Path) -> Path:
     return path
 
 
-def test_the_same_records_from_every_kind_of_file(tmp_path: Path) -> None:
+def test_read_records_every_kind_of_file_gives_the_same(tmp_path: Path) -> None:
     lines = tmp_path / "q.jsonl"
     lines.write_text("\n".join(map(json.dumps, RECORDS)))
     whole = tmp_path / "q.json"
@@ -33,14 +33,14 @@ def test_the_same_records_from_every_kind_of_file(tmp_path: Path) -> None:
         assert list(read_records(path, ("question",))) == [(1, RECORDS[0]), (2, RECORDS[1])]
 
 
-def test_more_rows_than_are_fetched_at_once_keep_their_places(tmp_path: Path) -> None:
+def test_read_records_many_rows_of_parquet_keep_their_places(tmp_path: Path) -> None:
     lines = tmp_path / "q.jsonl"
     lines.write_text("\n".join(json.dumps({"id": i}) for i in range(200)))
     result = list(read_records(parquet(tmp_path / "q.parquet", lines), ()))
     assert result == [(i + 1, {"id": i}) for i in range(200)]
 
 
-def test_damaged_parquet_is_named(tmp_path: Path) -> None:
+def test_read_records_damaged_parquet_is_named(tmp_path: Path) -> None:
     path = tmp_path / "q.parquet"
     path.write_text("no parquet")
     with pytest.raises(DataError, match=r"q\.parquet: not a readable Parquet file: .*Fetch the file again"):

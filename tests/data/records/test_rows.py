@@ -28,7 +28,7 @@ def rows(path: Path) -> list[Document | Skipped]:
     return [result for _, result in read_rows(path, path.name)]
 
 
-def test_json_lines_of_every_spelling(tmp_path: Path) -> None:
+def test_read_rows_field_names_of_every_spelling_are_read(tmp_path: Path) -> None:
     path = write(
         tmp_path / "c.jsonl",
         [
@@ -71,13 +71,13 @@ PASSAGES = [{"idx": i, "title": f"T{i}", "text": f"text {i}"} for i in range(3)]
         ("c.csv.gz", "idx|title|text\n0|T0|text 0\n1|T1|text 1\n2|T2|text 2\n"),
     ],
 )
-def test_the_same_passages_in_every_form(tmp_path: Path, name: str, content: str) -> None:
+def test_read_rows_every_kind_of_file_gives_the_same(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith("gz") else content.encode())
     assert rows(path) == [Document(f"{name}#{i}", f"text {i}", f"T{i}", whole=True) for i in range(3)]
 
 
-def test_a_table_may_hold_lines_quotes_and_fields_of_any_length(tmp_path: Path) -> None:
+def test_read_rows_quoted_cells_of_any_length_are_read(tmp_path: Path) -> None:
     csv.field_size_limit(131_072)
     texts = ['said "no", twice', "two\n\nparagraphs", "x" * 1_000_000]
     path = tmp_path / "t.csv"
@@ -90,7 +90,7 @@ def test_a_table_may_hold_lines_quotes_and_fields_of_any_length(tmp_path: Path) 
     assert csv.field_size_limit() == 131_072
 
 
-def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
+def test_read_rows_broken_rows_are_named_by_line(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text('{"id": 1, "text": "a"}\n{"id": 2, "tex\n[1]\n"x"\n{"q": [{}]}\n{"text": " "}\n' + "[" * 99_999)
     good, *bad = rows(path)
@@ -106,7 +106,7 @@ def test_broken_rows_are_named_by_line_and_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("broken", "refused"), [(10, False), (11, True)])
-def test_more_than_ten_and_one_in_a_hundred_broken_rows_are_refused(tmp_path: Path, broken: int, refused: bool) -> None:
+def test_read_rows_many_broken_rows_are_an_error(tmp_path: Path, broken: int, refused: bool) -> None:
     records = [{"text": "x"}] * 500 + ["broken"] * broken
     path = write(tmp_path / "c.jsonl", records)
     if not refused:
@@ -117,7 +117,7 @@ def test_more_than_ten_and_one_in_a_hundred_broken_rows_are_refused(tmp_path: Pa
     assert len(rows(write(path, [{"text": "x"}] * 2000 + ["broken"] * 11))) == 2011
 
 
-def test_a_file_without_passages_is_passed_over_as_one(tmp_path: Path) -> None:
+def test_read_rows_file_without_passages_is_skipped_once(tmp_path: Path) -> None:
     path = write(tmp_path / "questions.jsonl", [{"id": i, "question": "Why?", "gold_ids": ["a"]} for i in range(1000)])
     reason = "no documents: questions to evaluate on, not documents"
     assert rows(path) == [Skipped(str(path), reason)]
@@ -128,20 +128,20 @@ def test_a_file_without_passages_is_passed_over_as_one(tmp_path: Path) -> None:
     assert rows(table)[1] == Skipped(f"{table}:3", "3 cells in a table of 2 columns", True)
 
 
-def test_a_column_without_a_name_as_pandas_writes_is_no_fault(tmp_path: Path) -> None:
+def test_read_rows_column_without_a_name_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text(",text,title\n0,Hello Graz.,T\n", encoding="utf-8")
     result = rows(tmp_path / "p.csv")
     assert [(d.text, d.title) for d in result if isinstance(d, Document)] == [("Hello Graz.", "T")]
 
 
-def test_a_header_of_any_length_is_read(tmp_path: Path) -> None:
+def test_read_rows_long_header_is_read(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text(f"text,{'a' * 200_000}\nGraz lies on the Mur.,x\n")
     [(_, row)] = read_rows(file, "rows.csv")
     assert isinstance(row, Document) and row.text == "Graz lies on the Mur."
 
 
-def test_rows_of_a_table_without_texts_become_sentences(tmp_path: Path) -> None:
+def test_read_documents_rows_without_text_become_sentences(tmp_path: Path) -> None:
     (tmp_path / "rivers.csv").write_text("River;Length;Source\nMur;464 km;Lungau\nEnns;;\n", encoding="utf-8")
     first, second = read_documents([tmp_path], print)
     assert (first.id, first.text, first.whole) == ("rivers.csv#2", "River: Mur; Length: 464 km; Source: Lungau.", True)
@@ -154,7 +154,7 @@ def of(tmp_path: Path, name: str, content: str, **options: Any) -> list[Document
     return [row for _, row in read_rows(tmp_path / name, name, ReadOptions(**options))]
 
 
-def test_records_without_a_text_become_sentences(tmp_path: Path) -> None:
+def test_read_rows_records_without_text_become_sentences(tmp_path: Path) -> None:
     record = {"sku": 7, "name": "Lamp", "tags": ["red", "tall"], "size": {"h": 3}, "parts": [{"x": 1}], "stock": True}
     [row] = of(tmp_path, "p.jsonl", json.dumps(record))
     assert isinstance(row, Document) and row.id == "p.jsonl#1" and row.title == "Lamp"
@@ -169,7 +169,7 @@ def test_records_without_a_text_become_sentences(tmp_path: Path) -> None:
 FAQ = "No,Question,Answer,Year\n1,Why?,Because.,2024\n2,How?,So.,2023\n"
 
 
-def test_columns_of_text_and_of_ids_are_named(tmp_path: Path) -> None:
+def test_read_rows_named_columns_give_text_and_id(tmp_path: Path) -> None:
     first, _ = of(tmp_path, "f.csv", FAQ, text_columns=("question", "Answer"), id_column="no")
     assert first == Document(
         "1",
@@ -191,11 +191,11 @@ def test_columns_of_text_and_of_ids_are_named(tmp_path: Path) -> None:
         ({"id_column": "Key"}, "no documents: no id in a column 'Key'; it has No, Question, Answer, Year"),
     ],
 )
-def test_a_missing_column_is_named(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
+def test_read_rows_missing_column_is_named(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
     assert of(tmp_path, "f.csv", FAQ, **options) == [Skipped(str(tmp_path / "f.csv"), reason)]
 
 
-def test_links_between_numbered_rows_stay_in_their_file(tmp_path: Path) -> None:
+def test_read_rows_links_between_numbers_stay_in_the_file(tmp_path: Path) -> None:
     first, second = of(tmp_path, "r.jsonl", '{"id": 1, "text": "a", "links": [2, "other"]}\n{"id": 2, "text": "b"}\n')
     assert isinstance(first, Document) and first.links == ("r.jsonl#2", "other")
     assert isinstance(second, Document) and second.id == "r.jsonl#2"
@@ -203,7 +203,7 @@ def test_links_between_numbered_rows_stay_in_their_file(tmp_path: Path) -> None:
     assert isinstance(row, Document) and row.id == "1"  # a corpus, whose ids are those of the judgements
 
 
-def test_a_quotation_mark_that_is_not_closed_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_rows_open_quotation_mark_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphwright.data.records.read._MAX_CELL", 1_000)
     (tmp_path / "a.csv").write_text('id,text\na,First.\nb,"' + "Graz lies on the Mur.\n" * 100)
     (tmp_path / "b.csv").write_text("id,text\nc,Third.\n")

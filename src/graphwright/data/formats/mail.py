@@ -67,10 +67,10 @@ def _messages(file: File) -> Iterator[bytes]:
 
 
 class _Policy(EmailPolicy):
-    """The policy of the standard library, whose parser takes quadratic time, over headers of a limited length."""
+    """The policy of the standard library with a limit on the length of headers, as its parser takes quadratic time."""
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        """Return a header parsed; a long one as text that is parsed part by part, or cut where it names a type."""
+        """Return a parsed header; a long text is parsed in parts, and a long content type is cut."""
         if len(value) <= _MAX_HEADER:
             return super().header_fetch_parse(name, value)
         if name.lower().startswith("content-"):
@@ -137,7 +137,7 @@ def _leaves(message: Message) -> Iterator[Any]:
 
 
 def _alternatives(message: Message) -> set[int]:
-    """Return the `id`s of the parts that are HTML and of which the message has the same as plain text."""
+    """Return the `id`s of HTML parts whose message has the same text as plain text."""
     alternatives = set[int]()
     for part in message.walk():
         if part.get_content_type() == "multipart/alternative" and part.is_multipart():

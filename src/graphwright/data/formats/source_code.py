@@ -51,9 +51,9 @@ def _patterns(suffix: str) -> list[re.Pattern[str]]:
 
 
 def read(file: File) -> Iterator[Extracted]:
-    """Yield a source file as it is; a definition is a section, and lies in those with less indentation before it.
+    """Yield a source file as it is, with a section for each definition.
 
-    A definition begins with the comments and decorators directly above it.
+    Indentation nests the definitions. Each begins with the comments and decorators directly above it.
     """
     text = file.text()
     if not text.strip():

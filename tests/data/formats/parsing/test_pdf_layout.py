@@ -23,7 +23,7 @@ def lines(draw: st.DrawFn) -> Line:
 
 @settings(max_examples=50)
 @given(st.lists(st.lists(lines(), max_size=8), max_size=4))
-def test_every_sign_is_written_once_and_lies_in_a_box(pages: list[list[Line]]) -> None:
+def test_write_pages_every_character_lies_in_a_box(pages: list[list[Line]]) -> None:
     builder = TextBuilder("page")
     write_pages(pages, builder)
     text, places = builder.text, builder.places()
@@ -39,7 +39,7 @@ def test_every_sign_is_written_once_and_lies_in_a_box(pages: list[list[Line]]) -
 
 @settings(max_examples=50)
 @given(st.lists(lines(), max_size=12))
-def test_reading_order_keeps_every_line(page: list[Line]) -> None:
+def test_in_reading_order_keeps_every_line(page: list[Line]) -> None:
     assert sorted(in_reading_order(page)) == sorted(page)
 
 
@@ -47,7 +47,7 @@ def line_at(text: str, top: int) -> Line:
     return Line(text, (1000, top, 9000, top + 150), 11.0, (Cell(text, 1000, 9000),))
 
 
-def test_running_heads_that_change_are_known_by_their_page_number() -> None:
+def test_without_running_heads_page_numbers_are_left_out() -> None:
     heads = ["Rivers 7", "8 Styria", "The Mur 9", "10 The Enns"]
     pages = [[line_at(head, 300), *(line_at(f"Text {row}", 2000 + 200 * row) for row in range(3))] for head in heads]
     assert [[line.text for line in page] for page in without_running_heads(pages)] == [
@@ -55,6 +55,6 @@ def test_running_heads_that_change_are_known_by_their_page_number() -> None:
     ] * 4
 
 
-def test_lines_of_the_margin_that_are_not_repeated_are_kept() -> None:
+def test_without_running_heads_other_margin_lines_stay() -> None:
     pages = [[line_at("In 1974", 300), line_at("Text", 2000)], [line_at("A letter", 300), line_at("Text", 2100)]]
     assert without_running_heads(pages) == pages

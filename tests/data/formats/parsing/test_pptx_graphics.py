@@ -62,7 +62,7 @@ def test_pptx_nested_categories_are_named_with_the_outer_one() -> None:
     assert extracted("a.pptx", saved).text == f"{lines}\n\n{lines}"
 
 
-def test_points_of_a_chart_are_read_with_both_values_and_their_size() -> None:
+def test_pptx_points_have_both_values_and_size() -> None:
     data = pytest.importorskip("pptx.chart.data")
     points = data.XyChartData()
     for name, shift in (("Mur", 0), ("Enns", 0), ("Drava", 1)):
@@ -76,7 +76,7 @@ def test_points_of_a_chart_are_read_with_both_values_and_their_size() -> None:
     assert extracted("a.pptx", written(slides(("BUBBLE", bubbles)))).text == "1; Lakes: 2; Lakes size: 30."
 
 
-def test_dates_and_labels_of_a_chart_are_read_as_they_are_shown() -> None:
+def test_pptx_chart_dates_and_labels_are_as_shown() -> None:
     saved = written(slides(("LINE", categories(date(2024, 2, 29), date(2025, 3, 1), Visitors=(120, 130)))))
     lines = ["2024-02-29; Visitors: 120.", "2025-03-01; Visitors: 130."]
     assert extracted("a.pptx", saved).text.splitlines() == lines
@@ -91,7 +91,7 @@ POINT = "<dgm:pt modelId='{}'><dgm:t><a:p><a:r><a:t>{}</a:t></a:r></a:p></dgm:t>
 LINK = "<dgm:cxn modelId='l{0}{1}' srcId='{0}' destId='{1}' srcOrd='{2}' destOrd='0'/>"
 
 
-def test_a_diagram_is_read_in_the_order_of_its_tree() -> None:
+def test_pptx_diagram_is_read_in_the_order_of_its_tree() -> None:
     presentation = slides()
     from pptx.opc.package import Part
     from pptx.opc.packuri import PackURI
@@ -113,7 +113,7 @@ name="d"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr><p:xfrm><a:off x="
     assert extracted("a.pptx", written(presentation)).text == "a\n- d\n- b\nc"
 
 
-def test_a_shape_for_newer_programs_is_read_once() -> None:
+def test_pptx_shape_for_newer_programs_is_read_once() -> None:
     presentation = slides()
     presentation.slides[0].shapes.add_textbox(0, 0, 9, 9).text_frame.text = "The area is"
     body = f"""<p:txBody xmlns:a="{DRAWN}/main"><a:p><a:r><a:t>%s</a:t></a:r></a:p></p:txBody>"""

@@ -12,7 +12,7 @@ from collections import Counter
 MAX_DEPTH = 512
 """Maximum number of open elements, as in browsers."""
 
-_MAX_FORMATTING = 16  # open elements such as <b>, which the parser repeats in each paragraph that follows
+_MAX_FORMATTING = 16  # open elements such as <b>; the parser repeats them in each later paragraph
 _MAX_SAME = 3  # of them with one name
 _TAG = re.compile(
     r"<!--.*?(?:-->|\Z)"  # what holds no tags: a comment, a script, …
@@ -28,7 +28,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 _VOID = _names("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
-# Elements that the next one of their kind, or the end of the one around them, closes.
+# Elements closed by the next of their kind, or by the end of their parent.
 _IMPLIED = _names(
     "html head body p a li dd dt option optgroup tr td th tbody thead tfoot caption colgroup rt rp rb rtc plaintext"
 )
@@ -53,7 +53,7 @@ def limited_nesting(page: str) -> str:
 
 
 class _Nesting:
-    """The elements that a parser has open, and the number of removed ones whose end tags are to come."""
+    """The elements that a parser has open, and the number of removed start tags whose end tags are still to come."""
 
     def __init__(self) -> None:
         self.open: list[str] = []

@@ -19,10 +19,10 @@ _TRANSITIONAL = rb"http://schemas.openxmlformats.org/\1/2006/"
 
 @contextmanager
 def office_package(file: File) -> Iterator[BinaryIO]:
-    """Open a package for a library that knows the transitional form.
+    """Open a package for a library that reads only the transitional form.
 
-    The strict form has other namespaces, which are replaced in a copy in memory. Raises UnreadableError if the archive
-    is damaged, encrypted or too large, or if its XML declares entities.
+    Of a package in the strict form, a copy in memory gets the namespaces of the transitional form. Raises
+    UnreadableError if the archive is damaged, encrypted or too large, or if its XML declares entities.
     """
     with checked_zip(file) as archive:
         refuse_entities_in(archive)

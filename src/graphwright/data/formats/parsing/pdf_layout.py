@@ -61,10 +61,10 @@ def write_pages(pages: Sequence[Sequence[Line]], builder: TextBuilder) -> None:
 
 
 def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Return pages without page numbers, and without lines that margins of at least three pages repeat.
+    """Return pages without page numbers, and without lines repeated in the margins of at least three pages.
 
-    Lines that differ in their numbers only count as the same, and so do those that begin or end with the number of
-    their page. The first and the last line of a page count as margin.
+    Lines are the same if they differ only in numbers, or if each begins or ends with the number of its page. The first
+    and the last line of a page count as margin.
     """
     body = _body_height([line for page in pages for line in page])
     counts: Counter[tuple[bool, str]] = Counter()
@@ -97,7 +97,7 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     """Return the lines of a page in the order of the file, unless it jumps back up; then by columns.
 
-    Most files draw text in reading order, which geometry alone does not show: of a table, or of a side note.
+    Most files draw text in reading order. Geometry alone does not show the order of tables and side notes.
     """
     jumps = 0
     for before, line in pairwise(lines):
@@ -300,7 +300,7 @@ def _column(cell: Cell, columns: Sequence[Cell]) -> int:
 
 
 def _joined(rows: list[list[str]]) -> list[list[str]]:
-    """Return rows of which those without a first cell continue the one before; as many, with empty ones."""
+    """Join each row without a first cell to the row before it, and return an empty row in its place."""
     joined: list[list[str]] = []
     last: list[str] = []
     for row in rows:

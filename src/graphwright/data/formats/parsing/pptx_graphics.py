@@ -1,4 +1,8 @@
-"""Text of the charts and diagrams of PowerPoint presentations, by what is stored in their XML."""
+"""Text of the charts and diagrams of PowerPoint presentations, read from their XML.
+
+The chart interface of python-pptx 1.0 fails for 3 of 95 charts of real presentations (kinds that it does not know), and
+finds 88 % of our words: no labels written by hand, dates as numbers of days, no x values of points.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ def chart_lines(chart: Any) -> Iterator[str]:
 
 
 def _rows(categories: Points, series: list[_Series]) -> Iterator[str]:
-    """Yield a sentence for each category of series that have the same ones."""
+    """Yield a sentence for each category of series that share their categories."""
     columns = [(s.name, s.values) for s in series] + [(f"{s.name} size".lstrip(), s.sizes) for s in series if s.sizes]
     last = max(chain(categories, *(points for _, points in columns)), default=-1)
     for row in range(last + 1):
@@ -66,7 +70,7 @@ def _series(element: Any, from_1904: bool) -> _Series:
 
 
 def _labels(element: Any) -> Iterator[tuple[int, str]]:
-    """Yield the points whose label was written by hand, with its text."""
+    """Yield the number and the text of each label that was written by hand."""
     for label in outermost(element, "dLbl"):
         parts = {local(child): child for child in label}
         text = " ".join(" ".join("".join(t.itertext()) for t in outermost(parts.get("tx", ()), "t")).split())
@@ -76,7 +80,7 @@ def _labels(element: Any) -> Iterator[tuple[int, str]]:
 
 
 def _points(element: Any, from_1904: bool) -> Points:
-    """Return the values that are stored below an element; of categories in categories the outer ones first."""
+    """Return the values stored below an element; nested categories are joined, the outermost first."""
     levels = [_level(level, from_1904) for level in outermost(element, "lvl")]
     if not levels:
         return _level(element, from_1904)
@@ -161,7 +165,7 @@ def _texts(point: Any) -> Iterator[Any]:
 
 
 def alternative_lines(shapes: Any) -> Iterator[str]:
-    """Yield the texts of shapes that are stored for newer programs, such as those with formulas, by paragraphs."""
+    """Yield the paragraphs of shapes stored for newer programs, such as formulas."""
     for node in shapes:
         if local(node) == "AlternateContent" and len(node):
             for paragraph in outermost(node[0], "p"):

@@ -27,7 +27,7 @@ def parsed_xml(data: bytes) -> Element:
 
 
 def refuse_entities_in(archive: zipfile.ZipFile) -> None:
-    """Raise UnreadableError if an XML file of an archive declares entities, which it can do only at its beginning."""
+    """Raise UnreadableError if an XML file of an archive declares entities; declarations stand at its beginning."""
     for name in archive.namelist():
         if name.endswith((".xml", ".rels")):
             with archive.open(name) as member:
@@ -35,15 +35,16 @@ def refuse_entities_in(archive: zipfile.ZipFile) -> None:
 
 
 def _refuse_entities(data: bytes) -> None:
-    text = _PASSED_OVER.sub(b"", data.replace(b"\0", b""))  # which UTF-16 has between letters
+    text = _PASSED_OVER.sub(b"", data.replace(b"\0", b""))  # UTF-16 has zero bytes between letters
     if _DECLARES_ENTITY.search(text) or (len(data) == _BEGINNING and not _ELEMENT.search(text)):
         raise UnreadableError("its XML declares entities, or may do so, which may be an attack; save it again")
 
 
 def outermost(parent: Any, name: str, skip: Container[str] = ()) -> Iterator[Any]:
-    """Yield the elements of a name in an element, but none that is in another of them, or in one of `skip`.
+    """Yield the descendants of a name in the order of the document.
 
-    Elements may be those of lxml. Each element is visited once, however deep they are nested.
+    Descendants of those yielded are left out, and so are descendants of the elements named in `skip`. Elements may be
+    those of lxml. Each element is visited at most once, so time is linear in any nesting.
 
     >>> [node.get("n") for node in outermost(parsed_xml(b'<t><p n="1"><p n="2"/></p><b><p n="3"/></b></t>'), "p")]
     ['1', '3']
