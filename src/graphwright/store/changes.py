@@ -18,9 +18,10 @@ from typing import Annotated, Any
 from graphwright.constraints import AtLeast, Checked
 from graphwright.data.decoding import file_name
 from graphwright.data.document import Document, Skipped, metadata_text
-from graphwright.data.documents import has_rows, read_documents
+from graphwright.data.documents import read_documents
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.read import links_of
+from graphwright.data.records.rows import has_rows
 from graphwright.errors import DataError, OptionError
 from graphwright.models.protocols import Usage
 

@@ -11,7 +11,7 @@ import pytest
 from tests.data.question_sets.small_sets import ASKED, RIVERS, hotpot, musique, sentences, write
 
 from graphwright.data.question_sets.datasets import Dataset, read_dataset
-from graphwright.data.question_sets.multihop import _Pool, has_contexts, joined, passage_id, read_over
+from graphwright.data.question_sets.multihop import Pool, has_contexts, joined, passage_id, read_over
 from graphwright.data.records.rows import MAX_PASSAGE
 from graphwright.errors import DataError
 
@@ -352,7 +352,7 @@ def test_passage_id_has_no_white_space() -> None:
 
 
 def test_pool_keeps_each_passage_once() -> None:
-    pool = _Pool()
+    pool = Pool()
     first = pool.add(" Mur\n(river)", "It flows.\r\nOn.")
     assert pool.add("Mur (river)", "It flows. On.") == first
     second = pool.add("Book", "x" * (MAX_PASSAGE + 1))
@@ -362,7 +362,7 @@ def test_pool_keeps_each_passage_once() -> None:
 
 
 def test_pool_empty_passage_is_left_out() -> None:
-    pool = _Pool()
+    pool = Pool()
     assert pool.add("", " ") not in pool.documents
     assert pool.documents[pool.add("Mur", "")].text == "Mur"
     assert len(pool.empty) == 2

@@ -1,4 +1,4 @@
-"""Questions with their passages: HotpotQA, 2WikiMultiHopQA, MuSiQue, UltraDomain, SQuALITY.
+"""Questions with their passages: HotpotQA, 2WikiMultiHopQA, MuSiQue.
 
 The passages of all questions of a file, each once, are the corpus.
 """
@@ -17,8 +17,6 @@ from typing import Any
 
 from graphwright.data.decoding import clean, stem
 from graphwright.data.document import Document
-from graphwright.data.formats.format import Extracted
-from graphwright.data.formats.html import html_text
 from graphwright.data.question_sets.questions import (
     Dataset,
     QuestionRecord,
@@ -41,7 +39,6 @@ _SENTENCES = ("sentences", "content")
 _ANSWERS = ("answer", "answers", "answer_aliases", "gold_ans", "reference", "possible_answers")
 _USED = (*_PARAGRAPHS, *_ANSWERS, "_id", "id", "question", "context", "type")
 _HOPS = re.compile(r"\dhop\d?(?=__)")
-_EMPTY_LINE = re.compile(r"\n\s*\n")
 _MAX_SLUG = 40  # characters of the title in an id
 _NO_EVIDENCE = "Take a file whose contexts hold the evidence; of HotpotQA distractor, not fullwiki."
 
@@ -67,7 +64,7 @@ def passage_id(title: str, text: str) -> str:
 
 
 @dataclass
-class _Pool:
+class Pool:
     """Distinct passages as documents, in order of their first occurrence.
 
     `empty` are the ids of passages without a text: one with a title is a document of its title, one without is left
@@ -117,12 +114,12 @@ def read_over(
         else:
             yield plain
 
-    questions = _converted(path, read_records(path, QUESTION_FIELDS) if records is None else records, convert)
+    questions = converted_questions(path, read_records(path, QUESTION_FIELDS) if records is None else records, convert)
     left_out = f"{counted(len(unanswerable), 'question')} made to have no answer (answerable: false), left out."
     return questions, [left_out] if unanswerable else []
 
 
-def _converted(
+def converted_questions(
     path: Path, records: Records, convert: Callable[[int, Record], Iterator[Record]]
 ) -> list[QuestionRecord]:
     """Read questions by converting records to our own format, each under the line of its record."""
@@ -236,91 +233,12 @@ def multihop(source: Source, records: Records, name: str) -> Dataset:
 
     Gold are the passages that a supporting fact names, or that are marked as supporting.
     """
-    pool = _Pool()
+    pool = Pool()
     questions, remarks = read_over(source.path, pool.add, records, unmarked=False)
-    return _dataset(source, name, questions, pool, remarks)
+    return pooled_dataset(source, name, questions, pool, remarks)
 
 
-@dataclass
-class _Book:
-    input: str
-    context: str
-    meta: dict[str, Any] | None = None
-
-
-def ultradomain(source: Source, records: Records, name: str) -> Dataset:
-    """Read questions that carry a whole text, often a book; a text with several questions is one document."""
-    pool = _Pool(limit=0)
-    ids: dict[str, str] = {}  # of each text, even if its title differs the next time
-
-    def questions(number: int, record: Record) -> Iterator[Record]:
-        book = checked(_Book, record, f"{source.path}:{number}")
-        if book.context not in ids:
-            ids[book.context] = pool.add(str((book.meta or {}).get("title") or ""), book.context)
-        metadata = {key: value for key, value in record.items() if key not in ("context", "input", "label", "_id")}
-        yield metadata | {
-            "id": record.get("_id") or f"{source.name}-{number}",
-            "question": book.input,
-            "gold_ids": [ids[book.context]],
-            "type": record.get("label") or record.get("dataset"),
-        }
-
-    return _dataset(source, name, _converted(source.path, records, questions), pool, [])
-
-
-@dataclass
-class _Response:
-    response_text: str
-
-
-@dataclass
-class _StoryQuestion:
-    question_text: str
-    responses: list[_Response] = field(default_factory=list)
-
-
-@dataclass
-class _StoryMetadata:
-    passage_id: str | int
-
-
-@dataclass
-class _Story:
-    metadata: _StoryMetadata
-    document: str
-    questions: list[_StoryQuestion]
-
-
-def squality(source: Source, records: Records, name: str) -> Dataset:
-    """Read stories with questions. The answers are summaries written by people; gold is the story."""
-    pool = _Pool(limit=0)
-
-    def questions(number: int, record: Record) -> Iterator[Record]:
-        where = f"{source.path}:{number}"
-        story = checked(_Story, record, where)
-        identity = str(story.metadata.passage_id)
-        if identity in pool.documents:
-            raise DataError(f"{where}: the story {identity!r} came before. Repair or remove this line.")
-        pool.documents[identity] = _story_document(identity, story.document)
-        for number_in_story, question in enumerate(story.questions, 1):
-            yield {
-                "id": f"{identity}-{number_in_story}",
-                "question": question.question_text,
-                "answers": [response.response_text for response in question.responses],
-                "gold_ids": [identity],
-            }
-
-    return _dataset(source, name, _converted(source.path, records, questions), pool, [])
-
-
-def _story_document(identity: str, story: str) -> Document:
-    """Return a story with each paragraph in one line; some versions of the data set have HTML."""
-    page = html_text(story) if "</p>" in story else Extracted(clean(story))
-    paragraphs = (" ".join(part.split()) for part in _EMPTY_LINE.split(page.text))
-    return Document(identity, "\n\n".join(paragraph for paragraph in paragraphs if paragraph), page.title)
-
-
-def _dataset(source: Source, name: str, own: Sequence[QuestionRecord], pool: _Pool, remarks: list[str]) -> Dataset:
+def pooled_dataset(source: Source, name: str, own: Sequence[QuestionRecord], pool: Pool, remarks: list[str]) -> Dataset:
     """Check and return the data set, with other questions if some were named."""
     questions, path, remarks = own, source.path, list(remarks)
     if pool.empty:

@@ -29,6 +29,11 @@ _OF_EXTRACTIONS = ("triples", "extracted_triples")
 _MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
 
 
+def has_rows(path: Path) -> bool:
+    """Return whether a file is one of rows, whose documents have ids of their own."""
+    return suffix_of(path) in ROW_SUFFIXES
+
+
 def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iterator[tuple[int, Document | Skipped]]:
     """Yield each row of a file with its line number, as a document or as `Skipped` with the reason.
 
