@@ -47,7 +47,7 @@ def links(documents: dict[str, Document]) -> dict[str, tuple[str, ...]]:
         ([], ()),
     ],
 )
-def test_read_documents_links_field_may_be_list_or_text(given: object, result: tuple[str, ...]) -> None:
+def test_links_of_list_or_text_gives_ids(given: object, result: tuple[str, ...]) -> None:
     assert links_of(given) == result
 
 

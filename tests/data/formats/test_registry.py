@@ -53,6 +53,11 @@ def test_format_of_other_package_comes_first(tmp_path: Path, plugins: list[Entry
     assert [d.text for d in read_documents([tmp_path], print)] == ["# TEXT", "# TEXT", "# text"]
 
 
+def test_formats_each_suffix_has_one_format() -> None:
+    suffixes = [suffix for format in registry.formats() for suffix in format.suffixes]
+    assert len(suffixes) == len(set(suffixes)) and {".md", ".pdf", ".zip", ".py"} < set(suffixes)
+
+
 @pytest.mark.parametrize(("loaded", "message"), [(ImportError("gone"), "ImportError: gone"), (len, "name a Format")])
 def test_other_formats_failing_package_is_named(
     tmp_path: Path, plugins: list[Entry], loaded: object, message: str
