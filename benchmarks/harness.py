@@ -24,7 +24,7 @@ from sources.linked_questions import write_linked_questions
 from stamps import RESULTS, alone, begin, line, made_by, read_stamped, write_stamped, write_text
 
 from graphwright.cli.progress import progress as shown_progress
-from graphwright.data.questions import QuestionRecord, read_questions
+from graphwright.data.question_sets.questions import QuestionRecord, read_questions
 from graphwright.evaluate.entries import Entry
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index

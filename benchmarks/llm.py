@@ -38,8 +38,8 @@ from stamps import made_by, states_of, together
 
 from graphwright import Index
 from graphwright.cli.progress import progress as shown_progress
-from graphwright.data.graph_questions import GraphQuestion
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.graph_questions import GraphQuestion
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import GraphwrightError
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index

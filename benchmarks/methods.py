@@ -48,7 +48,7 @@ from published.lego import SETS as GRAPHS
 from published.lego import questions as graph_questions
 from published.lego import targets_of
 
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.measures import path_quality
 from graphwright.evaluate.metrics import hits_at_1
 from graphwright.generate.readers import TargetAnswer

@@ -62,9 +62,9 @@ from harness import (
     write_results,
 )
 
-from graphwright.data.datasets import read_dataset
 from graphwright.data.document import Document
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.datasets import read_dataset
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import GraphwrightError
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores

@@ -35,7 +35,7 @@ from serving.page import page
 from serving.server_process import Client, Served, connected, serving
 
 from graphwright.data.documents import read_documents
-from graphwright.data.questions import read_questions
+from graphwright.data.question_sets.questions import read_questions
 from graphwright.index_folder.index import Index
 
 WARM_UP = 30  # requests before the first that is measured

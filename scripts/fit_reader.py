@@ -28,7 +28,7 @@ from reading_data import read_squad
 from scorer_data import source_of_set
 
 from graphwright import Document, Index, start
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.metrics import token_f1
 from graphwright.methods.registry import make_method
 from graphwright.models.embedded.reader import PARTS, MiniLMReader

@@ -36,7 +36,7 @@ from scorer_data import FAMILIES, OPEN, families_without, open_collection
 from scorer_trees import with_trees
 
 from graphwright import Index
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.methods.house import POOL, walk

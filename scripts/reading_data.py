@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from graphwright import Document, Index, start
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.methods.registry import make_method
 from graphwright.models.protocols import NamedEncoder
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from reader_data import chained_examples, read_rows
 
 from graphwright.data.document import Document
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 
 FAMILIES = {
     "musique": ("musique-openie", "musique", "musique-openie-untitled", "musique-untitled"),

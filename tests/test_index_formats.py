@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.data.formats.made import rivers_pdf, written
-from tests.data.formats.test_archives import zipped
+from tests.data.formats.made import rivers_pdf, written, zipped
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder

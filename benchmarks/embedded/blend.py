@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.datasets import read_dataset
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.datasets import read_dataset
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import ndcg_at_k
 from graphwright.evaluate.statistics import bootstrap_interval

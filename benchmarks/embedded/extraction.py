@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from graphwright.data.datasets import read_dataset
-from graphwright.data.records import OpenieRecord, read_openie
+from graphwright.data.question_sets.datasets import read_dataset
+from graphwright.data.records.openie import OpenieRecord, read_openie
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import paired_test
 from graphwright.extract.extraction import Excerpt, Extractor

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.extract.extractors import EXTRACTORS, extractor_of
 from graphwright.models.embedded.encoder import MiniLM

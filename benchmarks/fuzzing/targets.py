@@ -53,10 +53,10 @@ from graphwright.build.graph_import import import_graph
 from graphwright.cli.app import main
 from graphwright.cli.terminal import clean
 from graphwright.data.document import Skipped
-from graphwright.data.graph_questions import read_graph_questions, read_triples
-from graphwright.data.knowledge_graphs import dump_of
-from graphwright.data.questions import read_questions
-from graphwright.data.records import read_openie
+from graphwright.data.graph_files.detect import dump_of
+from graphwright.data.question_sets.graph_questions import read_graph_questions, read_triples
+from graphwright.data.question_sets.questions import read_questions
+from graphwright.data.records.openie import read_openie
 from graphwright.errors import ModelError
 from graphwright.evaluate.entries import options_in
 from graphwright.evaluate.experiment import read_plan

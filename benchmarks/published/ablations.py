@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.generate.contexts import PassageContext

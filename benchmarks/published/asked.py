@@ -376,7 +376,7 @@ def fastinsight_wins(settings: Settings) -> Ours:
     return Ours(f"{ours.about} SPLADE and Contriever need weights that are not at hand.", ours.rows)
 
 
-def two_searches(ix: Snapshot, llm: LLM | None) -> Operator:
+def two_searches(ix: Snapshot, llm: LLM | None) -> Method:
     """Return IRCoT as the paper runs it: two searches of five nodes each."""
     return make_method("ircot", ix, k=5, steps=1, first=VectorSearch(ix.passages), llm=llm)
 

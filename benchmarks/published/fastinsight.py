@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import DataError
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.metrics import capped_recall_at_k, ndcg_at_k, topological_recall

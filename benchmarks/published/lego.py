@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
 from graphwright.evaluate.metrics import hits_at_1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test

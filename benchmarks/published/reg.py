@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
 from graphwright.generate.path_contexts import ChainContext
 from graphwright.generate.readers import TargetAnswer

@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import mean
 
 from graphwright.data.documents import read_documents
-from graphwright.data.questions import QuestionRecord, read_questions
+from graphwright.data.question_sets.questions import QuestionRecord, read_questions
 from graphwright.index_folder.index import Index
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

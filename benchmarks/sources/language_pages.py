@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from harness import Record
 
-from graphwright.data.markup import html_text
+from graphwright.data.formats.html import html_text
 from sources.packages import Source, Unavailable, fetched, unpacked
 
 MAX_PAGES = 240  # of a language

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
-from graphwright.data.questions import QuestionRecord, write_questions
+from graphwright.data.question_sets.questions import QuestionRecord, write_questions
 from graphwright.errors import DataError
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words

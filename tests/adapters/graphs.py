@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graphwright import Graph
 from graphwright.build.assembly import graph_of
-from graphwright.data.property_graphs import Edge, Node
+from graphwright.data.graph_files.property_graphs import Edge, Node
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8).map(str.strip).filter(bool)
 TRIPLES = st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=8)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sources.language_pages import write_dataset
 
-from graphwright.data.datasets import read_dataset
+from graphwright.data.question_sets.datasets import read_dataset
 
 SENTENCES = {
     "de": "Dieser Abschnitt erklärt in {n} Schritten, wie Verzeichnisse angelegt werden.",

@@ -8,7 +8,7 @@ from tests.test_imported import FILMS
 from graphwright import Graph, Index
 from graphwright.build.assembly import graph_of
 from graphwright.build.node_passages import PREFIX
-from graphwright.data.property_graphs import Edge, Node
+from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.models import HashEncoder

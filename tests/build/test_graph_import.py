@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphwright import Graph
 from graphwright.build import graph_import
 from graphwright.build.graph_import import ImportedGraph, import_graph
-from graphwright.data.knowledge_graphs import dump_of
+from graphwright.data.graph_files.detect import dump_of
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph as AnyGraph
 

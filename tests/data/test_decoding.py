@@ -34,31 +34,31 @@ ENGLISH = "Plain English surrounds it, as it does in most files that people have
 @pytest.mark.parametrize("codec", TEXTS)
 @pytest.mark.parametrize("repeats", [1, 3000])
 @pytest.mark.parametrize("around", ["", ENGLISH], ids=["alone", "in English"])
-def test_older_encodings_are_distinguished(codec: str, repeats: int, around: str) -> None:
+def test_decode_code_page_is_detected(codec: str, repeats: int, around: str) -> None:
     text = (around + TEXTS[codec] + "\n") * (repeats if not around else min(repeats, 300))
     assert decode(text.encode(codec)) == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_utf8_is_never_detected_as_another_encoding(text: str) -> None:
+def test_decode_utf8_is_read_as_utf8(text: str) -> None:
     if "\0" not in text:
         assert decode(text.encode("utf-8")) == text.removeprefix("\ufeff")
     assert decode(b"\xef\xbb\xbf" + text.encode("utf-8")) == text
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"])
-def test_utf16_is_detected_with_and_without_a_byte_order_mark(codec: str) -> None:
+def test_decode_utf16_without_a_mark_is_detected(codec: str) -> None:
     data = (WESTERN * 3).encode(codec)
     assert decode(data) == WESTERN * 3
     assert not is_binary(data)
 
 
-def test_utf8_with_a_damaged_byte_is_still_detected() -> None:
+def test_decode_utf8_with_a_damaged_byte_stays_utf8() -> None:
     data = ("Žluťoučký kůň. " * 20).encode()
     assert decode(data[:-1] + b"\xff") == "Žluťoučký kůň. " * 19 + "Žluťoučký kůň.\ufffd"
 
 
-def test_a_declared_encoding_is_used_if_the_bytes_are_valid_in_it() -> None:
+def test_decode_declared_encoding_that_fits_is_used() -> None:
     data = "İstanbul’da ağaç".encode("cp1254")
     assert decode(data, "windows-1254") == "İstanbul’da ağaç"
     assert decode(WESTERN.encode("cp1252"), "no-such-thing") == WESTERN
@@ -70,12 +70,12 @@ def test_a_declared_encoding_is_used_if_the_bytes_are_valid_in_it() -> None:
     [bytes(range(256)) * 8, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\1\0\2\0\3\0\4\0" * 50, b"\0" * 64],
     ids=["every byte", "PNG", "int16", "zeros"],
 )
-def test_binary_data_is_not_text(data: bytes) -> None:
+def test_is_binary_control_bytes_are_binary(data: bytes) -> None:
     assert is_binary(data)
 
 
 @given(st.text(st.characters(codec=None), max_size=50))
-def test_cleaned_text_can_be_stored_and_is_clean(text: str) -> None:
+def test_clean_any_text_can_be_stored(text: str) -> None:
     done = clean(text)
     done.encode("utf-8")
     assert clean(done) == done and "\r" not in done and "\0" not in done
@@ -86,7 +86,7 @@ def test_cleaned_text_can_be_stored_and_is_clean(text: str) -> None:
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "gb18030", "shift_jis"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
 @pytest.mark.parametrize("packed", [False, True])
-def test_lines_come_one_by_one_in_any_encoding(tmp_path: Path, codec: str, end: str, packed: bool) -> None:
+def test_lines_any_encoding_yields_each_line(tmp_path: Path, codec: str, end: str, packed: bool) -> None:
     written = [ENGLISH, "", TEXTS.get(codec, WESTERN), "x" * 200_000, TEXTS.get(codec, WESTERN)]
     data = (end.join(written) + end).encode(codec)
     path = tmp_path / ("f.txt.gz" if packed else "f.txt")
@@ -98,7 +98,7 @@ def test_lines_come_one_by_one_in_any_encoding(tmp_path: Path, codec: str, end: 
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-20], lambda data: data[:10] + b"\xff" + data[11:], lambda _: b"x"]
 )
-def test_a_damaged_archive_is_named_by_every_reader(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_readers_damaged_gzip_is_named(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     records = b"\n".join(b'{"id": %d, "question": "who?", "answers": [], "triples": []}' % i for i in range(999))
     path = tmp_path / "q.jsonl.gz"
     path.write_bytes(damage(gzip.compress(records)))

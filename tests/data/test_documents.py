@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.formats.test_archives import zipped
+from tests.data.formats.made import zipped
 
 from graphwright.data.decoding import MAX_LINE, SAMPLE
 from graphwright.data.document import Heading
 from graphwright.data.documents import Document, Skipped, read_documents
 from graphwright.data.formats.format import MAX_BYTES
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError, OptionError
 
 
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_encoded_data_is_skipped_and_text_around_such_data_is_not(tmp_path: Path) -> None:
+def test_read_documents_encoded_data_is_skipped(tmp_path: Path) -> None:
     data = b64encode(bytes(range(256)) * 200).decode()
     (tmp_path / "big.bin").write_text(data)
     text = "# Graz\n\n" + "Graz lies on the Mur. " * 1000
@@ -56,7 +56,7 @@ def test_encoded_data_is_skipped_and_text_around_such_data_is_not(tmp_path: Path
     ]
 
 
-def test_a_folder_is_read_in_order_and_unreadable_files_are_reported(folder: Path) -> None:
+def test_read_documents_folder_is_read_in_order(folder: Path) -> None:
     pytest.importorskip("pypdfium2")
     documents, skipped = read(folder)
     assert documents == [
@@ -76,37 +76,34 @@ def test_a_folder_is_read_in_order_and_unreadable_files_are_reported(folder: Pat
     }
 
 
-def test_files_are_named_by_themselves_and_folders_can_be_left_out(folder: Path) -> None:
-    assert [document.id for document in read(folder / "b.txt", str(folder / "sub" / "notes"))[0]] == [
-        "b.txt",
-        "notes",
-    ]
+def test_read_documents_excluded_folder_is_left_out(folder: Path) -> None:
+    assert [document.id for document in read(folder / "b.txt", str(folder / "sub" / "notes"))[0]] == ["b.txt", "notes"]
     left = [document.id for document in read_documents([folder], print, exclude=[folder / "sub"])]
     assert left == ["a.md", "b.txt"]
 
 
-def test_folders_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_read_documents_folders_are_sorted(tmp_path: Path) -> None:
     for name in "dbeac":
         (tmp_path / name).mkdir()
         (tmp_path / name / "f.txt").write_text(name)
     assert "".join(document.text for document in read(tmp_path)[0]) == "abcde"
 
 
-def test_reading_goes_on_while_documents_are_taken(folder: Path) -> None:
+def test_read_documents_files_are_read_when_asked_for(folder: Path) -> None:
     reading = read_documents([folder], print)
     assert next(reading).id == "a.md"
     (folder / "b.txt").write_text("changed meanwhile")
     assert next(reading).text == "changed meanwhile"
 
 
-def test_a_missing_path_is_named_at_once(folder: Path) -> None:
+def test_read_documents_missing_path_is_an_error_at_once(folder: Path) -> None:
     with pytest.raises(DataError, match=r"no such file or folder: .*nowhere"):
         read_documents([folder, folder / "nowhere"], print)
     with pytest.raises(DataError, match="no path was given"):
         read_documents([], print)
 
 
-def test_nothing_to_read_is_an_error_that_says_why(tmp_path: Path) -> None:
+def test_read_documents_without_text_is_an_error_with_reasons(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no files that are not hidden"):
         read(tmp_path)
     (tmp_path / "a.bin").write_bytes(b"\0" * 99)
@@ -115,7 +112,7 @@ def test_nothing_to_read_is_an_error_that_says_why(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_a_repeated_document_is_passed_over_and_a_different_one_refused(tmp_path: Path) -> None:
+def test_read_documents_repeated_id_is_skipped_or_an_error(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"id": 1, "text": "x"}\n{"id": 2, "text": "y"}\n{"id": "1", "text": "x"}\n')
     documents, skipped = read(rows)
@@ -135,7 +132,7 @@ def test_a_repeated_document_is_passed_over_and_a_different_one_refused(tmp_path
     assert len(read(tmp_path / "one", tmp_path / "one" / "README.md")[1]) == 1
 
 
-def test_two_files_whose_rows_have_the_same_ids_are_both_read(tmp_path: Path) -> None:
+def test_read_documents_row_ids_of_two_files_stay_apart(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text(f"id,text\n1,{name} one\nx,{name} two\n")
     assert [d.id for d in read(tmp_path)[0]] == ["a.csv#1", "x", "b.csv#1", "b.csv#x"]
@@ -158,7 +155,7 @@ def fill(folder: Path, *names: str, **rules: str) -> None:
         (folder / place.replace("_", "") / ".gitignore").write_text(lines, encoding="utf-8")
 
 
-def test_files_that_a_gitignore_names_are_left_out(tmp_path: Path) -> None:
+def test_read_documents_gitignore_leaves_files_out(tmp_path: Path) -> None:
     fill(tmp_path, "a.txt", "a.log", "keep.log", "sub/b.txt", "sub/b.log", "out/c.txt", "sub/out.txt", "sub/d.tmp")
     fill(tmp_path, _="*.log\n!keep.log\n/out/\n# a remark\n", sub="!b.log\n*.tmp\n")
     read, left = chosen(tmp_path)
@@ -171,7 +168,7 @@ def test_files_that_a_gitignore_names_are_left_out(tmp_path: Path) -> None:
     assert len(chosen(tmp_path, ignore=False)[0]) == 8
 
 
-def test_the_rules_of_the_repository_around_a_folder_hold_unless_they_leave_it_out(tmp_path: Path) -> None:
+def test_read_documents_gitignore_of_the_repository_holds(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     fill(tmp_path, "docs/a.txt", "docs/a.log", "docs/old/b.txt", "data/c.txt", "data/c.log")
     (tmp_path / ".gitignore").write_text("*.log\n/docs/old/\n/data/\n")
@@ -180,7 +177,7 @@ def test_the_rules_of_the_repository_around_a_folder_hold_unless_they_leave_it_o
     assert chosen(tmp_path / "data")[0] == ["c.log", "c.txt"]  # it was named, so it is meant
 
 
-def test_build_folders_scripts_of_pages_and_style_sheets_are_left_out(tmp_path: Path) -> None:
+def test_read_documents_build_folders_and_scripts_are_left_out(tmp_path: Path) -> None:
     fill(tmp_path, "a.txt", "build/b.txt", "py/build/c.txt", "py/setup.py", "x/node_modules/d.txt", "env/pyvenv.cfg")
     fill(tmp_path, "env/e.txt", "site/index.html", "site/_static/search.js", "site/theme.css", "site/lib.min.js")
     fill(tmp_path, "app/package.json", "app/index.html", "app/src/main.js", "tools/run.js")
@@ -202,7 +199,7 @@ def test_build_folders_scripts_of_pages_and_style_sheets_are_left_out(tmp_path: 
     assert "site/theme.css" in chosen(tmp_path, ignore=False)[0]
 
 
-def test_patterns_choose_files(tmp_path: Path) -> None:
+def test_read_documents_include_and_exclude_choose_files(tmp_path: Path) -> None:
     fill(tmp_path, "a.md", "b.txt", "sub/c.md", "sub/drafts/d.md", "drafts.md")
     assert chosen(tmp_path, include=("*.md",))[0] == ["a.md", "drafts.md", "sub/c.md", "sub/drafts/d.md"]
     assert chosen(tmp_path, include=("sub/",), exclude=("drafts/",))[0] == ["sub/c.md"]
@@ -217,7 +214,7 @@ def test_patterns_choose_files(tmp_path: Path) -> None:
     assert [document.id for document in read(tmp_path / "a.md")[0]] == ["a.md"]  # a file that is named is read
 
 
-def test_a_link_to_what_is_read_itself_is_passed_over_and_other_links_to_files_are_followed(tmp_path: Path) -> None:
+def test_read_documents_link_to_a_read_file_is_skipped(tmp_path: Path) -> None:
     folder, outside = tmp_path / "docs", tmp_path / "elsewhere.txt"
     (folder / ".annex").mkdir(parents=True)
     (folder / "index").mkdir()
@@ -237,7 +234,7 @@ def test_a_link_to_what_is_read_itself_is_passed_over_and_other_links_to_files_a
     ]
 
 
-def test_a_link_into_an_index_is_followed_as_the_index_is_passed_over(tmp_path: Path) -> None:
+def test_read_documents_link_into_an_index_is_followed(tmp_path: Path) -> None:
     (tmp_path / "ix" / "sub").mkdir(parents=True)
     for name in ("index.sqlite", "CURRENT", "sub/notes.txt"):
         (tmp_path / "ix" / name).write_text("Noted.")
@@ -250,7 +247,7 @@ def test_a_link_into_an_index_is_followed_as_the_index_is_passed_over(tmp_path: 
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is forbidden here")
-def test_a_folder_that_may_be_listed_but_not_entered_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_read_documents_forbidden_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "shut" / "deep").mkdir(parents=True)
     (tmp_path / "shut" / "deep" / "one.txt").write_text("One.")
     (tmp_path / "shut" / "two.txt").write_text("Two.")
@@ -264,7 +261,7 @@ def test_a_folder_that_may_be_listed_but_not_entered_is_named_and_the_rest_is_re
     assert {Path(s.path).name for s in skipped if s.unread} == {"deep", "two.txt"}
 
 
-def test_queries_beside_a_corpus_are_no_documents(tmp_path: Path) -> None:
+def test_read_documents_queries_beside_a_corpus_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "text": "passage"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "query"}\n')
     (tmp_path / "qrels.tsv").write_text("1\t1\t1\n")
@@ -273,14 +270,14 @@ def test_queries_beside_a_corpus_are_no_documents(tmp_path: Path) -> None:
     assert len(skipped) == 2
 
 
-def test_a_long_line_is_read_whole(tmp_path: Path) -> None:
+def test_read_documents_long_line_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "line.txt").write_text("word " * 1_000_000)
     (tmp_path / "row.jsonl").write_text('{"id": "row", "text": "' + "word " * 1_000_000 + '"}')
     documents, _ = read(tmp_path)
     assert [len(document.text) for document in documents] == [5_000_000, 5_000_000]
 
 
-def test_damaged_archives_and_odd_files_are_named(tmp_path: Path) -> None:
+def test_read_documents_damaged_gzip_and_special_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("text")
     (tmp_path / "dangling.txt").symlink_to(tmp_path / "nothing")
     os.mkfifo(tmp_path / "pipe")
@@ -292,7 +289,7 @@ def test_damaged_archives_and_odd_files_are_named(tmp_path: Path) -> None:
     assert skipped[-1].unread
 
 
-def test_files_of_rows_that_are_none_or_too_large_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_read_documents_bad_files_of_rows_are_named(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("text")
     (tmp_path / "bad.csv").write_text("text\ngood\n" + "a,b,c\n" * 20)
     for name, head in (("huge.csv", b"id,text\n"), ("huge.jsonl", b"")):
@@ -316,7 +313,7 @@ def test_files_of_rows_that_are_none_or_too_large_are_named_and_the_rest_is_read
     }
 
 
-def test_names_that_are_not_utf_8_or_not_one_line_are_told_apart(tmp_path: Path) -> None:
+def test_read_documents_names_that_are_not_utf8_stay_apart(tmp_path: Path) -> None:
     names = {b"caf\xe9.txt": "caf%E9.txt", b"caf\xe8.txt": "caf%E8.txt", b"two\nlines.txt": "two%0Alines.txt"}
     for name in names:
         (tmp_path / os.fsdecode(name)).write_text(f"The text of {name!r}.")
@@ -324,7 +321,7 @@ def test_names_that_are_not_utf_8_or_not_one_line_are_told_apart(tmp_path: Path)
     assert not skipped and {d.id: d.text for d in documents} == {i: f"The text of {n!r}." for n, i in names.items()}
 
 
-def test_a_document_under_the_name_of_a_table_is_read_by_its_content(tmp_path: Path) -> None:
+def test_read_documents_archive_named_as_a_table_is_read(tmp_path: Path) -> None:
     files = {"inner.txt": b"Graz lies on the Mur."}
     (tmp_path / "rows.csv").write_bytes(zipped(files))
     (tmp_path / "outer.zip").write_bytes(zipped({"rows.jsonl": zipped(files)}))
@@ -337,13 +334,13 @@ def test_a_document_under_the_name_of_a_table_is_read_by_its_content(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["a.ipynb", "a.eml", "a.docx", "a.mbox", "a.txt"])
-def test_an_empty_file_of_any_format_is_named_so(tmp_path: Path, name: str) -> None:
+def test_read_documents_empty_file_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
     (tmp_path / "b.txt").write_text("text")
     assert [(Path(item.path).name, item.reason) for item in read(tmp_path)[1]] == [(name, "empty")]
 
 
-def test_a_file_whose_name_many_folders_have_is_titled_after_its_folder(tmp_path: Path) -> None:
+def test_read_documents_common_file_name_is_titled_with_its_folder(tmp_path: Path) -> None:
     (tmp_path / "zlib").mkdir()
     (tmp_path / "zlib" / "README").write_text("It packs.")
     (tmp_path / "zlib" / "notes.md").write_text("# Changelog\n\nIt packs better.")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.links import resolved
-from graphwright.data.records import links_of
+from graphwright.data.records.read import links_of
 from graphwright.errors import DataError
 
 
@@ -47,12 +47,12 @@ def links(documents: dict[str, Document]) -> dict[str, tuple[str, ...]]:
         ([], ()),
     ],
 )
-def test_a_field_of_links_is_a_list_or_a_text(given: object, result: tuple[str, ...]) -> None:
+def test_links_of_list_or_text_gives_ids(given: object, result: tuple[str, ...]) -> None:
     assert links_of(given) == result
 
 
 @pytest.mark.parametrize("one_file", [True, False])
-def test_pairs_beside_a_corpus_are_its_links(one_file: bool, tmp_path: Path) -> None:
+def test_read_documents_links_tsv_gives_links(one_file: bool, tmp_path: Path) -> None:
     pairs = "# who cites whom\n\na\tb\na\tc\tco_citation\t1\nb\tzzz\nalone\n\tb\na\tb\n"
     path = corpus(tmp_path, "a", "b", "c", links=pairs)
     (tmp_path / "other.jsonl").write_text('{"id": "d", "text": "not of the corpus"}\n')
@@ -65,7 +65,7 @@ def test_pairs_beside_a_corpus_are_its_links(one_file: bool, tmp_path: Path) -> 
     assert others == ([] if one_file else ["the links of the corpus beside it, read with it"])
 
 
-def test_packed_links_and_a_field_are_read_together(tmp_path: Path) -> None:
+def test_read_documents_packed_links_join_those_of_the_field(tmp_path: Path) -> None:
     path = corpus(tmp_path, "a", "b", links_="no field of links", Links="b x")
     (tmp_path / "links.tsv.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfa\tb\r\na\ty\r\n"))
     documents, skipped = read(path)
@@ -73,21 +73,21 @@ def test_packed_links_and_a_field_are_read_together(tmp_path: Path) -> None:
     assert documents["a"].metadata == {"links_": "no field of links"}
 
 
-def test_a_table_has_links_too_and_a_file_of_that_name_elsewhere_is_a_table(tmp_path: Path) -> None:
+def test_read_documents_links_tsv_elsewhere_is_a_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,text,links\na,one,b c\nb,two,\n")
     (tmp_path / "links.tsv").write_text("id\ttext\nx\ta row\n")
     documents, _ = read(tmp_path)
     assert links(documents) == {"a": ("b", "c")} and documents["x"].text == "a row"
 
 
-def test_a_file_without_any_pair_is_named_once(tmp_path: Path) -> None:
+def test_read_documents_links_tsv_without_pairs_is_named_once(tmp_path: Path) -> None:
     path = corpus(tmp_path, "a", links="a b\n" * 500)
     documents, skipped = read(path)
     assert len(documents) == 1 and [item.path for item in skipped] == [str(tmp_path / "links.tsv")]
     assert skipped[0].reason.startswith("no links: not two document ids")
 
 
-def test_damaged_links_are_an_error_that_names_them(tmp_path: Path) -> None:
+def test_read_documents_damaged_links_tsv_is_an_error(tmp_path: Path) -> None:
     path = corpus(tmp_path, "a")
     packed = gzip.compress(b"a\tb\n" * 10_000)
     (tmp_path / "links.tsv.gz").write_bytes(packed[:-30])
@@ -95,7 +95,7 @@ def test_damaged_links_are_an_error_that_names_them(tmp_path: Path) -> None:
         read(path)
 
 
-def test_one_document_given_twice_with_other_links_is_two(tmp_path: Path) -> None:
+def test_read_documents_repeated_document_with_other_links_is_an_error(tmp_path: Path) -> None:
     row = {"id": "a", "text": "t"}
     path = tmp_path / "r.jsonl"
     path.write_text("\n".join(json.dumps({**row, "links": some}) for some in (["b", "c"], ["c", "b"])))
@@ -105,7 +105,7 @@ def test_one_document_given_twice_with_other_links_is_two(tmp_path: Path) -> Non
         read(path)
 
 
-def test_hyperlinks_of_files_lead_to_other_files(tmp_path: Path) -> None:
+def test_read_documents_hyperlinks_become_links(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "a b.md").write_text("See [sub](sub/c.html#part), [web](https://x.org/sub/c.html), ![i](i.png).")
     (tmp_path / "sub" / "c.html").write_text(
@@ -127,7 +127,7 @@ paths = st.lists(parts, min_size=1, max_size=4).map("/".join)
 
 
 @given(paths, paths)
-def test_the_relative_address_of_any_file_leads_back_to_it(here: str, there: str) -> None:
+def test_resolved_relative_address_leads_to_the_file(here: str, there: str) -> None:
     up = "../" * here.count("/")
     assert resolved(here, [up + quote(there)]) == (() if here == there else (there,))
     assert resolved(here, [f"{up}../{quote(there)}", f"//{quote(there)}", f"#{there}", ""]) == ()

@@ -52,7 +52,7 @@ def anywhere(address: str) -> bool:
     return address.startswith(("127.", "::1"))
 
 
-def test_a_page_is_read_with_its_address_as_id(site: str, tmp_path: Path) -> None:
+def test_fetch_page_has_its_address_as_id(site: str, tmp_path: Path) -> None:
     file = web.fetch(f"{site}/page", tmp_path, anywhere)
     [document] = read_file(file, f"{site}/page", print)
     assert (document.id, document.title, document.text) == (f"{site}/page", "Graz", "Graz lies on the Mur.")
@@ -60,7 +60,7 @@ def test_a_page_is_read_with_its_address_as_id(site: str, tmp_path: Path) -> Non
     assert web.fetch(f"{site}/rows", tmp_path, anywhere).suffix == ".csv"
 
 
-def test_redirects_are_followed_and_each_is_checked(site: str, tmp_path: Path) -> None:
+def test_fetch_redirects_are_checked_and_followed(site: str, tmp_path: Path) -> None:
     assert web.fetch(f"{site}/to?/page", tmp_path, anywhere).read_bytes().startswith(b"<title>")
     assert len(set(Pages.hosts)) == 1 and len(Pages.hosts) == 2
     with pytest.raises(DataError, match=r"10\.0\.0\.1 has the address 10\.0\.0\.1, which is private"):
@@ -71,7 +71,7 @@ def test_redirects_are_followed_and_each_is_checked(site: str, tmp_path: Path) -
         web.fetch(f"{site}/to?/to?/to?/to?/to?/to?/to?/page", tmp_path, anywhere)
 
 
-def test_private_addresses_other_schemes_and_failures_are_named(site: str, tmp_path: Path) -> None:
+def test_fetch_forbidden_address_is_an_error(site: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"localhost has the address .*, which is private; only the public web"):
         web.fetch(f"{site}/page", tmp_path)
     assert not Pages.hosts
@@ -100,5 +100,5 @@ def test_private_addresses_other_schemes_and_failures_are_named(site: str, tmp_p
         "64:ff9b:1::a00:1",
     ],
 )
-def test_addresses_that_are_not_public(address: str) -> None:
+def test_is_public_private_address_is_false(address: str) -> None:
     assert not web.is_public(address)

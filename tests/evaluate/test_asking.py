@@ -16,8 +16,8 @@ from tests.evaluate.small_run import row
 from tests.toys import CORPUS, FAMILY, corpus_index
 
 from graphwright import Graph, Index, State, ToPassages, VectorSearch
-from graphwright.data.graph_questions import GraphQuestion
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.graph_questions import GraphQuestion
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate.asking import Asker, Results, Row
 from graphwright.evaluate.entries import entry_of

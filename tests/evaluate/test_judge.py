@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.models.llm_server import Answered, Handler, LLMServer, Say, Watch, error, hang_up
 
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate import judge as judging
 from graphwright.evaluate.judge import judge_run

@@ -27,7 +27,7 @@ from graphwright import (
     VectorSearch,
     start,
 )
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import OptionError
 from graphwright.evaluate import measures
 from graphwright.evaluate.asking import Asker, Row

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.records import OpenieRecord
+from graphwright.data.records.openie import OpenieRecord
 from graphwright.extract.extraction import Excerpt, Extraction, Extractor, Mention, Relation
 from graphwright.extract.precomputed import Precomputed
 from graphwright.extract.rules import LexicalExtractor

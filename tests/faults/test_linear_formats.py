@@ -14,7 +14,7 @@ from tests.faults.linear_time import assert_linear
 
 from graphwright.data.document import split
 from graphwright.data.documents import read_documents
-from graphwright.data.dumps.graphml import graphml_elements
+from graphwright.data.graph_files.graphml import graphml_elements
 from graphwright.errors import DataError
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

@@ -11,7 +11,8 @@ from tests.toys import corpus_index
 
 from graphwright.data.decoding import clean
 from graphwright.data.document import Document, split
-from graphwright.data.markup import html_text, markdown_text
+from graphwright.data.formats.html import html_text
+from graphwright.data.formats.markdown import markdown_text
 from graphwright.errors import OptionError
 from graphwright.extract import LexicalExtractor
 from graphwright.extract.detector import _united

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphwright import Graph
-from graphwright.data.graph_questions import GraphQuestion
+from graphwright.data.question_sets.graph_questions import GraphQuestion
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.columns import TextColumn
 from graphwright.learn.candidates import Example, examples_of, read_examples

@@ -10,8 +10,8 @@ from typing import Any
 from graphwright import Evidence, Graph
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
-from graphwright.data.dumps.dump import NO_RELATION
-from graphwright.data.property_graphs import edge_of, node_of
+from graphwright.data.graph_files.dump import NO_RELATION
+from graphwright.data.graph_files.property_graphs import edge_of, node_of
 from graphwright.errors import DataError
 from graphwright.graph.export import Exported
 from graphwright.graph.export_part import Part

@@ -7,7 +7,7 @@ from typing import Any
 from graphwright import Evidence, Graph
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
-from graphwright.data.property_graphs import edge_of, node_of
+from graphwright.data.graph_files.property_graphs import edge_of, node_of
 from graphwright.errors import OptionError
 from graphwright.graph.export_part import Part
 
@@ -22,8 +22,9 @@ def from_networkx(graph: Any) -> Graph:
 
     A node is named by its attribute `name`, `title`, `label` or `entity_id`, else by itself; two nodes must not be the
     same as text, as 1 and "1" are. An edge's relation is its attribute `relation`, `predicate`, `label`, `type` or
-    `name`, else a key that is a text, else "linked to". Texts: see graphwright.data.property_graphs. An undirected edge
-    has the direction in which networkx lists it. Raises DataError for two nodes that are the same as text.
+    `name`, else a key that is a text, else "linked to". Texts: see
+    graphwright.data.graph_files.property_graphs. An undirected edge has the direction in which networkx lists it.
+    Raises DataError for two nodes that are the same as text.
 
     >>> rivers = nx.DiGraph(); rivers.add_edge("Mur", "Drava", relation="flows into")
     >>> from_networkx(rivers).triple(0)

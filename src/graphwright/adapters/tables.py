@@ -9,7 +9,7 @@ from typing import Any
 from graphwright import Evidence, Graph
 from graphwright.adapters.results import missing_extra
 from graphwright.build.assembly import graph_of
-from graphwright.data.property_graphs import Node, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import Node, edge_of, node_of
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export_part import Part
 
@@ -23,8 +23,8 @@ def from_tables(edges: Any, nodes: Any = None, *, columns: Sequence[str] | None 
 
     `columns`: those of head, relation and tail, or head and tail, in the table of edges; by default head (source,
     subject), relation (predicate, label, type) and tail (target, object). With a table of nodes the ends are ids in its
-    column `id`, else names. Further columns: see graphwright.data.property_graphs. Raises DataError for a column that
-    is missing, and for a row without head or tail.
+    column `id`, else names. Further columns: see graphwright.data.graph_files.property_graphs. Raises DataError for
+    a column that is missing, and for a row without head or tail.
 
     >>> from_tables({"source": ["Mur"], "relation": ["flows into"], "target": ["Drava"]}).triple(0)
     ('Mur', 'flows into', 'Drava')

@@ -29,7 +29,7 @@ from graphwright.build.publication import Publication
 from graphwright.build.refinement import refine
 from graphwright.build.transaction import Transaction
 from graphwright.data.document import Document
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError
 from graphwright.extract.extraction import Excerpt
 from graphwright.store.changes import Changes

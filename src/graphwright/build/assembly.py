@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from graphwright.data.property_graphs import Edge, Node
+from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.errors import DataError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Graph

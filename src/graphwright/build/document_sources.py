@@ -13,9 +13,10 @@ from typing import Any
 
 from graphwright.data.decoding import file_name
 from graphwright.data.document import Document, Skipped, metadata_text
-from graphwright.data.documents import has_rows, read_documents
-from graphwright.data.reading import ReadOptions
-from graphwright.data.records import links_of
+from graphwright.data.documents import read_documents
+from graphwright.data.read_options import ReadOptions
+from graphwright.data.records.read import links_of
+from graphwright.data.records.rows import has_rows
 from graphwright.errors import DataError, OptionError
 from graphwright.store.changes import Changes
 from graphwright.store.digests import content_hash

@@ -11,7 +11,7 @@ from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
 from graphwright.build.document_sources import Source, Transform, is_new, read_sources, storable
 from graphwright.build.operation import Operation
 from graphwright.data.document import Chunk, Document, split
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure
 from graphwright.store.store import ExtractedChunk, StoredChunk

@@ -15,9 +15,9 @@ import numpy as np
 
 from graphwright.data.decoding import mixes_line_ends
 from graphwright.data.duckdb_session import duckdb_session
-from graphwright.data.dumps.dump import BAD, LABEL, TRIPLE, Dump
-from graphwright.data.dumps.graphml import GraphML
-from graphwright.data.dumps.rdf import RDF, NTriples, iri_name, unescaped
+from graphwright.data.graph_files.dump import BAD, LABEL, TRIPLE, Dump
+from graphwright.data.graph_files.graphml import GraphML
+from graphwright.data.graph_files.rdf import RDF, NTriples, iri_name, unescaped
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32

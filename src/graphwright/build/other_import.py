@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from graphwright.data.document import Chunk, Document
-from graphwright.data.dumps.dump import NO_RELATION
+from graphwright.data.graph_files.dump import NO_RELATION
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
 from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation, located
 from graphwright.text.names import name_words

@@ -18,7 +18,7 @@ from graphwright.cli.explanation import explain as print_explanation
 from graphwright.cli.method import to_ask
 from graphwright.cli.progress import note_compilation, progress, progress_text
 from graphwright.cli.terminal import console, note, print_json, say, shortened
-from graphwright.data.questions import read_questions
+from graphwright.data.question_sets.questions import read_questions
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.columns import Passage
 from graphwright.graph.shown_path import shown_path

@@ -33,7 +33,7 @@ from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.data.document import Document, Skipped
-    from graphwright.data.reading import ReadOptions
+    from graphwright.data.read_options import ReadOptions
     from graphwright.extract.extraction import Excerpt, Extractor
     from graphwright.index_folder.index import Index
     from graphwright.models.protocols import LLM, Usage
@@ -78,7 +78,7 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    from graphwright.data.records import read_openie
+    from graphwright.data.records.openie import read_openie
     from graphwright.extract.precomputed import Precomputed
 
     options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}

@@ -18,7 +18,7 @@ from graphwright.cli.method import read_method
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.data.reading import ReadOptions
+    from graphwright.data.read_options import ReadOptions
     from graphwright.engines import Engine
     from graphwright.models.protocols import LLM
     from graphwright.models.settings import LLMSettings
@@ -289,7 +289,7 @@ class FileOptions:
 
     def read_options(self) -> ReadOptions:
         """Return the options as `Index.add` and `Index.sync` take them."""
-        from graphwright.data.reading import ReadOptions
+        from graphwright.data.read_options import ReadOptions
 
         include, exclude = tuple(self.include or ()), tuple(self.exclude or ())
         columns = names_in(self.text_columns) or ()

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from pathlib import Path
 
-from graphwright.data.decoding import SAMPLE, clean, file_name, is_binary, is_encoded, open_bytes, suffix_of
-from graphwright.data.document import Document, Skipped, passage_title
+from graphwright.data.decoding import SAMPLE, file_name, is_binary, open_bytes
+from graphwright.data.document import Document, Skipped
+from graphwright.data.file_documents import OFFICE, Allowance, FileReader
 from graphwright.data.folders import files
-from graphwright.data.formats.archives import MAX_UNPACKED
-from graphwright.data.formats.format import MAX_BYTES, Extracted, File, Unread, UnreadableError
-from graphwright.data.formats.registry import format_of
-from graphwright.data.links import CORPUS, LINKS, links_file, read_links, resolved
-from graphwright.data.reading import ReadOptions
-from graphwright.data.rows import ROW_SUFFIXES, read_rows
+from graphwright.data.formats.format import MAX_BYTES, File
+from graphwright.data.links import CORPUS, LINKS, links_file, read_links
+from graphwright.data.read_options import ReadOptions
+from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.errors import DataError, counted
-from graphwright.text.names import is_file_title
 
-_MAX_DEPTH = 4  # of archives in archives
-_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # a workbook under the name of a table is read as a workbook
 _BESIDE = ("queries.jsonl", "questions.jsonl", "openie.jsonl")  # files of a corpus that are no documents
-
-
-def has_rows(path: Path) -> bool:
-    """Return whether a file is one of rows, whose documents have ids of their own."""
-    return suffix_of(path) in ROW_SUFFIXES
 
 
 _Rows = Iterator[tuple[int, Document | Skipped]]
@@ -173,11 +162,11 @@ def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
             yield 0, Skipped(str(path), reason)
             return
         source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path)
-        if has_rows(path) and not source.head(4).startswith(_OFFICE):
+        if has_rows(path) and not source.head(4).startswith(OFFICE):
             reason = _not_rows(path)
             yield from ((0, Skipped(str(path), reason, True)),) if reason else _rows(path, name, options)
         else:
-            yield from ((0, item) for item in _Reader(str(path), _Allowance(), options).read(source, name))
+            yield from ((0, item) for item in FileReader(str(path), Allowance(), options).read(source, name))
     except PermissionError as error:  # of the file, or of the links beside it
         yield 0, Skipped(str(error.filename or path), "no permission to read it", True)
     except OSError as error:
@@ -216,116 +205,3 @@ def _rows(path: Path, name: str, options: ReadOptions) -> _Rows:
         if isinstance(row, Document) and row.id in links:
             row = replace(row, links=tuple(dict.fromkeys((*row.links, *links[row.id]))))
         yield line, row
-
-
-@dataclass
-class _Allowance:
-    """Bytes that the files in an outermost file may still unpack to."""
-
-    unpacked: int = MAX_UNPACKED
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reader of one file and the files in it; `where` is its path in messages, `depth` the number of outer files."""
-
-    where: str
-    allowance: _Allowance
-    options: ReadOptions
-    depth: int = 0
-
-    def read(self, file: File, name: str) -> Iterator[Document | Skipped]:
-        """Yield the documents of a file whose id is `name`; what cannot be read becomes `Skipped`."""
-        try:
-            yield from self._parts(file, name)
-        except UnreadableError as error:
-            yield Skipped(self.where, str(error), True)
-        except ModuleNotFoundError as error:
-            yield Skipped(self.where, _needed(error), True)
-        except (PermissionError, DataError):
-            raise
-        except Exception as error:  # of the library that reads the format: no file may stop the others
-            # A library that follows a damaged offset gets EINVAL; any other number is of the disk.
-            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL) and not self.depth:
-                raise
-            yield Skipped(self.where, f"damaged ({type(error).__name__}: {str(error)[:100]})", True)
-
-    def _parts(self, file: File, name: str) -> Iterator[Document | Skipped]:
-        head = file.head(SAMPLE)
-        if len(head) < SAMPLE and not head.strip():
-            yield Skipped(self.where, "empty")
-            return
-        names = set[str]()
-        for part in format_of(file).read(file):
-            if isinstance(part, Extracted):
-                yield from self._document(name, part)
-            elif isinstance(part, Unread):
-                yield Skipped(f"{self.where}{part.name}", part.reason, True)
-            elif part.name in names:
-                yield Skipped(f"{self.where}{part.name}", "another file of the same name", True)
-            else:
-                names.add(part.name)
-                yield from self._inner(part, name)
-
-    def _document(self, name: str, part: Extracted) -> Iterator[Document | Skipped]:
-        text = part.text
-        if not text or text.isspace():
-            yield Skipped(self.where, "no text in it")
-            return
-        if is_encoded(text):
-            yield Skipped(self.where, "encoded data, as base64, and no text")
-            return
-        yield Document(
-            name + part.name,
-            text,
-            part.title if part.name else _title_of(name, part.title),
-            {clean(key): clean(value) for key, value in part.metadata.items()},
-            links=resolved(name, part.links),
-            file=not part.name,
-            headings=part.headings,
-            places=part.places,
-        )
-        if part.gaps:
-            yield Skipped(self.where, part.gaps, True)
-
-    def _inner(self, file: File, name: str) -> Iterator[Document | Skipped]:
-        """Read a file in a file."""
-        where, name = f"{self.where}{file.name}", name + file.name
-        self.allowance.unpacked -= len(file.content or b"")
-        if self.depth >= _MAX_DEPTH or self.allowance.unpacked < 0:
-            limit = f"{_MAX_DEPTH} archives" if self.depth >= _MAX_DEPTH else f"{MAX_UNPACKED >> 20:,} MB"
-            yield Skipped(where, f"in an archive of more than {limit}; unpack it first", True)
-        elif has_rows(Path(file.name)) and not file.head(4).startswith(_OFFICE):
-            yield from _inner_rows(file, name, where, self.options)
-        else:
-            yield from _Reader(where, self.allowance, self.options, self.depth + 1).read(file, name)
-
-
-def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iterator[Document | Skipped]:
-    """Read rows of a file in an archive."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / f"rows{Path(file.name).suffix}"
-        path.write_bytes(file.data())
-        try:
-            for _, row in read_rows(path, name, options):
-                yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row
-        except DataError as error:
-            yield Skipped(where, str(error).replace(str(path), where), True)
-
-
-def _title_of(name: str, own: str) -> str:
-    """Return the title of a file: its own, else its name; after the name of its folder if many files have such a title.
-
-    >>> _title_of("guide/rivers.txt", ""), _title_of("zlib/changelog.gz", ""), _title_of("zlib/a.md", "README")
-    ('rivers', 'zlib › changelog', 'zlib › README')
-    >>> _title_of("MPL-2.0", "")  # a number is no suffix
-    'MPL-2.0'
-    """
-    path = PurePosixPath(name.removesuffix(".gz"))
-    title = own or (path.name if path.suffix[1:].isdecimal() else path.stem)
-    return passage_title(path.parent.name, title) if is_file_title(title) else title
-
-
-def _needed(error: ModuleNotFoundError) -> str:
-    """Return the remedy for a file whose format needs a package that is not installed."""
-    return f"it needs the package {error.name}: pip install 'graphwright[documents]'"

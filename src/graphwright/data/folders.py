@@ -11,7 +11,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from graphwright.data.document import Skipped
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.errors import OptionError
 
 _INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is an index

@@ -139,10 +139,10 @@ class _Transport(httpx.BaseTransport):
 
 def _suffix(response: httpx.Response) -> str:
     """Return the suffix of a file by the path of its address, else by its type."""
-    from graphwright.data.formats.registry import FORMATS
-    from graphwright.data.rows import ROW_SUFFIXES
+    from graphwright.data.formats.registry import formats
+    from graphwright.data.records.rows import ROW_SUFFIXES
 
-    known = {suffix for format in FORMATS for suffix in format.suffixes} | {*ROW_SUFFIXES, ".txt", ".gz"}
+    known = {suffix for format in formats() for suffix in format.suffixes} | {*ROW_SUFFIXES, ".txt", ".gz"}
     suffix = PurePosixPath(unquote(urlsplit(str(response.url)).path)).suffix.lower()
     if suffix in known:
         return suffix

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from graphwright.data.graph_questions import GraphQuestion
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.graph_questions import GraphQuestion
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, GraphwrightError, OptionError
 from graphwright.evaluate.measures import Measure, Outcome
 from graphwright.files import growing, whole_lines

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, OneOf
-from graphwright.data.datasets import read_dataset
 from graphwright.data.decoding import existing
 from graphwright.data.document import Document, Skipped
-from graphwright.data.questions import Dataset, QuestionRecord, Source, Triple
-from graphwright.data.records import read_openie
+from graphwright.data.question_sets.datasets import read_dataset
+from graphwright.data.question_sets.questions import Dataset, QuestionRecord, Source, Triple
+from graphwright.data.records.openie import read_openie
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import Entry, checked_grid, entries, entry_of, plain, value_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphwright.build.document_sources import read_sources
 from graphwright.data.document import Document
-from graphwright.data.questions import check_gold
+from graphwright.data.question_sets.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
 from graphwright.graph.graph import Graph

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, ModelError, OptionError
 from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict
 from graphwright.evaluate.statistics import available, paired_test, with_interval

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphwright.data.questions import QuestionRecord
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import OptionError, meant
 from graphwright.evaluate import metrics
 from graphwright.evaluate.metrics import Texts, answer_set

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import graphwright
-from graphwright.data.records import checked
+from graphwright.data.records.read import checked
 from graphwright.errors import DataError, ModelError, NeedsError, OptionError
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from graphwright.data.records import OpenieRecord
+from graphwright.data.records.openie import OpenieRecord
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.extract.rules import LexicalExtractor
 

@@ -10,7 +10,7 @@ from graphwright.build.apply_change import IndexChange
 from graphwright.build.document_sources import Source, Transform
 from graphwright.build.operation import Batch, Operation, vector_cache
 from graphwright.build.verification import problems_of
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine

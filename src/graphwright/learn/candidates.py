@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.graph_questions import GraphQuestion, read_graph_questions
+from graphwright.data.question_sets.graph_questions import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.data.records import checked
+from graphwright.data.records.read import checked
 from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
 from graphwright.graph.evidence import Ints

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.document import Document, Skipped, split
-from graphwright.data.reading import ReadOptions
+from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError, GraphwrightError, StoreError
 from graphwright.index_folder.index import Index
 from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage

@@ -1,14 +1,17 @@
-"""Files of each format, made by the libraries that write them."""
+"""Files of each format, made by the libraries that write them, and their text."""
 
 from __future__ import annotations
 
 import io
+import tarfile
+import zipfile
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-__all__ = ["RIVERS", "pdf", "rivers_pdf", "written"]
+from graphwright.data.formats.format import Extracted, File
+from graphwright.data.formats.registry import format_of
 
 RIVERS = (("River", "Length", "Source"), ("Mur", "464 km", "Lungau"), ("Enns", "254 km", "Radstadt"))
 CHAPTERS = (
@@ -68,3 +71,44 @@ def written(document: Any) -> bytes:
     file = io.BytesIO()
     document.save(file)
     return file.getvalue()
+
+
+def extracted(name: str, data: bytes | str) -> Extracted:
+    """The one document of a file."""
+    file = File(name, content=data.encode() if isinstance(data, str) else data)
+    (document,) = format_of(file).read(file)
+    assert isinstance(document, Extracted)
+    return document
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    result = io.BytesIO()
+    with zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return result.getvalue()
+
+
+def tarred(files: dict[str, bytes], mode: str = "w") -> bytes:
+    result = io.BytesIO()
+    with tarfile.open(fileobj=result, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return result.getvalue()
+
+
+def edited(data: bytes, old: str, new: str, member: str = "") -> bytes:
+    """An Office file with text replaced in one of its parts, or in all."""
+    changed = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as source:
+        for name in source.namelist():
+            changed[name] = source.read(name)
+            if member in ("", name):
+                assert not member or old.encode() in changed[name]
+                changed[name] = changed[name].replace(old.encode(), new.encode())
+    return zipped(changed)

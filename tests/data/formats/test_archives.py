@@ -10,32 +10,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.data.formats.made import tarred, zipped
 
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.formats import archives
 from graphwright.errors import DataError
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    result = io.BytesIO()
-    with zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return result.getvalue()
-
-
-def tarred(files: dict[str, bytes], mode: str = "w") -> bytes:
-    result = io.BytesIO()
-    with tarfile.open(fileobj=result, mode=mode) as archive:  # type: ignore[call-overload]
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-        link = tarfile.TarInfo("link")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    return result.getvalue()
 
 
 def read(folder: Path, **files: bytes) -> tuple[list[Document], list[Skipped]]:
@@ -56,7 +36,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", ["x_zip", "x_tar", "x_tgz"])
-def test_files_of_an_archive_are_documents(tmp_path: Path, name: str) -> None:
+def test_archive_files_become_documents(tmp_path: Path, name: str) -> None:
     pytest.importorskip("pypdfium2")
     pack = zipped if name == "x_zip" else (lambda files: tarred(files, "w:gz" if name == "x_tgz" else "w"))
     archive = name.replace("_", ".")
@@ -73,7 +53,7 @@ def test_files_of_an_archive_are_documents(tmp_path: Path, name: str) -> None:
     assert [(Path(s.path).name, s.unread) for s in skipped] == [("broken.pdf", True)]
 
 
-def test_an_archive_in_an_archive_is_read_to_a_limit(tmp_path: Path) -> None:
+def test_archive_nesting_has_a_limit(tmp_path: Path) -> None:
     content = b"Deep."
     for _ in range(3):
         content = zipped({"a.txt": content} if content == b"Deep." else {"in.zip": content})
@@ -84,7 +64,7 @@ def test_an_archive_in_an_archive_is_read_to_a_limit(tmp_path: Path) -> None:
     assert len(skipped) == 1 and "more than 4 archives" in skipped[0].reason
 
 
-def test_bombs_are_named_and_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_bomb_is_named_and_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_UNPACKED", 10_000)
     monkeypatch.setattr(archives, "MAX_MEMBERS", 5)
     many = zipped({f"{number}.txt": b"x" for number in range(9)})
@@ -100,7 +80,7 @@ def test_bombs_are_named_and_not_unpacked(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.REGTYPE])
-def test_a_tar_archive_is_not_read_into_memory_by_what_its_headers_claim(tmp_path: Path, kind: bytes) -> None:
+def test_tar_long_header_takes_no_memory(tmp_path: Path, kind: bytes) -> None:
     """A few kilobytes of bzip2 may unpack to any number of gigabytes, which tarfile reads at once for a long header."""
     header = tarfile.TarInfo("long")
     header.type, header.size = kind, 8 << 30
@@ -117,7 +97,7 @@ def test_a_tar_archive_is_not_read_into_memory_by_what_its_headers_claim(tmp_pat
     assert peak < 30 << 20
 
 
-def test_encrypted_damaged_and_repeated_files_are_named(tmp_path: Path) -> None:
+def test_archive_encrypted_damaged_or_repeated_file_is_named(tmp_path: Path) -> None:
     numbers = " ".join(str(number**3) for number in range(200)).encode()
     good = bytearray(zipped({"a.txt": numbers, "b.txt": b"Good."}))
     good[200:240] = bytes(40)  # in the packed text of the first
@@ -137,12 +117,12 @@ def test_encrypted_damaged_and_repeated_files_are_named(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_packed_text_that_is_no_archive_is_named(tmp_path: Path) -> None:
+def test_tar_packed_text_is_named(tmp_path: Path) -> None:
     documents, skipped = read(tmp_path, a_bz2=bz2.compress(b"Text."), b_txt=b"Good.")
     assert len(documents) == 1 and "tar archive" in skipped[0].reason
 
 
-def test_names_in_an_archive_are_told_apart_in_any_encoding(tmp_path: Path) -> None:
+def test_archive_names_in_other_encodings_stay_apart(tmp_path: Path) -> None:
     says_utf_8 = zipped({"Gr\u00fc\u00dfe.txt": b"Text."})
     old = says_utf_8.replace(b"\x00\x08", b"\x00\x00")
     assert old != says_utf_8

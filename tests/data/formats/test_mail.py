@@ -20,7 +20,7 @@ def message(subject: str = "The Mur in März", text: str = "It is high.\n") -> E
     return mail
 
 
-def test_a_message_is_read_with_its_headers_and_attachments() -> None:
+def test_mail_message_has_headers_and_attachments() -> None:
     mail = message()
     mail.add_alternative("<p>It is <b>high</b>. As HTML</p>", subtype="html")
     mail.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="Pegel März/2.pdf")
@@ -38,26 +38,26 @@ def test_a_message_is_read_with_its_headers_and_attachments() -> None:
     ]
 
 
-def test_a_message_of_html_alone_is_read() -> None:
+def test_mail_html_alone_is_read() -> None:
     mail = message()
     mail.set_content('<p>It is <a href="x.html">high</a>.</p>', subtype="html")
     (text,) = read(File("a.eml", content=mail.as_bytes()))
     assert isinstance(text, Extracted) and text.text.endswith("\n\nIt is high.") and text.links == ["x.html"]
 
 
-def test_the_body_of_a_message_of_parts_without_a_boundary_is_read() -> None:
+def test_mail_multipart_without_boundary_is_read() -> None:
     head = b"From: anna@example.org\nSubject: Returned\nContent-Type: multipart/report; report-type=delivery-status\n"
     (text,) = read(File("a.eml", content=head + b"\nThe message was returned.\n"))
     assert isinstance(text, Extracted) and text.text.endswith("\n\nThe message was returned.")
 
 
-def test_the_line_that_a_mailbox_puts_before_a_message_is_left_out() -> None:
+def test_mail_from_line_of_a_mailbox_is_left_out() -> None:
     mail = b"From anna@example.org Fri Mar  1 10:00:00 2024\n" + message().as_bytes()
     (text,) = read(File("a.eml", content=mail))
     assert isinstance(text, Extracted) and text.text.startswith("From: Anna Öller <anna@example.org>\nTo: bert")
 
 
-def test_messages_of_a_mailbox_are_documents_of_their_own() -> None:
+def test_mailbox_messages_become_documents() -> None:
     mails = [message(f"Day {day}", f"From here on.\n\nFrom Graz: {day}.\n") for day in range(3)]
     sources = (mail.as_bytes().replace(b"\nFrom G", b"\n>From G") for mail in mails)
     box = b"".join(b"From anna Fri Mar  1 10:00:00 2024\n" + source + b"\n" for source in sources)
@@ -68,7 +68,7 @@ def test_messages_of_a_mailbox_are_documents_of_their_own() -> None:
     assert isinstance(parts[1], Extracted) and parts[1].text.endswith("From here on.\n\nFrom Graz: 1.")
 
 
-def test_files_that_are_no_mail_are_named() -> None:
+def test_mail_other_file_is_an_error() -> None:
     with pytest.raises(UnreadableError, match="does not begin with a header"):
         list(read(File("a.eml", content=b"\x00\x01")))
     with pytest.raises(UnreadableError, match="does not begin with a line 'From '"):
@@ -80,7 +80,7 @@ HEADERS += [b"Content-Type: text/html; charset=nothing"]
 
 
 @given(st.lists(st.sampled_from(HEADERS) | st.binary(max_size=9), max_size=12))
-def test_any_bytes_are_read_or_named(lines: list[bytes]) -> None:
+def test_mail_any_bytes_are_read_or_named(lines: list[bytes]) -> None:
     data = b"From: a\n" + b"\n".join(lines)
     try:
         parts = list(read(File("a.eml", content=data)))

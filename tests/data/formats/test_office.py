@@ -5,34 +5,13 @@ from __future__ import annotations
 import io
 import zipfile
 from datetime import date
+from functools import reduce
 from typing import Any
 
 import pytest
-from tests.data.formats.made import RIVERS, written
-from tests.data.formats.test_archives import zipped
+from tests.data.formats.made import RIVERS, edited, extracted, written, zipped
 
-from graphwright.data.formats.format import Extracted, File, UnreadableError
-from graphwright.data.formats.registry import format_of
-
-
-def extracted(name: str, data: bytes) -> Extracted:
-    file = File(name, content=data)
-    (document,) = format_of(file).read(file)
-    assert isinstance(document, Extracted)
-    return document
-
-
-def edited(data: bytes, member: str, old: str, new: str) -> bytes:
-    """An Office file with a change in one of its parts."""
-    result = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(result, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            if name == member:
-                assert old.encode() in content
-                content = content.replace(old.encode(), new.encode())
-            target.writestr(name, content)
-    return result.getvalue()
+from graphwright.data.formats.format import UnreadableError
 
 
 def report() -> Any:
@@ -52,7 +31,7 @@ def report() -> Any:
     return document
 
 
-def test_a_word_document_keeps_headings_lists_and_tables() -> None:
+def test_docx_headings_lists_and_tables_are_read() -> None:
     word = extracted("a.docx", written(report()))
     assert word.text == (
         "Rivers of Styria\n\nAn introduction.\n\nThe Mur\n\n- It is long.\n- It is wide.\n\n"
@@ -64,43 +43,43 @@ def test_a_word_document_keeps_headings_lists_and_tables() -> None:
     assert (word.title, word.metadata, word.places) == ("Rivers of Styria", {"author": "Anna"}, None)
 
 
-def test_pages_of_a_word_document_are_those_of_its_last_layout() -> None:
-    data = edited(written(report()), "word/document.xml", "<w:t>It rises", "<w:lastRenderedPageBreak/><w:t>It rises")
+def test_docx_page_breaks_of_the_layout_are_places() -> None:
+    data = edited(written(report()), "<w:t>It rises", "<w:lastRenderedPageBreak/><w:t>It rises", "word/document.xml")
     word = extracted("a.docx", data)
     assert word.places is not None and word.places.of(0, 9) == "page 1"
     start = word.text.index("It rises")
     assert word.places.of(start, start + 5) == "page 2"
 
 
-def test_notes_of_a_word_document_follow_their_paragraph() -> None:
+def test_docx_notes_follow_their_paragraph() -> None:
     namespace = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     paragraph = "<w:p><w:r><w:t>Or Murau.</w:t></w:r></w:p>"
     note = f'<w:footnotes {namespace}><w:footnote w:id="2">{paragraph}</w:footnote></w:footnotes>'
-    data = edited(written(report()), "word/document.xml", "<w:t>An int", '<w:footnoteReference w:id="2"/><w:t>An int')
+    data = edited(written(report()), "<w:t>An int", '<w:footnoteReference w:id="2"/><w:t>An int', "word/document.xml")
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
     relation = f'<Relationship Id="rId99" Type="{kind}" Target="footnotes.xml"/></Relationships>'
-    data = edited(data, "word/_rels/document.xml.rels", "</Relationships>", relation)
+    data = edited(data, "</Relationships>", relation, "word/_rels/document.xml.rels")
     content = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
     override = f'<Override PartName="/word/footnotes.xml" ContentType="{content}"/></Types>'
-    data = edited(data, "[Content_Types].xml", "</Types>", override)
+    data = edited(data, "</Types>", override, "[Content_Types].xml")
     file = io.BytesIO(data)
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("word/footnotes.xml", note)
     assert "An introduction.\n\nNote: Or Murau.\n\nThe Mur" in extracted("a.docx", file.getvalue()).text
 
 
-def test_a_word_document_with_macros_is_read_without_them() -> None:
+def test_docx_with_macros_is_read() -> None:
     plain, macros = "document.main+xml", "macroEnabled"
     data = edited(
         written(report()),
-        "[Content_Types].xml",
         f"application/vnd.openxmlformats-officedocument.wordprocessingml.{plain}",
         f"application/vnd.ms-word.document.{macros}.main+xml",
+        "[Content_Types].xml",
     )
     assert extracted("a.docm", data).text.startswith("Rivers of Styria")
 
 
-def test_a_presentation_has_slides_tables_and_notes() -> None:
+def test_pptx_slides_tables_and_notes_are_read() -> None:
     pptx = pytest.importorskip("pptx")
     presentation = pptx.Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[1])
@@ -127,7 +106,7 @@ def test_a_presentation_has_slides_tables_and_notes() -> None:
     )
 
 
-def test_a_workbook_has_a_sentence_and_a_place_for_each_row() -> None:
+def test_xlsx_row_becomes_a_sentence_with_its_cells() -> None:
     workbook = pytest.importorskip("openpyxl").Workbook()
     sheet = workbook.active
     sheet.title = "Rivers"
@@ -150,8 +129,8 @@ Requires="wps"><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p><w:p><w:
 </mc:Fallback></mc:AlternateContent></w:r><w:r><w:t>It is long.</w:t></w:r>"""
 
 
-def test_a_text_box_is_read_once() -> None:
-    data = edited(written(report()), "word/document.xml", "<w:r><w:t>It is long.</w:t></w:r>", TEXT_BOX)
+def test_docx_text_box_is_read_once() -> None:
+    data = edited(written(report()), "<w:r><w:t>It is long.</w:t></w:r>", TEXT_BOX, "word/document.xml")
     assert "- In a box.\nA second line.\nIt is long.\n- It is wide." in extracted("a.docx", data).text
 
 
@@ -164,17 +143,10 @@ STRICT = {
 
 def strict(data: bytes) -> bytes:
     """The package in the strict form of ISO 29500."""
-    result = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(result, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            for old, new in STRICT.items():
-                content = content.replace(old.encode(), new.encode())
-            target.writestr(name, content)
-    return result.getvalue()
+    return reduce(lambda package, form: edited(package, *form), STRICT.items(), data)
 
 
-def test_the_strict_form_is_read_like_the_other() -> None:
+def test_office_strict_form_is_read_like_the_transitional() -> None:
     data = written(report())
     assert extracted("a.docx", strict(data)).text == extracted("a.docx", data).text
     workbook = pytest.importorskip("openpyxl").Workbook()
@@ -185,21 +157,21 @@ def test_the_strict_form_is_read_like_the_other() -> None:
     assert extracted("a.xlsx", strict(data)).text == extracted("a.xlsx", data).text
 
 
-def test_a_part_that_has_no_text_is_passed_over_without_a_warning() -> None:
+def test_xlsx_part_without_text_gives_no_warning() -> None:
     workbook = pytest.importorskip("openpyxl").Workbook()
     workbook.active.append(["River", "Mur"])
     slicer = '<extLst><ext uri="{A8765BA9-456A-4DAB-B4F3-ACF838C121DE}"/></extLst></worksheet>'
-    data = edited(written(workbook), "xl/worksheets/sheet1.xml", "</worksheet>", slicer)
+    data = edited(written(workbook), "</worksheet>", slicer, "xl/worksheets/sheet1.xml")
     assert "Mur" in extracted("a.xlsx", data).text  # a warning would fail the test
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.zip"])
-def test_a_cut_file_is_named(name: str) -> None:
+def test_office_cut_file_is_named(name: str) -> None:
     with pytest.raises(UnreadableError, match="a damaged zip archive"):
         extracted(name, written(report())[:-500])
 
 
-def test_files_are_known_by_their_content_not_by_their_name() -> None:
+def test_format_of_content_decides_before_the_suffix() -> None:
     assert extracted("report.txt", written(report())).text.startswith("Rivers of Styria")
     assert extracted("wrong.docx", b"Just text.").text == "Just text."
     with pytest.raises(UnreadableError, match="not that of its kind, Word document"):
@@ -210,9 +182,9 @@ def test_files_are_known_by_their_content_not_by_their_name() -> None:
         extracted("a.docx", zipped({"word/document.xml": b"<a>Half of a document</a>"}))
 
 
-def test_entities_in_a_word_document_are_refused() -> None:
+def test_docx_entities_are_refused() -> None:
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY s SYSTEM "file:///etc/passwd">]>'
-    data = edited(written(report()), "word/document.xml", "<w:document ", f"{bomb}<w:document ")
-    data = edited(data, "word/document.xml", "An introduction.", "An &s; introduction.")
+    data = edited(written(report()), "<w:document ", f"{bomb}<w:document ", "word/document.xml")
+    data = edited(data, "An introduction.", "An &s; introduction.", "word/document.xml")
     with pytest.raises(UnreadableError, match="declares entities"):
         extracted("a.docx", data)

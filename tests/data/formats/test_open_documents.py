@@ -7,11 +7,10 @@ import json
 import zipfile
 
 import pytest
-from tests.data.formats.test_archives import zipped
+from tests.data.formats.made import extracted, zipped
 
-from graphwright.data.formats.format import Extracted, File, UnreadableError
-from graphwright.data.formats.registry import format_of
-from graphwright.data.formats.xml import parsed_xml, refuse_entities_in
+from graphwright.data.formats.format import UnreadableError
+from graphwright.data.formats.parsing.xml import parsed_xml, refuse_entities_in
 
 CONTAINER = b'<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>'
 PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Rivers</dc:title>
@@ -21,14 +20,7 @@ PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc
 <spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/><itemref idref="d"/></spine></package>"""
 
 
-def extracted(name: str, data: bytes) -> Extracted:
-    file = File(name, content=data)
-    (document,) = format_of(file).read(file)
-    assert isinstance(document, Extracted)
-    return document
-
-
-def test_a_book_is_read_in_the_order_of_its_spine() -> None:
+def test_epub_pages_are_read_in_the_order_of_the_spine() -> None:
     pages = {
         "OEBPS/two.xhtml": b"<body><h1>The Enns</h1><p>It is short.</p></body>",
         "OEBPS/t/one .xhtml": b"<body><nav>Menu</nav><h1>The Mur</h1><p>It is long.</p></body>",
@@ -44,7 +36,7 @@ def test_a_book_is_read_in_the_order_of_its_spine() -> None:
     assert book.places is not None and book.places.of(start, start + 2) == "part 2"
 
 
-def test_a_book_without_a_package_is_named() -> None:
+def test_epub_without_a_package_is_an_error() -> None:
     with pytest.raises(UnreadableError, match="no package document"):
         extracted("a.epub", zipped({"mimetype": b"application/epub+zip", "a": b""}))
 
@@ -61,7 +53,7 @@ CONTENT = """<o:document-content xmlns:o="urn:o" xmlns:text="urn:t" xmlns:table=
 </o:document-content>"""
 
 
-def test_an_open_document_text_keeps_headings_lists_tables_and_notes() -> None:
+def test_odt_headings_lists_tables_and_notes_are_read() -> None:
     files = {"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": CONTENT.encode()}
     odt = extracted("a.odt", zipped(files))
     assert odt.text == (
@@ -72,14 +64,14 @@ def test_an_open_document_text_keeps_headings_lists_tables_and_notes() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("before", ["", f"<!-- <a> {'x' * 70_000} -->", f"<?x <a> {'x' * 70_000}?>"])
-def test_entities_are_found_behind_comments_and_in_other_encodings(before: str, encoding: str) -> None:
+def test_refuse_entities_in_finds_them_behind_comments(before: str, encoding: str) -> None:
     text = f"{before}<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>"
     file = io.BytesIO(zipped({"a.xml": text.encode(encoding)}))
     with zipfile.ZipFile(file) as archive, pytest.raises(UnreadableError, match="declares entities"):
         refuse_entities_in(archive)
 
 
-def test_xml_with_entities_is_refused() -> None:
+def test_parsed_xml_entities_are_refused() -> None:
     with pytest.raises(UnreadableError, match="declares entities"):
         parsed_xml(b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>')
 
@@ -101,7 +93,7 @@ CELLS = [
 ]
 
 
-def test_a_notebook_is_read_cell_by_cell() -> None:
+def test_notebook_cells_are_places() -> None:
     notebook = extracted("a.ipynb", json.dumps({"nbformat": 4, "cells": CELLS}).encode())
     assert notebook.text == (
         "Rivers\n\nSee here.\n\nlengths['Mur']\n\nprinted\n\n464\n\nKeyError: 'Enns'\n\n1\n\nThe Mur\n\nIt is long."
@@ -114,19 +106,19 @@ def test_a_notebook_is_read_cell_by_cell() -> None:
 
 
 @pytest.mark.parametrize("source", [b"{", b"[]", b'{"cells": 3}', b'"x"'])
-def test_a_file_that_is_no_notebook_is_named(source: bytes) -> None:
+def test_notebook_other_json_is_an_error(source: bytes) -> None:
     with pytest.raises(UnreadableError, match="not a notebook"):
         extracted("a.ipynb", source)
 
 
-def test_an_encrypted_text_is_named_as_such() -> None:
+def test_odt_encrypted_is_an_error() -> None:
     manifest = b'<m xmlns:m="urn:m"><m:file-entry m:full-path="content.xml"><m:encryption-data/></m:file-entry></m>'
     files = {"mimetype": b"application/vnd.oasis.opendocument.text", "META-INF/manifest.xml": manifest}
     with pytest.raises(UnreadableError, match="encrypted"):
         extracted("a.odt", zipped({**files, "content.xml": bytes(range(256))}))
 
 
-def test_a_book_whose_pages_are_encrypted_is_named_and_one_with_obscured_fonts_is_read() -> None:
+def test_epub_encrypted_pages_are_an_error() -> None:
     files = {"mimetype": b"application/epub+zip", "META-INF/container.xml": CONTAINER, "OEBPS/b.opf": PACKAGE}
     files |= {"OEBPS/two.xhtml": b"<p>Two.</p>", "OEBPS/t/one .xhtml": b"<p>One.</p>"}
     declared = (

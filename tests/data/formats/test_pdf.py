@@ -18,7 +18,7 @@ def extracted(data: bytes) -> Extracted:
     return document
 
 
-def test_a_book_is_read_without_running_heads_and_with_its_pages() -> None:
+def test_pdf_running_heads_are_left_out() -> None:
     book = extracted(rivers_pdf())
     assert book.title == "Rivers of Styria" and not book.gaps and book.places is not None
     assert "edition" not in book.text and "Page " not in book.text
@@ -33,7 +33,7 @@ def test_a_book_is_read_without_running_heads_and_with_its_pages() -> None:
         assert book.places.of(start, start + len(sentence)) == f"page {number}"
 
 
-def test_boxes_lie_where_the_words_are_drawn() -> None:
+def test_pdf_boxes_lie_on_their_words() -> None:
     document = pdf()
     document.set_xy(105, 148.5)  # the middle of the page, in mm of 210 x 297
     document.cell(50, 10, "Graz lies here")
@@ -44,7 +44,7 @@ def test_boxes_lie_where_the_words_are_drawn() -> None:
     assert 5000 <= box.left <= 5100 and 6000 < box.right < 7000 and 5000 <= box.top < box.bottom <= 5400
 
 
-def test_a_compound_keeps_its_hyphen_at_the_end_of_a_line() -> None:
+def test_pdf_compound_keeps_its_hyphen_at_a_line_end() -> None:
     document = pdf()
     for line in ("It is a well-known river, and a very well-", "known one. It is docu-", "mented."):
         document.cell(0, 5, line, new_x="LMARGIN", new_y="NEXT")
@@ -53,7 +53,7 @@ def test_a_compound_keeps_its_hyphen_at_the_end_of_a_line() -> None:
     )
 
 
-def test_a_sentence_goes_on_over_the_end_of_a_page() -> None:
+def test_pdf_sentence_continues_on_the_next_page() -> None:
     document = pdf()
     document.cell(0, 5, "The Mur flows through the whole of")
     document.add_page()
@@ -63,7 +63,7 @@ def test_a_sentence_goes_on_over_the_end_of_a_page() -> None:
     assert page.places.of(0, 40) == "pages 1-2" and page.places.of(36, 40) == "page 2"
 
 
-def test_columns_that_are_drawn_in_any_order_are_read_one_after_the_other() -> None:
+def test_pdf_columns_are_read_one_after_the_other() -> None:
     document, columns = pdf(), ((20, "Left"), (110, "Right"))
     lines = [(x, 40 + 5 * row, f"{side} line {row} of a column") for x, side in columns for row in range(8)]
     for x, y, line in reversed(lines):
@@ -79,7 +79,7 @@ def scan() -> Any:
     return document
 
 
-def test_pages_without_text_are_named_and_counted() -> None:
+def test_pdf_scanned_pages_are_named() -> None:
     with pytest.raises(UnreadableError, match="no text in its only page, 1 scanned; recognise"):
         extracted(bytes(scan().output()))
     document = scan()
@@ -90,7 +90,7 @@ def test_pages_without_text_are_named_and_counted() -> None:
     assert mixed.places is not None and mixed.places.of(0, 4) == "page 2"
 
 
-def test_empty_encrypted_and_damaged_files_are_named() -> None:
+def test_pdf_empty_encrypted_or_damaged_is_an_error() -> None:
     with pytest.raises(UnreadableError, match=r"no text in its only page$"):
         extracted(bytes(pdf().output()))
     document = pdf()

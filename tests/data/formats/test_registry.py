@@ -46,15 +46,20 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Entry]]:
     registry.other_formats.cache_clear()
 
 
-def test_another_package_adds_formats_and_replaces_built_in_ones(tmp_path: Path, plugins: list[Entry]) -> None:
+def test_format_of_other_package_comes_first(tmp_path: Path, plugins: list[Entry]) -> None:
     plugins.append(Entry(SHOUTED))
     for name in ("a.loud", "b.md", "c.txt"):
         (tmp_path / name).write_text("# text")
     assert [d.text for d in read_documents([tmp_path], print)] == ["# TEXT", "# TEXT", "# text"]
 
 
+def test_formats_each_suffix_has_one_format() -> None:
+    suffixes = [suffix for format in registry.formats() for suffix in format.suffixes]
+    assert len(suffixes) == len(set(suffixes)) and {".md", ".pdf", ".zip", ".py"} < set(suffixes)
+
+
 @pytest.mark.parametrize(("loaded", "message"), [(ImportError("gone"), "ImportError: gone"), (len, "name a Format")])
-def test_a_format_that_cannot_be_loaded_is_named(
+def test_other_formats_failing_package_is_named(
     tmp_path: Path, plugins: list[Entry], loaded: object, message: str
 ) -> None:
     plugins.append(Entry(loaded))
@@ -63,7 +68,7 @@ def test_a_format_that_cannot_be_loaded_is_named(
         list(read_documents([tmp_path], print))
 
 
-def test_a_failure_of_a_format_is_named_and_the_rest_is_read(tmp_path: Path, plugins: list[Entry]) -> None:
+def test_read_documents_failing_format_is_named(tmp_path: Path, plugins: list[Entry]) -> None:
     def fail(file: File) -> Any:
         raise ModuleNotFoundError("x", name="somepackage") if file.name == "a.x" else RuntimeError("broken inside")
 
@@ -78,7 +83,7 @@ def test_a_failure_of_a_format_is_named_and_the_rest_is_read(tmp_path: Path, plu
     ]
 
 
-def test_a_file_above_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_documents_file_above_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphwright.data.formats.format.MAX_BYTES", 2**20)
     (tmp_path / "a.txt").write_text("x" * (2**20 + 1))
     (tmp_path / "b.txt").write_text("Good.")
@@ -96,12 +101,12 @@ def test_a_file_above_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         ("a.tar.zst", b"\x28\xb5\x2f\xfd" + bytes(range(256)), "zstd"),
     ],
 )
-def test_a_file_of_a_known_kind_that_is_not_read_is_named_with_its_kind(name: str, content: bytes, reason: str) -> None:
+def test_format_of_known_but_unread_kind_is_named(name: str, content: bytes, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
         registry.format_of(File(name, content=content))
 
 
-def test_a_signed_text_is_read() -> None:
+def test_format_of_signed_text_is_text() -> None:
     signed = b"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\nThe text.\n"
     assert registry.format_of(File("a.txt", content=signed)).name == "text"
 
@@ -109,13 +114,13 @@ def test_a_signed_text_is_read() -> None:
 @pytest.mark.parametrize(
     "content", ["<html><p>A", "\ufeff\n<!DOCTYPE HTML>\n<p>A", '<?xml version="1.0"?>\n<html><p>A']
 )
-def test_a_page_under_another_name_is_read_as_a_page(content: str) -> None:
+def test_format_of_page_with_another_suffix_is_html(content: str) -> None:
     for name, kind in (("a.doc", "HTML page"), ("a.docx", "HTML page"), ("a", "HTML page"), ("a.md", "Markdown")):
         assert registry.format_of(File(name, content=content.encode())).name == kind
     assert registry.format_of(File("a.txt", content=b"The tag <html> begins a page.")).name == "text"
 
 
-def test_the_size_of_a_file_is_checked_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_data_above_the_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("Text.")
     with (tmp_path / "a.txt").open("ab") as file:
         file.truncate(2**40)  # of zeros, which take no space
@@ -124,7 +129,7 @@ def test_the_size_of_a_file_is_checked_before_it_is_read(tmp_path: Path, monkeyp
         File("a.txt", tmp_path / "a.txt").data()
 
 
-def test_a_library_that_follows_a_damaged_offset_does_not_end_the_run(tmp_path: Path, plugins: list[Entry]) -> None:
+def test_read_file_invalid_seek_counts_as_damage(tmp_path: Path, plugins: list[Entry]) -> None:
     def sought(file: File) -> Iterator[Extracted]:
         with (tmp_path / file.name).open("rb", buffering=0) as source:
             source.seek(-1)

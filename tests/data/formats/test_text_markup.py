@@ -7,9 +7,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.data.formats.made import extracted
 
-from graphwright.data.formats.format import Extracted, File
-from graphwright.data.formats.registry import format_of
+from graphwright.data.formats.format import Extracted
 
 RST = """:author: Anna
 
@@ -99,19 +99,12 @@ SHELL = "#!/bin/sh\nbuild() {\n  echo x\n}\nfunction test_all {\n  :\n}\n"
 SCRIPT = "export class River {\n  length() { return 1 }\n}\nconst name = (a) => a\nasync function main() {}\n"
 
 
-def extracted(name: str, source: str) -> Extracted:
-    file = File(name, content=source.encode())
-    (document,) = format_of(file).read(file)
-    assert isinstance(document, Extracted)
-    return document
-
-
 def outline(document: Extracted) -> list[tuple[int, str]]:
     assert all(document.text.startswith(title, start) for start, _, title in document.headings)
     return [(heading.level, heading.title) for heading in document.headings]
 
 
-def test_restructured_text_loses_its_marks() -> None:
+def test_restructured_text_marks_are_removed() -> None:
     document = extracted("a.rst", RST)
     assert outline(document) == [(1, "Rivers"), (2, "The Mur"), (3, "Its source"), (2, "The Enns")]
     assert document.text == (
@@ -126,7 +119,7 @@ def test_restructured_text_loses_its_marks() -> None:
     )
 
 
-def test_asciidoc_loses_its_marks() -> None:
+def test_asciidoc_marks_are_removed() -> None:
     document = extracted("a.adoc", ADOC)
     assert outline(document) == [(1, "Rivers"), (2, "The Mur"), (3, "Its source")]
     assert document.text == (
@@ -136,7 +129,7 @@ def test_asciidoc_loses_its_marks() -> None:
     assert document.metadata == {"author": "Anna"} and document.links == ["graz.adoc", "https://x.y"]
 
 
-def test_underlined_titles_of_asciidoc_are_headings() -> None:
+def test_asciidoc_underlined_titles_are_headings() -> None:
     source = (
         "gitrivers(7)\n============\n\nNAME\n----\ngitrivers - rivers\n\nThe Mur[[MUR]]\n--------------\n"
         "[verse]\nIt is long:\n\n----\nA title?\n--------\n----\n\nIts mouth\n~~~~~~~~~\nLegrad.\n"
@@ -159,7 +152,7 @@ def test_underlined_titles_of_asciidoc_are_headings() -> None:
         ("a.ts", SCRIPT, [(1, "River"), (1, "name"), (1, "main")]),
     ],
 )
-def test_source_code_is_divided_by_its_definitions(name: str, source: str, definitions: list[tuple[int, str]]) -> None:
+def test_source_code_definitions_are_sections(name: str, source: str, definitions: list[tuple[int, str]]) -> None:
     document = extracted(name, source)
     assert document.text == source and [(h.level, h.title) for h in document.headings] == definitions
     for heading in document.headings:
@@ -170,7 +163,7 @@ def test_source_code_is_divided_by_its_definitions(name: str, source: str, defin
         assert re.fullmatch(rf"line {line + 1} of ([\w.]+\.)?{heading.title}", place)
 
 
-def test_lines_of_source_code_are_named_with_their_definition() -> None:
+def test_source_code_places_name_lines_and_definition() -> None:
     source = (
         "import re\n\n# About rivers.\n@frozen(\n    slots=True,\n)\nclass River:\n    km = 4\n\n"
         "    @property\n    def name(self):\n        return 'Mur'\n\n    SIZE = 3\n\nEND = 1\n"
@@ -189,7 +182,7 @@ def test_lines_of_source_code_are_named_with_their_definition() -> None:
     assert place("SIZE = 3\n\nEND") == "lines 14-16"
 
 
-def test_braces_and_labels_do_not_end_a_definition() -> None:
+def test_source_code_braces_do_not_end_a_definition() -> None:
     source = "class River\n{\npublic:\n  int km;\n};\n\n/** Its source. */\nint source(int km)\n{\n  return km;\n}\n"
     places = extracted("a.cpp", source).places
     assert places is not None
@@ -217,7 +210,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=20), st.sampled_from(["a.rst", "a.adoc", "a.py", "a.md", "a.html"]))
-def test_headings_lie_in_the_text_of_any_source(pieces: list[str], name: str) -> None:
+def test_text_formats_headings_lie_in_the_text(pieces: list[str], name: str) -> None:
     document = extracted(name, "\n".join(pieces))
     starts = [heading.start for heading in document.headings]
     assert starts == sorted(set(starts)) and all(start < len(document.text) for start in starts)
@@ -227,5 +220,5 @@ def test_headings_lie_in_the_text_of_any_source(pieces: list[str], name: str) ->
 @pytest.mark.parametrize(
     "unit", ["`", "[", "<<", "*a ", "|", "x(", "a b ", ":a:`", "static ", "=\n", "a\n-\n", "http://x"]
 )
-def test_time_is_linear_for_hostile_lines(name: str, unit: str) -> None:
+def test_text_formats_hostile_lines_take_linear_time(name: str, unit: str) -> None:
     assert extracted(name, unit * 30_000) is not None  # a quadratic reader takes minutes

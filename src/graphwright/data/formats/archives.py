@@ -15,11 +15,13 @@ from io import RawIOBase
 from typing import IO, Any
 
 from graphwright.data.decoding import file_name
-from graphwright.data.formats.format import MAX_BYTES, File, Part, Unread, UnreadableError
+from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, Unread, UnreadableError
 
+ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 MAX_MEMBERS = 100_000
 MAX_UNPACKED = 1 << 30
 """Maximum bytes of all files of an archive, unpacked."""
+_MAX_TYPE = 100  # bytes
 _MAX_HEADER = 2**20  # bytes; tarfile reads a header at once, whatever length it claims
 _SAYS_UTF_8 = 0x800  # flag of a member of a zip archive
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB unpacked"
@@ -42,6 +44,13 @@ def checked_zip(file: File) -> Iterator[zipfile.ZipFile]:
         with archive:
             _check(archive.infolist())
             yield archive
+
+
+def declared_type(archive: zipfile.ZipFile) -> bytes:
+    """Return the media type that an archive declares in its member `mimetype`, as books and OpenDocument files do."""
+    if "mimetype" not in archive.namelist() or archive.getinfo("mimetype").file_size >= _MAX_TYPE:
+        return b""
+    return archive.read("mimetype").strip()
 
 
 def _check(members: Sequence[zipfile.ZipInfo]) -> None:
@@ -161,3 +170,12 @@ def _name(name: str) -> str:
     """Return the name of a member; "" for hidden files, as in folders."""
     name = file_name(posixpath.normpath("/" + name.replace("\\", "/"))).strip("/")
     return "" if any(part.startswith((".", "__MACOSX")) for part in name.split("/")) else name
+
+
+def _is_tar(head: bytes, suffix: str) -> bool:
+    return head[257:262] == b"ustar" or (head.startswith((*_PACKED,)) and suffix in TAR.suffixes)
+
+
+ZIP = Format("zip archive", (".zip",), read_zip, binary=True)
+TAR = Format("tar archive", (".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz"), read_tar, binary=True, by_content=_is_tar)
+FORMATS = (ZIP, TAR)

@@ -8,9 +8,8 @@ from functools import partial
 from itertools import pairwise, takewhile
 from operator import ne
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder
-from graphwright.data.formats.plain import source_text
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
+from graphwright.data.records.sentences import table_lines
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")
@@ -38,7 +37,7 @@ def read(file: File) -> Iterator[Extracted]:
     """Yield the text of an AsciiDoc file; the attributes of its header are metadata."""
     builder, links = TextBuilder(), list[str]()
     metadata: dict[str, str] = {}
-    lines = pairwise(map(str.rstrip, [*source_text(file).split("\n"), ""]))
+    lines = pairwise(map(str.rstrip, [*file.text().split("\n"), ""]))
     for line, following in lines:
         if line.startswith(_TABLE):
             _add_table((inside for inside, _ in lines), builder, links)
@@ -59,13 +58,11 @@ def read(file: File) -> Iterator[Extracted]:
 
 def _add_table(lines: Iterator[str], builder: TextBuilder, links: list[str]) -> None:
     """Add the rows of a table up to the line that ends it."""
-    builder.blank()
     cells = [
         [cell.strip() for cell in _CELL.split(line)[1:]] if "|" in line else []
         for line in takewhile(lambda line: not line.startswith(_TABLE), lines)
     ]
-    for row in table_lines(_rows(cells)):
-        builder.line(_inline(row, links))
+    builder.lines(_inline(row, links) for row in table_lines(_rows(cells)))
 
 
 def _underlined(line: str, rule: str) -> int:
@@ -120,3 +117,6 @@ def _inline(text: str, links: list[str]) -> str:
     if any(mark in text for mark in "*_`#"):
         text = _MARKS.sub(r"\2", _MARKS.sub(r"\2", text))
     return text
+
+
+FORMATS = (Format("AsciiDoc", (".adoc", ".asciidoc", ".asc"), read),)

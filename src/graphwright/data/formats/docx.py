@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.office import office_package
-from graphwright.data.formats.xml import outermost
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.office_package import has_folder, office_package
+from graphwright.data.formats.parsing.xml import outermost
+from graphwright.data.records.sentences import table_lines
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -152,11 +152,8 @@ class _Document:
             self.builder.line(f"- {text.strip()}")
 
     def _table(self, table: Any) -> None:
-        self.builder.blank()
         breaks = sum(1 for _ in table.iter(f"{_W}lastRenderedPageBreak"))
-        for line in table_lines(self._rows(table)):
-            self.builder.line(line)
-        self.builder.blank()
+        self.builder.lines(table_lines(self._rows(table)))
         if self.has_pages:
             for _ in range(breaks):
                 self.builder.place()
@@ -192,3 +189,8 @@ class _Document:
             elif tag in (f"{_W}footnoteReference", f"{_W}endnoteReference"):
                 references.append((tag[len(_W) :].removesuffix("Reference"), node.get(f"{_W}id", "")))
         return "".join(parts), breaks, leading
+
+
+FORMATS = (
+    Format("Word document", (".docx", ".docm", ".dotx", ".dotm"), read, binary=True, by_members=has_folder("word/")),
+)

@@ -7,10 +7,10 @@ import zipfile
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from graphwright.data.formats.archives import checked_zip
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.plain import page_text
-from graphwright.data.formats.xml import Element, local, parsed_xml
+from graphwright.data.formats.archives import checked_zip, declared_type
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.html import page_text
+from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
 
 _ENCRYPTION = "META-INF/encryption.xml"
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
@@ -34,9 +34,7 @@ def read(file: File) -> Iterator[Extracted]:
                 missing.append(name)
                 continue
             builder.place()
-            start = builder.block(page.text)
-            for heading in page.headings:
-                builder.mark(heading.title, heading.level, start + heading.start)
+            builder.include(page)
     gaps = f"{len(missing)} files of its spine are missing, such as {missing[0]}" if missing else ""
     yield builder.extracted(title, metadata={"author": "; ".join(creators)} if any(creators) else {}, gaps=gaps)
 
@@ -66,3 +64,14 @@ def _spine(package: Element, base: str) -> Iterator[str]:
         item = items.get(reference.get("idref")) if local(reference) == "itemref" else None
         if item is not None and item.get("media-type") in _PAGES:
             yield posixpath.normpath(posixpath.join(base, unquote(item.get("href", ""))))
+
+
+FORMATS = (
+    Format(
+        "EPUB book",
+        (".epub",),
+        read,
+        binary=True,
+        by_members=lambda archive: declared_type(archive) == b"application/epub+zip",
+    ),
+)

@@ -1,14 +1,15 @@
-"""The protocol of file formats: a file in; texts with their headings and places, and further files, out."""
+"""Protocol of file formats: a reader takes a file, and yields texts with headings and places, and files inside it."""
 
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from graphwright.data.decoding import clean, open_bytes
+from graphwright.data.decoding import clean, decode, open_bytes
 from graphwright.data.document import Heading
 from graphwright.text.places import Box, Places
 
@@ -51,6 +52,13 @@ class File:
                 content = file.read(MAX_BYTES + 1)
         _check_size(len(content))
         return content
+
+    def text(self, declared: str = "") -> str:
+        """Return the content as text, by default in the encoding `declared`. Raises UnreadableError if none fits."""
+        text = decode(self.data(), declared)
+        if text is None:
+            raise UnreadableError("neither UTF-8 nor UTF-16 nor any other encoding tried; save it as UTF-8")
+        return clean(text)
 
     def head(self, size: int) -> bytes:
         """Return the first bytes."""
@@ -99,15 +107,19 @@ Part = Extracted | File | Unread
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: what it is called in messages, the suffixes of its files, in lower case, and its reader.
+    """A file format: its name in messages, the suffixes of its files in lower case, and its reader.
 
-    The reader raises UnreadableError with a reason; any other exception counts as damage of the file. Other packages
-    add formats as entry points of the group `graphwright.formats`, which come before the built-in ones.
+    The reader raises UnreadableError with a reason; any other exception counts as damage of the file. `binary`: its
+    files are not text. `by_content`: whether the first bytes show the format, whatever the suffix, which is the second
+    argument. `by_members`: the same for a zip archive.
     """
 
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[File], Iterable[Part]]
+    binary: bool = False
+    by_content: Callable[[bytes, str], bool] | None = None
+    by_members: Callable[[zipfile.ZipFile], bool] | None = None
 
 
 class TextBuilder:
@@ -145,6 +157,13 @@ class TextBuilder:
         """Add a paragraph, with an empty line on both sides, unless it is blank; return where it begins."""
         return self._add(text, 2, 2)
 
+    def lines(self, lines: Iterable[str]) -> None:
+        """Add lines as one paragraph, such as the rows of a table."""
+        self.blank()
+        for line in lines:
+            self.line(line)
+        self.blank()
+
     def blank(self) -> None:
         """Leave an empty line before the next text."""
         self._due = 2
@@ -168,6 +187,12 @@ class TextBuilder:
         text = " ".join(clean(text).split())
         if text:
             self.mark(text, level, self.block(text))
+
+    def include(self, part: Extracted) -> None:
+        """Add a text with its headings as a paragraph."""
+        start = self.block(part.text)
+        for heading in part.headings:
+            self.mark(heading.title, heading.level, start + heading.start)
 
     def mark(self, title: str, level: int, start: int) -> None:
         """Note that a section begins at a character of the text."""

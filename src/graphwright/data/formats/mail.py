@@ -8,18 +8,18 @@ from email.message import Message
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any
 
 from graphwright.data.decoding import clean, file_name
 from graphwright.data.decoding import decode as decoded
-from graphwright.data.formats.format import MAX_BYTES, File, Part, TextBuilder, Unread, UnreadableError
-from graphwright.data.markup import html_text
+from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, TextBuilder, Unread, UnreadableError
+from graphwright.data.formats.html import html_text
 
 _FIELDS = ("from", "to", "cc", "date", "subject")
 _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
 _SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date
 _MAX_PARTS = 1_000  # of a message
-_MAX_DEPTH = 20  # of parts in parts
 _MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 
 
@@ -67,10 +67,10 @@ def _messages(file: File) -> Iterator[bytes]:
 
 
 class _Policy(EmailPolicy):
-    """The policy of the standard library, whose parser takes quadratic time, over headers of a limited length."""
+    """The policy of the standard library with a limit on the length of headers, as its parser takes quadratic time."""
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        """Return a header parsed; a long one as text that is parsed part by part, or cut where it names a type."""
+        """Return a parsed header; a long text is parsed in parts, and a long content type is cut."""
         if len(value) <= _MAX_HEADER:
             return super().header_fetch_parse(name, value)
         if name.lower().startswith("content-"):
@@ -132,37 +132,18 @@ def _date(header: str) -> str:
 
 
 def _leaves(message: Message) -> Iterator[Any]:
-    """Yield the parts that hold no others, in order, without recursion."""
-    stack: list[tuple[Any, int]] = [(message, 0)]
-    count = 0
-    while stack:
-        part, depth = stack.pop()
-        children = part.get_payload() if part.is_multipart() else None
-        if not isinstance(children, list):
-            count += 1
-            yield part
-        elif depth < _MAX_DEPTH:
-            stack += [(child, depth + 1) for child in reversed(children)]
-        if count >= _MAX_PARTS:
-            return
+    """Yield the parts that hold no others, in order."""
+    return islice((part for part in message.walk() if not part.is_multipart()), _MAX_PARTS)
 
 
 def _alternatives(message: Message) -> set[int]:
-    """Return the `id`s of the parts that are HTML and of which the message has the same as plain text."""
-    alternatives, rest = set[int](), [message]
-    while rest:
-        part = rest.pop()
-        children = part.get_payload() if part.is_multipart() else None
-        if not isinstance(children, list):
-            continue
-        if part.get_content_type() != "multipart/alternative":
-            rest += [child for child in children if isinstance(child, Message)]
-            continue
-        by_type: dict[str, list[Any]] = {"text/html": [], "text/plain": []}
-        for leaf in _leaves(part):
-            by_type.setdefault(leaf.get_content_type(), []).append(leaf)
-        if any((_content(leaf) or b"").strip() for leaf in by_type["text/plain"]):
-            alternatives.update(map(id, by_type["text/html"]))
+    """Return the `id`s of HTML parts whose message has the same text as plain text."""
+    alternatives = set[int]()
+    for part in message.walk():
+        if part.get_content_type() == "multipart/alternative" and part.is_multipart():
+            leaves = [(leaf.get_content_type(), leaf) for leaf in _leaves(part)]
+            if any(kind == "text/plain" and (_content(leaf) or b"").strip() for kind, leaf in leaves):
+                alternatives.update(id(leaf) for kind, leaf in leaves if kind == "text/html")
     return alternatives
 
 
@@ -190,3 +171,13 @@ def _body(part: Message) -> tuple[str, list[str]]:
         return text, []
     page = html_text(text)
     return page.text, list(page.links)
+
+
+def _is_mailbox(head: bytes, _suffix: str) -> bool:
+    return head.startswith(b"From ") and b"\nFrom: " in head[:4096]
+
+
+FORMATS = (
+    Format("e-mail", (".eml",), read),
+    Format("mailbox", (".mbox", ".mbx"), read_mailbox, by_content=_is_mailbox),
+)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphwright.data.decoding import decode
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.markup import html_text, markdown_text
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.html import html_text
+from graphwright.data.formats.markdown import markdown_text
 
 _MAX_OUTPUT = 20_000  # characters of one output
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -40,12 +41,10 @@ def read(file: File) -> Iterator[Extracted]:
         elif cell.get("cell_type") == "heading":
             builder.heading(source, int(cell.get("level") or 1))
         else:
-            marked = markdown_text(source) if cell.get("cell_type") == "markdown" else None
-            start = builder.block(source if marked is None else marked.text)
-            for heading in () if marked is None else marked.headings:
-                builder.mark(heading.title, heading.level, start + heading.start)
-            links += () if marked is None else marked.links
-            title = title or ("" if marked is None else marked.title)
+            part = markdown_text(source) if cell.get("cell_type") == "markdown" else Extracted(source)
+            builder.include(part)
+            links += part.links
+            title = title or part.title
     yield builder.extracted(title, links=links)
 
 
@@ -64,3 +63,6 @@ def _output(output: Any) -> str:
     if page := _text(data.get("text/html") or data.get("html")):
         return html_text(page).text[:_MAX_OUTPUT]
     return f"{output.get('ename', '')}: {output.get('evalue', '')}" if "ename" in output else ""
+
+
+FORMATS = (Format("notebook", (".ipynb",), read),)

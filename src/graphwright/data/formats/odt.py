@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 
-from graphwright.data.formats.archives import checked_zip
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.xml import Element, local, outermost, parsed_xml
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.archives import checked_zip, declared_type
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.xml import Element, local, outermost, parsed_xml
+from graphwright.data.records.sentences import table_lines
 
+_OPEN_DOCUMENT = b"application/vnd.oasis.opendocument"
 _MANIFEST = "META-INF/manifest.xml"
 _SKIPPED = frozenset(("tracked-changes", "annotation", "sequence-decls", "forms", "title", "desc"))
 _MAX_REPEATED = 1_000  # cells and rows that one element may stand for
@@ -51,10 +53,7 @@ def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -
                 _blocks(item, builder, depth + 1, "- ")
             builder.blank()
         elif name == "table":
-            builder.blank()
-            for line in table_lines(_rows(node)):
-                builder.line(line)
-            builder.blank()
+            builder.lines(table_lines(_rows(node)))
         elif name not in _SKIPPED:
             _blocks(node, builder, depth + 1, mark)
 
@@ -107,3 +106,14 @@ def _rows(table: Element) -> Iterator[list[str]]:
 def _attribute(node: Element, name: str) -> str:
     """Return an attribute by its name without namespace."""
     return next((value for key, value in node.items() if key.rpartition("}")[2] == name), "")
+
+
+def _is_text(archive: zipfile.ZipFile) -> bool:
+    """Return whether an archive is an OpenDocument text. Raises UnreadableError for another OpenDocument file."""
+    declared = declared_type(archive)
+    if declared.startswith(_OPEN_DOCUMENT) and declared != _OPEN_DOCUMENT + b".text":
+        raise UnreadableError("an OpenDocument file that is no text; save it as xlsx, pptx or PDF")
+    return declared == _OPEN_DOCUMENT + b".text"
+
+
+FORMATS = (Format("OpenDocument text", (".odt", ".ott"), read, binary=True, by_members=_is_text),)

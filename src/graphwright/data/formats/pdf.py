@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
-from graphwright.data.decoding import clean
-from graphwright.data.formats.format import MAX_TEXT, Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.pdf_layout import UNIT, Cell, Line, write_pages
+from graphwright.data.decoding import clean, is_binary
+from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.pdf_layout import write_pages
+from graphwright.data.formats.parsing.pdf_order import UNIT, Cell, Line
 from graphwright.text.places import Places
 
 _MAX_CHARACTERS = 1_000_000  # of a page
@@ -177,3 +178,10 @@ def _text(codes: list[int], start: int, end: int) -> str:
     text = "".join(map(chr, codes[start:end])).translate(_HYPHENS)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return " ".join(clean(text).split())
+
+
+def _is_pdf(head: bytes, _suffix: str) -> bool:
+    return head.startswith(b"%PDF-") or (b"%PDF-" in head[:1024] and is_binary(head))
+
+
+FORMATS = (Format("PDF", (".pdf",), read, binary=True, by_content=_is_pdf),)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.office import office_package
-from graphwright.data.formats.pptx_graphics import alternative_lines, chart_lines, diagram_lines
-from graphwright.data.formats.xml import local
-from graphwright.data.tables import table_lines
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.office_package import has_folder, office_package
+from graphwright.data.formats.parsing.pptx_graphics import alternative_lines, chart_lines, diagram_lines
+from graphwright.data.formats.parsing.xml import local
+from graphwright.data.records.sentences import table_lines
 
 _MAX_DEPTH = 50
 
@@ -31,7 +31,7 @@ def read(file: File) -> Iterator[Extracted]:
         for shape in sorted(slide.shapes, key=_position):
             if title is None or shape.shape_id != title.shape_id:
                 _add(shape, builder, 0)
-        _add_lines(alternative_lines(slide.shapes.element), builder)
+        builder.lines(alternative_lines(slide.shapes.element))
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             notes = _text(slide.notes_slide.notes_text_frame)
             builder.block(f"Notes: {notes}" if notes.strip() else "")
@@ -49,30 +49,31 @@ def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
     if depth > _MAX_DEPTH:
         raise UnreadableError(f"shapes nested more than {_MAX_DEPTH} levels deep")
     if getattr(shape, "has_table", False):
-        builder.blank()
-        for line in table_lines([cell.text for cell in row.cells] for row in shape.table.rows):
-            builder.line(line)
-        builder.blank()
+        builder.lines(table_lines([cell.text for cell in row.cells] for row in shape.table.rows))
     elif getattr(shape, "has_chart", False):
-        _add_lines(chart_lines(shape.chart), builder)
+        builder.lines(chart_lines(shape.chart))
     elif hasattr(shape, "shapes"):
         for inner in sorted(shape.shapes, key=_position):
             _add(inner, builder, depth + 1)
-        _add_lines(alternative_lines(shape.element), builder)
+        builder.lines(alternative_lines(shape.element))
     elif local(shape.element) == "graphicFrame":
-        _add_lines(diagram_lines(shape), builder)
+        builder.lines(diagram_lines(shape))
     elif getattr(shape, "has_text_frame", False):
         builder.block(_text(shape.text_frame))
-
-
-def _add_lines(lines: Iterable[str], builder: TextBuilder) -> None:
-    builder.blank()
-    for line in lines:
-        builder.line(line)
-    builder.blank()
 
 
 def _text(frame: Any) -> str:
     """Return the paragraphs of a frame as lines; those of lower levels as items of a list."""
     lines = ((paragraph.level, paragraph.text.replace("\v", "\n").strip()) for paragraph in frame.paragraphs)
     return "\n".join(f"{'- ' if level else ''}{line}" for level, line in lines if line)
+
+
+FORMATS = (
+    Format(
+        "PowerPoint presentation",
+        (".pptx", ".pptm", ".ppsx", ".ppsm"),
+        read,
+        binary=True,
+        by_members=has_folder("ppt/"),
+    ),
+)

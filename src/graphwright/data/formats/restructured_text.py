@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder
-from graphwright.data.formats.plain import source_text
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _TABLE_RULE = re.compile(r"\s*(?:[+][-=+ ]+[+]|=+(?: +=+)+)\s*$")
@@ -32,7 +31,7 @@ _NO_TEXT = frozenset(
 
 def read(file: File) -> Iterator[Extracted]:
     """Yield the text of a reStructuredText file; the level of a heading is the order in which its style appears."""
-    reader = _Reader(source_text(file).expandtabs(8).split("\n"))
+    reader = _Reader(file.text().expandtabs(8).split("\n"))
     reader.read()
     builder = reader.builder
     title = builder.headings[0].title if builder.headings else ""
@@ -133,3 +132,6 @@ def _unmarked(text: str, links: list[str]) -> str:
     text = _LINK.sub(lambda match: match[1] or match[2], text)
     text = _STRONG.sub(r"\2", _REFERENCE.sub(r"\1", text))
     return _SUBSTITUTION.sub(r"\1", text)
+
+
+FORMATS = (Format("reStructuredText", (".rst", ".rest"), read),)

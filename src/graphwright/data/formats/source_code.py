@@ -8,8 +8,7 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from graphwright.data.document import Heading
-from graphwright.data.formats.format import Extracted, File
-from graphwright.data.formats.plain import source_text
+from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.text.places import Places
 
 _NAME = r"([A-Za-z_$][\w$]{0,100}(?:(?:::?|\.)[\w$]{1,100}){0,9}[?!]?)"
@@ -52,11 +51,11 @@ def _patterns(suffix: str) -> list[re.Pattern[str]]:
 
 
 def read(file: File) -> Iterator[Extracted]:
-    """Yield a source file as it is; a definition is a section, and lies in those with less indentation before it.
+    """Yield a source file as it is, with a section for each definition.
 
-    A definition begins with the comments and decorators directly above it.
+    Indentation nests the definitions. Each begins with the comments and decorators directly above it.
     """
-    text = source_text(file)
+    text = file.text()
     if not text.strip():
         yield Extracted("")
         return
@@ -115,3 +114,6 @@ class _Outline:
 
     def _note(self, start: int) -> None:
         self.sections.append((start, ".".join(name for _, name in self._open)))
+
+
+FORMATS = (Format("source code", SUFFIXES, read),)

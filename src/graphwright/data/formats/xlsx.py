@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any
 
-from graphwright.data.formats.format import Extracted, File, TextBuilder, UnreadableError
-from graphwright.data.formats.office import office_package
-from graphwright.data.tables import is_header, row_sentence
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.office_package import has_folder, office_package
+from graphwright.data.records.sentences import is_header, row_sentence
 
 _MAX_CELLS = 100_000_000  # of a workbook: each row has as many as stand before its last one
 
@@ -79,3 +79,8 @@ def _text(value: Any) -> str:
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "seconds")
     return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+FORMATS = (
+    Format("Excel workbook", (".xlsx", ".xlsm", ".xltx", ".xltm"), read, binary=True, by_members=has_folder("xl/")),
+)

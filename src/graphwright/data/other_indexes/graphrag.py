@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.duckdb_session import duckdb_session
-from graphwright.data.other_indexes.content import (
-    Community,
-    Entity,
-    OtherIndex,
-    Relationship,
-    SourceDocument,
-    TextUnit,
-)
+from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, SourceDocument, TextUnit
 from graphwright.errors import DataError
 
 _SYSTEM = "Microsoft GraphRAG"

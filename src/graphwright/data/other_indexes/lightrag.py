@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.dumps.graphml import graphml_elements
+from graphwright.data.graph_files.graphml import graphml_elements
 from graphwright.data.other_indexes.content import Entity, OtherIndex, Relationship, SourceDocument, TextUnit
 from graphwright.errors import DataError
 

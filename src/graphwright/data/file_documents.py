@@ -1,0 +1,154 @@
+"""Documents of one file: its text, the parts of it that are documents, and the files in it."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from graphwright.data.decoding import SAMPLE, clean
+from graphwright.data.document import Document, Skipped, passage_title
+from graphwright.data.formats.archives import MAX_UNPACKED
+from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
+from graphwright.data.formats.registry import format_of
+from graphwright.data.links import resolved
+from graphwright.data.read_options import ReadOptions
+from graphwright.data.records.rows import has_rows, read_rows
+from graphwright.errors import DataError
+from graphwright.text.names import is_file_title
+
+OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""First bytes of workbooks; one under the name of a table is read as a workbook."""
+_MAX_DEPTH = 4  # of archives in archives
+_LONG_RUN = 16_384  # characters
+_RUNS, _KINDS = re.compile("[A-Za-z0-9+/=_-]+"), [re.compile(kind) for kind in ("[a-z]", "[A-Z]", "[0-9]")]
+
+
+@dataclass
+class Allowance:
+    """Bytes that the files in an outermost file may still unpack to."""
+
+    unpacked: int = MAX_UNPACKED
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """Reader of one file and the files in it; `where` is its path in messages, `depth` the number of outer files."""
+
+    where: str
+    allowance: Allowance
+    options: ReadOptions
+    depth: int = 0
+
+    def read(self, file: File, name: str) -> Iterator[Document | Skipped]:
+        """Yield the documents of a file whose id is `name`; what cannot be read becomes `Skipped`."""
+        try:
+            yield from self._parts(file, name)
+        except UnreadableError as error:
+            yield Skipped(self.where, str(error), True)
+        except ModuleNotFoundError as error:
+            yield Skipped(self.where, _needed(error), True)
+        except (PermissionError, DataError):
+            raise
+        except Exception as error:  # of the library that reads the format: no file may stop the others
+            # A library that follows a damaged offset gets EINVAL; any other number is of the disk.
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL) and not self.depth:
+                raise
+            yield Skipped(self.where, f"damaged ({type(error).__name__}: {str(error)[:100]})", True)
+
+    def _parts(self, file: File, name: str) -> Iterator[Document | Skipped]:
+        head = file.head(SAMPLE)
+        if len(head) < SAMPLE and not head.strip():
+            yield Skipped(self.where, "empty")
+            return
+        names = set[str]()
+        for part in format_of(file).read(file):
+            if isinstance(part, Extracted):
+                yield from self._document(name, part)
+            elif isinstance(part, Unread):
+                yield Skipped(f"{self.where}{part.name}", part.reason, True)
+            elif part.name in names:
+                yield Skipped(f"{self.where}{part.name}", "another file of the same name", True)
+            else:
+                names.add(part.name)
+                yield from self._inner(part, name)
+
+    def _document(self, name: str, part: Extracted) -> Iterator[Document | Skipped]:
+        text = part.text
+        if not text or text.isspace():
+            yield Skipped(self.where, "no text in it")
+            return
+        if is_encoded(text):
+            yield Skipped(self.where, "encoded data, as base64, and no text")
+            return
+        yield Document(
+            name + part.name,
+            text,
+            part.title if part.name else _title_of(name, part.title),
+            {clean(key): clean(value) for key, value in part.metadata.items()},
+            links=resolved(name, part.links),
+            file=not part.name,
+            headings=part.headings,
+            places=part.places,
+        )
+        if part.gaps:
+            yield Skipped(self.where, part.gaps, True)
+
+    def _inner(self, file: File, name: str) -> Iterator[Document | Skipped]:
+        """Read a file in a file."""
+        where, name = f"{self.where}{file.name}", name + file.name
+        self.allowance.unpacked -= len(file.content or b"")
+        if self.depth >= _MAX_DEPTH or self.allowance.unpacked < 0:
+            limit = f"{_MAX_DEPTH} archives" if self.depth >= _MAX_DEPTH else f"{MAX_UNPACKED >> 20:,} MB"
+            yield Skipped(where, f"in an archive of more than {limit}; unpack it first", True)
+        elif has_rows(Path(file.name)) and not file.head(4).startswith(OFFICE):
+            yield from _inner_rows(file, name, where, self.options)
+        else:
+            yield from FileReader(where, self.allowance, self.options, self.depth + 1).read(file, name)
+
+
+def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iterator[Document | Skipped]:
+    """Read rows of a file in an archive."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"rows{Path(file.name).suffix}"
+        path.write_bytes(file.data())
+        try:
+            for _, row in read_rows(path, name, options):
+                yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row
+        except DataError as error:
+            yield Skipped(where, str(error).replace(str(path), where), True)
+
+
+def _title_of(name: str, own: str) -> str:
+    """Return the title of a file: its own, else its name; after the name of its folder if many files have such a title.
+
+    >>> _title_of("guide/rivers.txt", ""), _title_of("zlib/changelog.gz", ""), _title_of("zlib/a.md", "README")
+    ('rivers', 'zlib › changelog', 'zlib › README')
+    >>> _title_of("MPL-2.0", "")  # a number is no suffix
+    'MPL-2.0'
+    """
+    path = PurePosixPath(name.removesuffix(".gz"))
+    title = own or (path.name if path.suffix[1:].isdecimal() else path.stem)
+    return passage_title(path.parent.name, title) if is_file_title(title) else title
+
+
+def _needed(error: ModuleNotFoundError) -> str:
+    """Return the remedy for a file whose format needs a package that is not installed."""
+    return f"it needs the package {error.name}: pip install 'graphwright[documents]'"
+
+
+def is_encoded(text: str) -> bool:
+    """Return whether a text is encoded data, as base64: nine tenths are runs of thousands of letters and digits.
+
+    A run has small letters, capitals and digits. Minified code has signs in between; a page with an encoded image has
+    other text, too.
+
+    >>> is_encoded("TWu1" * 5000), is_encoded("var A=1;" * 5000), is_encoded("河" * 20000), is_encoded("1" * 20000)
+    (True, False, False, False)
+    """
+    words = [word for word in text.split() if len(word) >= _LONG_RUN] if len(text) >= _LONG_RUN else []
+    runs = [run for word in words for run in _RUNS.findall(word) if len(run) >= _LONG_RUN]
+    return sum(len(run) for run in runs if all(kind.search(run) for kind in _KINDS)) > 0.9 * len(text)

@@ -1,0 +1,240 @@
+"""HTML pages: their main content without menus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphwright.data.decoding import SAMPLE, clean, decode
+from graphwright.data.document import Heading
+from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.formats.parsing.html_nesting import limited_nesting
+from graphwright.text.words import WORD
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+# Classes and roles of the parts of a page that are not its content.
+_OUTSIDE = frozenset(
+    re.findall(
+        r"\S+",
+        "navigation nav navbar navheader navfooter menu menubar sidebar sphinxsidebar related breadcrumb breadcrumbs"
+        " search searchbox pagination pager headerlink anchorjs-link skip-link skiplink banner contentinfo"
+        " complementary cookie-banner site-header site-footer page-footer mw-editsection mw-jump-link",
+    )
+)
+_MAIN = 'main, [role="main"], article, #content, #mw-content-text, .rst-content'
+_MIN_MAIN = 0.4  # share of a page's text above which one element is its main content
+_STEPS = re.compile(
+    r"(?:\b(?:next|previous|prev|up|home|top|back|index|contents|modules|to|the)\b|[^\w\n])+", re.IGNORECASE
+)
+_MAX_STEPS = 80  # characters of a line of such links
+_INVISIBLE = frozenset(
+    WORD.findall(
+        "head script style noscript template nav svg math iframe object canvas audio video select button dialog"
+    )
+)
+_PARAGRAPH = frozenset(
+    WORD.findall(
+        "address article aside blockquote body caption details div dl fieldset figcaption figure footer form"
+        " h1 h2 h3 h4 h5 h6 header hr main ol p pre section summary table ul"
+    )
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_MAX_CANDIDATES = 3  # for the main content
+_LINE = frozenset(("dd", "dt", "li", "option", "tr"))
+_CELL = frozenset(("td", "th"))
+_SPACE = re.compile(r"(?:[^\S\xa0 ]| (?=[^\S\xa0]))[^\S\xa0]*+")  # white space other than a single blank
+_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+)?html\b", re.IGNORECASE)
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
+
+
+def declared_encoding(page: bytes) -> str:
+    """Return the encoding that the `meta` element of a page declares, or an empty string."""
+    match = _CHARSET.search(page[:4096])
+    return match[1].decode("ascii") if match else ""
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the main content of a page."""
+    yield html_text(file.text(declared_encoding(file.head(SAMPLE))))
+
+
+def _is_page(head: bytes, _suffix: str) -> bool:
+    return _PAGE.match(head) is not None
+
+
+FORMATS = (Format("HTML page", (".html", ".htm", ".xhtml"), read, by_content=_is_page),)
+
+
+def page_text(content: bytes) -> Extracted:
+    """Return the text of a page in the encoding that it declares."""
+    return html_text(decode(content, declared_encoding(content[:SAMPLE])) or "")
+
+
+def html_text(page: str) -> Extracted:
+    r"""Return the main content of a page, with its title, links and headings.
+
+    The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body.
+    Block elements become paragraphs, separated by an empty line; list items and table rows become lines. Scripts,
+    styles, menus, lines of links such as "next | previous", buttons and hidden elements are left out; entities are
+    decoded. The title is `<title>`, else the first `<h1>`, else empty. Link targets are as written, from the content.
+
+    >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
+    >>> page.title, page.text, page.links
+    ('A & B', 'One!\n\nTwo\nThree', ['c#d'])
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    parser = LexborHTMLParser(limited_nesting(page))
+    titles = (" ".join(node.text().split()) for node in parser.css("head title, h1"))
+    title = next(filter(None, titles), "")
+    root = parser.body or parser.root
+    if root is None:
+        return Extracted("", title)
+    whole = _walk(root)
+    candidates = [node for node in parser.css(_MAIN) if node.mem_id != root.mem_id]
+    if 0 < len(candidates) <= _MAX_CANDIDATES:
+        inside = max(map(_walk, candidates), key=lambda page: len(page.text))
+        if len(inside.text) >= _MIN_MAIN * len(whole.text):
+            whole = inside
+    return replace(whole, title=title)
+
+
+def _walk(root: LexborNode) -> Extracted:
+    """Return the text below a node, its links and headings, without recursion, because pages nest without limit."""
+    page = _Page()
+    node = root
+    while True:
+        child = node.first_child if page.enter(node) else None
+        while child is None:
+            page.leave(node)
+            if node.mem_id == root.mem_id or node.parent is None:
+                return page.finished()
+            child = node.next
+            node = node.parent if child is None else node
+        node = child
+
+
+class _Page:
+    """Text written so far, and the line breaks due before the next word."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.links: list[str] = []
+        self.due = 2  # line ends
+        self.spaced = True  # the text ends in white space
+        self.verbatim = 0  # open <pre> elements
+        self.headings: list[Heading] = []
+        self.size = 0  # characters of the parts
+        self.before = 0  # links before the line breaks that are due
+        self.line = (0, 0)  # parts and links before the current line
+        self.heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
+        self.in_heading = False
+
+    def enter(self, node: LexborNode) -> bool:
+        """Write the beginning of a node; return whether to visit its children."""
+        tag = node.tag or ""
+        if tag == "-text":
+            self._write(node.text_content or "")
+            return False
+        if tag in _INVISIBLE or (node.first_child is not None and _hidden(node)):
+            return False
+        self.verbatim += tag == "pre"
+        if tag in _HEADINGS:
+            self._break(tag)
+            self.in_heading, self.heading = True, None
+            return True
+        if tag == "a" and (target := node.attributes.get("href")):
+            if self.in_heading and target.startswith("#") and not any(map(str.isalnum, node.text())):
+                return False  # the sign of a link to the heading itself
+            self.links.append(target)
+        self._break(tag)
+        return True
+
+    def leave(self, node: LexborNode) -> None:
+        """Write the end of a node."""
+        tag = node.tag or ""
+        if tag in _HEADINGS:
+            if self.heading is not None:
+                start, first = self.heading
+                title = " ".join("".join(self.parts[first:]).split())
+                self.headings.append(Heading(start, int(tag[1]), title))
+            self.in_heading, self.heading = False, None
+        if tag in _PARAGRAPH or tag in _LINE:
+            self.verbatim = max(0, self.verbatim - (tag == "pre"))  # a hidden one was never entered
+            self._break(tag)
+
+    def _break(self, tag: str) -> None:
+        if not self.due:
+            self.before = len(self.links)
+        if tag in _PARAGRAPH:
+            self.due = 2
+        elif tag in _LINE:
+            self.due = max(self.due, 1)
+        elif tag == "br":
+            self.due = min(self.due + 1, 2)
+        elif tag in _CELL:
+            self._write(" ")
+
+    def _write(self, text: str) -> None:
+        if not self.verbatim:
+            text = _SPACE.sub(" ", clean(text))
+            if self.due or self.spaced:
+                text = text.lstrip(" ")
+        if not text:
+            return
+        if self.due:
+            self._end_line()
+            self.line = len(self.parts), self.before
+            self._append("\n" * self.due)
+            self.due = 0
+        if self.in_heading and self.heading is None and text.strip():
+            self.heading = self.size + len(text) - len(text.lstrip()), len(self.parts)
+        self._append(text)
+        self.spaced = text[-1] in " \n"
+
+    def _append(self, text: str) -> None:
+        self.parts.append(text)
+        self.size += len(text)
+
+    def _end_line(self) -> None:
+        """Remove the last line if it consists of links to the next pages."""
+        first, links = self.line
+        if links < len(self.links):
+            line = "".join(self.parts[first:])
+            if len(line) <= _MAX_STEPS and _STEPS.fullmatch(line.strip()):
+                del self.parts[first:], self.links[links:]
+                self.size -= len(line)
+                while self.headings and self.headings[-1].start >= self.size:
+                    self.headings.pop()
+                if self.heading is not None and self.heading[1] >= first:
+                    self.heading = None
+
+    def finished(self) -> Extracted:
+        """Return the text, its links and headings."""
+        self._end_line()
+        text = "".join(self.parts)
+        before = len(text) - len(text.lstrip())
+        text = text.strip()
+        headings = (h._replace(start=h.start - before) for h in self.headings if h.start >= before)
+        return Extracted(text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links)
+
+
+def _stands(heading: Heading, text: str) -> bool:
+    """Return whether a heading is in the text as a whole, and not cut with a line of links."""
+    title = "".join(heading.title.split())
+    return bool(title) and "".join(text[heading.start : heading.start + 3 * len(heading.title)].split()).startswith(
+        title
+    )
+
+
+def _hidden(node: LexborNode) -> bool:
+    """Return whether an element is hidden, or a part of the page outside its content."""
+    attributes = node.attributes
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    names = " ".join(filter(None, (attributes.get(name) for name in ("class", "role"))))
+    return bool(names) and not _OUTSIDE.isdisjoint(names.lower().split())

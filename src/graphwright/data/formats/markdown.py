@@ -1,0 +1,153 @@
+"""Markdown: text without its marks.
+
+The parser is our own: markdown-it-py 4.3 finds the same words (99.3 % of ours on 200 files, 99.5 % of its own), takes 6
+times as long, and drops list marks and table rules, in which citations count.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+
+from graphwright.data.document import Heading
+from graphwright.data.formats.format import Extracted, File, Format
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+$")
+_NO_TEXT = re.compile(  # an underline, a rule, or the definition of a reference
+    r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
+)
+_QUOTE = re.compile(r"(?: {0,3}> ?)+")
+_SETTING = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)")
+
+# Repetitions are bounded, so that time is linear for any line.
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{1,1000})\1(?!`)")
+_LINK = re.compile(
+    r"!?\[([^\[\]\n]{0,1000})\]"
+    r"(?:\([^()\n]{0,1000}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)|\[[^\[\]\n]{0,200}\])"
+)
+_IMAGE = re.compile(r"!\[[^\[\]\n]{0,1000}\](?:\([^()\n]{0,1000}\)|\[[^\[\]\n]{0,200}\])")
+_TARGET = re.compile(  # the target of a link, or of a reference definition
+    r"\[[^\[\]\n]{0,1000}\]\([ \t]*(?:<([^<>\n]{1,1000})>|((?:[^()<>\s]|\([^()\s]{0,200}\)){1,1000}))"
+    r"|^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+(?:<([^<>\n]{1,1000})>|([^<>\s]{1,1000}))"
+)
+_AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^<>\s]{1,1000})>")
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}(?:\s[^<>\n]{0,1000})?/?>")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NOTE = re.compile(r"\[\^[^\[\]\s]{1,100}\](?!:)")
+_STARS = re.compile(r"(?<!\\)(\*{1,3}|~~)(?=\S)([^*~\n]{1,1000})(?<=[^\s\\])\1")
+_UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_\n]{1,1000})(?<=[^\s\\])\1(?!\w)")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the text of a Markdown file without its marks."""
+    yield markdown_text(file.text())
+
+
+FORMATS = (Format("Markdown", (".md", ".markdown"), read),)
+
+
+def markdown_text(source: str) -> Extracted:
+    r"""Return the text of a Markdown file, with its title, links, headings, and its front matter as metadata.
+
+    Link targets, emphasis marks, tags, comments, rules and fences are removed from the text; the words of links and
+    code, list marks, table cells and code blocks stay; a heading becomes a paragraph of its own. The title is that of
+    the front matter, else the first heading, else empty. Targets are as written; those of images and in code are left
+    out.
+
+    >>> river = markdown_text("# On *Rivers*\nThe [Ob](https://example.org/ob) is **long**.\n")
+    >>> river.title, river.text, river.links
+    ('On Rivers', 'On Rivers\n\nThe Ob is long.', ['https://example.org/ob'])
+    """
+    settings, body = _front_matter(source)
+    if "<!--" in body and "-->" in body:
+        body = _COMMENT.sub("", body)
+    headings: list[Heading] = []
+    targets: list[str] = []
+    lines = list(_blocks(body.split("\n"), headings, targets))
+    text = "\n".join(lines)
+    title = settings.pop("title", "") or next((heading.title for heading in headings if heading.title), "")
+    # A heading holds the number of its line until here.
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    before = len(text) - len(text.lstrip("\n"))
+    placed = tuple(Heading(starts[line] - before, level, heading) for line, level, heading in headings if heading)
+    return Extracted(text.strip("\n"), title, headings=placed, metadata=settings, links=targets)
+
+
+def _front_matter(source: str) -> tuple[dict[str, str], str]:
+    """Return the `key: value` lines between two `---` at the start, nested ones left out, and the rest of the file."""
+    lines = source.split("\n", 200)
+    if lines[0].rstrip() != "---":
+        return {}, source
+    for number, line in enumerate(lines[1:-1], start=1):
+        if line.rstrip() in ("---", "..."):
+            matches = (_SETTING.match(setting) for setting in lines[1:number])
+            return {m[1]: m[2].strip().strip("\"'") for m in matches if m}, "\n".join(lines[number + 1 :])
+    return {}, source
+
+
+def _blocks(lines: list[str], headings: list[Heading], targets: list[str]) -> Iterator[str]:
+    """Yield the lines of the text; append the headings, by line, and the targets of links to the lists."""
+    fence = ""
+    before = ""  # the last line of the text
+    count = 0  # lines of the text
+    for number, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+            continue
+        if fence:
+            count += 1
+            yield (before := line)
+            continue
+        if "](" in line or "]:" in line:
+            unquoted = _CODE.sub("", _IMAGE.sub("", line) if "!" in line else line)
+            matches = (next(filter(None, match.groups())) for match in _TARGET.finditer(unquoted))
+            targets.extend(html.unescape(_ESCAPE.sub(r"\1", target)) for target in matches)
+        if not line.strip():
+            if before:
+                count += 1
+                yield (before := "")
+            continue
+        line = _QUOTE.sub("", line, count=1) if line.lstrip().startswith(">") else line
+        after = lines[number + 1] if number + 1 < len(lines) else ""
+        heading = _HEADING.match(line)
+        if heading or (_UNDERLINE.match(after) and not before):
+            title = _inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip()
+            level = heading[0].count("#") if heading else 1 if "=" in after else 2
+            headings.append(Heading(count + bool(before), level, title))
+            count += 2 + bool(before)
+            yield from ("", title, "") if before else (title, "")
+            before = ""
+        elif not (_NO_TEXT.match(line) or ("|" in line and _TABLE_RULE.match(line))):
+            count += 1
+            yield (before := _inline(line))
+
+
+def _inline(line: str) -> str:
+    """Remove the marks inside a line; text in code marks loses only those."""
+    parts: list[str] = []
+    end = 0
+    for code in _CODE.finditer(line) if "`" in line else ():
+        parts += (_unmarked(line[end : code.start()]), code[2])
+        end = code.end()
+    return "".join((*parts, _unmarked(line[end:])))
+
+
+def _unmarked(text: str) -> str:
+    if "[" in text:
+        text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: an image may stand in a link
+        text = _NOTE.sub("", text)
+    if "<" in text:
+        text = _TAG.sub("", _AUTOLINK.sub(r"\1", text))
+    for marks, pattern in (("*~", _STARS), ("_", _UNDERSCORES)):
+        if any(mark in text for mark in marks):
+            text = pattern.sub(r"\2", pattern.sub(r"\2", text))  # twice: bold may hold italic
+    if "\\" in text:
+        text = _ESCAPE.sub(r"\1", text)
+    return html.unescape(text) if "&" in text else text

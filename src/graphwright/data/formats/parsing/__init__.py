@@ -1,0 +1,1 @@
+"""Parts that several document formats share: XML, Office packages, and the layout of pages."""

@@ -1,0 +1,1 @@
+"""Records of files, and rows as documents."""

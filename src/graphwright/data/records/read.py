@@ -1,0 +1,221 @@
+"""Records of files: JSON, JSON lines, CSV, TSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from graphwright.data.decoding import clean, decode, lines, open_bytes, suffix_of
+from graphwright.data.duckdb_session import duckdb_session
+from graphwright.errors import DataError
+
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
+"""Suffixes of files that hold records; the first three may also be packed, as `.jsonl.gz`."""
+
+Record = Mapping[str, Any]
+
+Records = Iterator[tuple[int, dict[str, Any] | str]]
+"""Records with their line, or their place from 1 where a file has no lines; for an unreadable one its error."""
+
+_BATCH = 64  # rows of Parquet in memory
+
+
+def read_records(path: Path, fields: Collection[str] = ()) -> Records:
+    """Yield the records of a file.
+
+    `fields`: names by which a `.json` file of one record is recognised (see `_json_records`).
+    Raises DataError for a damaged Parquet file.
+    """
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        return _parquet_records(path)
+    return _table(path, "\t" * (suffix == ".tsv")) if suffix in (".csv", ".tsv") else _json_records(path, fields)
+
+
+def first_field(record: Record, names: Sequence[str]) -> str:
+    """Return the first of these names that is a field of the record and not null, else an empty string."""
+    return next((name for name in names if record.get(name) is not None), "")
+
+
+def first_value(record: Record, names: Sequence[str]) -> Any:
+    """Return the value of the first of these fields that is not null; None if there is none."""
+    return next((record[name] for name in names if record.get(name) is not None), None)
+
+
+def without_wildcards(path: Path) -> str:
+    """Return a path for DuckDB, with its wildcard characters escaped."""
+    return re.sub(r"([\[*?])", r"[\1]", str(path))
+
+
+def _parquet_records(path: Path) -> Records:
+    import duckdb
+
+    try:
+        with duckdb_session() as db:
+            rows, number = db.execute("SELECT * FROM read_parquet(?)", [without_wildcards(path)]), 0
+            names = [name for name, *_ in rows.description]
+            while batch := rows.fetchmany(_BATCH):
+                for row in batch:
+                    number += 1
+                    yield number, dict(zip(names, row, strict=True))
+    except duckdb.Error as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"{path}: not a readable Parquet file: {reason}. Fetch the file again.") from error
+
+
+def _json_records(path: Path, fields: Collection[str]) -> Records:
+    """Yield the objects of a JSON file: JSON lines, or a `.json` file of one value.
+
+    A `.json` file is an array of objects, an object with exactly one member that is such an array, a single object
+    that has one of `fields`, or JSON lines under the wrong name.
+    """
+    if suffix_of(path) != ".json":
+        yield from _json_lines(path)
+        return
+    with open_bytes(path) as file:
+        text = decode(file.read())
+    value = "not text" if text is None else _parsed(text)
+    if isinstance(value, str):
+        if "Extra data" in value:  # more than one value
+            yield from _json_lines(path)
+        else:
+            yield 1, value
+        return
+    if isinstance(value, dict) and not any(value.get(name) for name in fields):
+        arrays = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]
+        value = arrays[0] if len(arrays) == 1 else value
+    for number, record in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield number, record if isinstance(record, dict) else f"not a JSON object: {str(record)[:40]!r}"
+
+
+def _json_lines(path: Path) -> Records:
+    for number, line in enumerate(lines(path), start=1):
+        if line and not line.isspace():
+            record = _parsed(line.lstrip("\ufeff"))
+            if isinstance(record, dict | str):
+                yield number, record
+            else:
+                yield number, f"not a JSON object but {type(record).__name__}: {line.strip()[:40]}"
+
+
+def _parsed(text: str) -> Any:
+    """Parse a JSON object or array; return an error text for anything else."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return "not readable JSON: nested too deeply"
+    except json.JSONDecodeError as error:
+        return f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos:,} ({text[error.pos :][:30]!r})"
+    except ValueError as error:  # a number of thousands of digits
+        return f"not readable JSON: {error}"
+    return f"not a JSON object but a string: {value[:40]!r}" if isinstance(value, str) else value
+
+
+def field_names(record: Record) -> str:
+    """Return the first names of a record's fields, for an error message."""
+    return ", ".join(str(name)[:40] for name in list(record)[:8]) or "no fields"
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def checked(kind: Any, value: object, where: str, name: str = "") -> Any:
+    """Return a value as an instance of a type: a whole record, or its field `name`.
+
+    Raises DataError with `where`, the place in the value, the type expected there and the value found.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+        actual = "" if first["type"] == "missing" else f", and it is {str(first['input'])[:60]!r}"
+        field = f"{name}{place}".lstrip(".")
+        raise DataError(f"{where}: {field}: {first['msg']}{actual}. Repair or remove this record.") from error
+
+
+TEXT_FIELDS = (
+    "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
+)  # fmt: skip
+"""Names of the fields that hold a text."""
+_MAX_NAME = 1_000  # characters of the name of a column, which each row repeats in its text
+_MAX_CELL = 128 * 2**20  # characters, as of a document; the csv module's own limit is 131,072
+_cell_limit = threading.Lock()
+
+
+def _table(path: Path, delimiter: str) -> Records:
+    """Yield the rows of a table whose first line names the columns; an empty `delimiter` is detected in that line."""
+    source = lines(path)
+    header = next(source, "")
+    delimiter = delimiter or max(",;\t|", key=lambda mark: _columns(header, mark))
+    columns: list[str] = []
+    for number, row in table_rows(chain((header,), source), delimiter, f"{path}, "):
+        if not columns:
+            columns = [cell.strip().lstrip("\ufeff")[:_MAX_NAME] for cell in row]
+        elif len(row) > len(columns):
+            yield number, f"{len(row)} cells in a table of {len(columns)} columns"
+        elif row:
+            yield number, dict(zip(columns, row, strict=False))
+
+
+def table_rows(source: Iterable[str], delimiter: str, place: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table in CSV with the numbers of their first lines.
+
+    Raises DataError, which begins with `place`, for a cell of more than 128 million characters: a quotation mark that
+    is not closed makes one cell of the rest of a file.
+    """
+    reader = csv.reader((f"{line}\n" for line in source), delimiter=delimiter)
+    while True:
+        number = reader.line_num + 1
+        with _cell_limit:  # the csv module has one limit per process: it is raised for this row only
+            limit = csv.field_size_limit(_MAX_CELL)
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                raise DataError(f"{place}line {number:,}: {error}. Is a quotation mark not closed?") from error
+            finally:
+                csv.field_size_limit(limit)
+        if row is None:
+            return
+        yield number, row
+
+
+def split_row(line: str, delimiter: str) -> list[str]:
+    """Return the cells of one line of CSV."""
+    return next(table_rows((line,), delimiter), (0, list[str]()))[1]
+
+
+def _columns(header: str, delimiter: str) -> tuple[bool, int]:
+    cells = split_row(header, delimiter)
+    return any(cell.strip().lower() in TEXT_FIELDS for cell in cells), len(cells)
+
+
+def links_of(value: object) -> tuple[str, ...]:
+    """Return the ids in a field of a record: a list of texts or whole numbers, or one text with all of them.
+
+    A text is split at semicolons if it has any, so that ids may contain spaces, else at white space.
+    Other values in a list are ignored.
+
+    >>> links_of(["a b", 7, None]), links_of("a b"), links_of("a b; c")
+    (('a b', '7'), ('a', 'b'), ('a b', 'c'))
+    """
+    if isinstance(value, str):
+        parts = value.split(";") if ";" in value else value.split()
+    elif isinstance(value, list | tuple):
+        parts = [str(item) for item in value if isinstance(item, str | int) and not isinstance(item, bool)]
+    else:
+        parts = []
+    return tuple(dict.fromkeys(filter(None, (clean(part).strip() for part in parts))))

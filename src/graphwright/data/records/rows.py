@@ -1,0 +1,208 @@
+"""Rows of files as documents: passages with ids of their own, and rows of any table as sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphwright.data.decoding import clean, suffix_of
+from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.read_options import ReadOptions
+from graphwright.data.records.read import TEXT_FIELDS, Record, field_names, first_field, links_of, read_records
+from graphwright.data.records.sentences import row_sentence
+from graphwright.errors import DataError
+
+ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+"""Suffixes of files of rows, whose documents have ids of their own."""
+MAX_PASSAGE = 20_000
+"""Maximum characters of a row that is one passage; a longer one is an article, and is split."""
+
+_ID_FIELDS = ("id", "_id", "doc_id", "docid", "idx")
+_CORPUS = re.compile(r"(?:^|[/_])corpus\.[^/]*$")  # of a data set, whose judgements name the ids of its rows
+_TITLE_FIELDS = ("title",)
+_SENTENCE_TITLE_FIELDS = ("title", "name")
+_OF_QUESTIONS = ("gold_ids", "supporting_facts", "question_decomposition", "answers", "topic_entities")
+_OF_EXTRACTIONS = ("triples", "extracted_triples")
+_MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
+
+
+def has_rows(path: Path) -> bool:
+    """Return whether a file is one of rows, whose documents have ids of their own."""
+    return suffix_of(path) in ROW_SUFFIXES
+
+
+def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iterator[tuple[int, Document | Skipped]]:
+    """Yield each row of a file with its line number, as a document or as `Skipped` with the reason.
+
+    `name` begins the ids of rows that have none of their own, or a number (see `_Rows`). The text is that of
+    `options.text_columns`, else of a column named text or the like; a row without one becomes a sentence: "column:
+    value" for each column, which are its metadata too. A file without any document gives one `Skipped`. Raises
+    DataError if more than ten rows and more than one in a hundred are broken.
+    """
+    rows = _Rows(name, options or ReadOptions(), plain_ids=bool(_CORPUS.search(name)))
+    broken: list[tuple[int, Skipped]] = []
+    documents = 0
+    for number, record in _records(path, rows.options):
+        row = rows.document(number, record) if isinstance(record, dict) else record
+        if isinstance(row, str):
+            # A record without a text is not a passage; a line that is not a record may have been one.
+            broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
+            if documents:
+                yield broken[-1]
+            elif len(broken) > _MAX_BROKEN:
+                break
+            continue
+        if not documents:
+            yield from broken
+        documents += 1
+        yield number, row if row.text.strip() else Skipped(f"{path}:{number}", "empty")
+    if not documents:
+        unread = any(skipped.unread for _, skipped in broken)
+        yield 0, Skipped(str(path), f"no documents: {broken[0][1].reason}" if broken else "empty", unread)
+    elif len(broken) > 10 and len(broken) * 100 > documents + len(broken):
+        first = "; ".join(f"{skipped.path}: {skipped.reason}" for _, skipped in broken[:3])
+        raise DataError(
+            f"{path}: {len(broken):,} of {documents + len(broken):,} rows cannot be read, more than one in a hundred. "
+            f"The first: {first}. Repair or remove these rows; up to one in a hundred are skipped and listed."
+        )
+
+
+def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Yield the records of a file; a `.json` file of one object without a text is a setting, not rows."""
+    records = read_records(path, (*TEXT_FIELDS, *options.text_columns))
+    if suffix_of(path) != ".json":
+        yield from records
+        return
+    first, second = next(records, None), next(records, None)
+    if first is not None and second is None and isinstance(first[1], dict) and not _has_text(first[1], options):
+        first = first[0], f"one object without a text, not rows; it has {field_names(first[1])}"
+    yield from (item for item in (first, second) if item is not None)
+    yield from records
+
+
+def _has_text(record: Record, options: ReadOptions) -> bool:
+    return any(_field(record, (name,)) for name in (*TEXT_FIELDS, *options.text_columns))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one file.
+
+    A row's id is `name#line`; or `name#3` for a row whose own id is the number 3, which another file may have, too; or
+    its own id, if that is no number, the file has `plain_ids`, or the options name its column.
+    """
+
+    name: str
+    options: ReadOptions
+    plain_ids: bool
+
+    def document(self, number: int, record: dict[str, Any]) -> Document | str:
+        """Return the document of a record, or the reason why it is none."""
+        if self.options.id_column and not _field(record, (self.options.id_column,)):
+            return f"no id in a column {self.options.id_column!r}; it has {field_names(record)}"
+        if self.options.text_columns:
+            return self._of_columns(number, record)
+        candidates = (_field(record, (name,)) for name in TEXT_FIELDS)
+        text_field = next((field for field in candidates if field and _is_text(record[field])), None)
+        if text_field is not None:
+            return self._passage(number, record, text_field)
+        if record.get("question") and not record.keys().isdisjoint(_OF_QUESTIONS):
+            return "questions to evaluate on, not documents"
+        if not record.keys().isdisjoint(_OF_EXTRACTIONS):
+            return "extractions, not documents; 'graphwright index --openie' reads them"
+        return self._sentence(number, record, tuple(record))
+
+    def _of_columns(self, number: int, record: dict[str, Any]) -> Document | str:
+        """Return a row by the columns that hold its text."""
+        columns = [field for name in self.options.text_columns if (field := _field(record, (name,)))]
+        if not columns:
+            return f"no column {' or '.join(map(repr, self.options.text_columns))}; it has {field_names(record)}"
+        if len(columns) == 1 and _is_text(record[columns[0]]):
+            return self._passage(number, record, columns[0])
+        return self._sentence(number, record, columns)
+
+    def _passage(self, number: int, record: dict[str, Any], text_field: str) -> Document:
+        title_field = _field(record, _TITLE_FIELDS)
+        title = _title(record, _TITLE_FIELDS)
+        value = record[text_field]
+        text = clean(value if isinstance(value, str) else ("\n\n" if "para" in text_field else " ").join(value))
+        links_field = _field(record, ("links",))
+        links = links_of(record[links_field]) if links_field else ()
+        id_field, identity = self._id(number, record, _ID_FIELDS)
+        used = {id_field, title_field, text_field, links_field if links else ""} - {""}
+        return Document(
+            id=identity,
+            text=text if text.strip() else title,  # an entry with only a title can still be retrieved
+            title=title,
+            metadata=_metadata({key: value for key, value in record.items() if key not in used}),
+            whole=len(text) <= MAX_PASSAGE,
+            links=tuple(dict.fromkeys(map(self._qualified, links))),
+        )
+
+    def _sentence(self, number: int, record: dict[str, Any], columns: Sequence[str]) -> Document | str:
+        """Return a row as a sentence of some columns; all are its metadata."""
+        cells = [(clean(str(column)).strip(), _cell(record[column])) for column in columns]
+        text = row_sentence(*zip(*cells, strict=True)) if cells else ""
+        if not text and any(isinstance(value, dict | list) for value in record.values()):
+            return f"no value that is a text or a number; it has {field_names(record)}"
+        # A column of ids may repeat in a table, and is taken only if it is named.
+        _, identity = self._id(number, record, ())
+        return Document(
+            identity, text, _title(record, _SENTENCE_TITLE_FIELDS), _metadata(record), whole=len(text) <= MAX_PASSAGE
+        )
+
+    def _id(self, number: int, record: Record, fields: Sequence[str]) -> tuple[str, str]:
+        """Return the field of a row's own id, "" if it has none, and the id of its document."""
+        named = self.options.id_column
+        field = _field(record, (named,) if named else fields)
+        value = record[field] if field else None
+        own = clean(str(value)).strip() if isinstance(value, str | int | float) else ""
+        if not own:
+            return field, f"{self.name}#{number}"
+        return field, own if named else self._qualified(own)
+
+    def _qualified(self, own: str) -> str:
+        """Return the id of the row of this file whose own id is given: a number alone may repeat in another file."""
+        return f"{self.name}#{own}" if own.isdecimal() and not self.plain_ids and not self.options.id_column else own
+
+
+def _field(record: Record, names: Sequence[str]) -> str:
+    """Return the record's own key for the first of these names that it has, in any case; else an empty string."""
+    if name := first_field(record, names):
+        return name
+    lowered = {str(key).strip().lower(): key for key in record}
+    return first_field(record, [lowered[name.lower()] for name in names if name.lower() in lowered])
+
+
+def _title(record: Record, names: Sequence[str]) -> str:
+    value = record.get(_field(record, names))
+    return " ".join(clean(value).split()) if isinstance(value, str) else ""
+
+
+def _is_text(value: object) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(part, str) for part in value)
+    return isinstance(value, str)
+
+
+def _cell(value: object) -> str:
+    """Return a value as the text of a cell; "" for one that is neither a scalar nor a list of scalars."""
+    if isinstance(value, list):
+        return (
+            ", ".join(filter(None, map(_cell, value))) if all(isinstance(v, str | int | float) for v in value) else ""
+        )
+    return clean(metadata_text(value)) if isinstance(value, str | int | float) else ""
+
+
+def _metadata(record: Record) -> dict[str, str]:
+    """Return the scalars of a record, including those under `metadata`, as text."""
+    nested = record.get("metadata")
+    scalars: Mapping[str, Any] = {**nested, **record} if isinstance(nested, dict) else record
+    return {
+        clean(str(key)): clean(metadata_text(value))
+        for key, value in scalars.items()
+        if isinstance(value, str | int | float) and value != ""
+    }

@@ -1,0 +1,112 @@
+"""Markdown: text, titles and link targets."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from graphwright.data.formats.format import Extracted
+from graphwright.data.formats.markdown import markdown_text
+
+SOURCE = """---
+title: "The Title"
+author: Me
+nested:
+  - x
+---
+# Head *one* ##
+Text with [link](http://x.y/a_(b)) and ![image](z.png "t"), `code_*x*`, snake_case_name, 2 * 3 * 4.
+**bold *both* end** ***three*** __under__ _line_ ~~struck~~ \\*kept\\* &amp; <b>tag</b>.
+<https://a.b> [ref][1] note[^1].
+> quoted
+> > deeper
+
+Setext
+======
+- item one
+1. number
+***
+| a | b |
+|---|:-:|
+| 1 | 2 |
+
+```python
+x = *y*  # not a heading
+
+# nor this
+```
+<!-- hidden
+lines -->
+[1]: http://foo.example
+[![badge](http://b)](http://c)
+"""
+
+
+def test_markdown_text_marks_are_removed() -> None:
+    page = markdown_text(SOURCE)
+    assert page.title == "The Title"
+    assert page.metadata == {"author": "Me"}
+    assert page.text.split("\n") == [
+        "Head one",
+        "",
+        "Text with link and image, code_*x*, snake_case_name, 2 * 3 * 4.",
+        "bold both end three under line struck *kept* & tag.",
+        "https://a.b ref note.",
+        "quoted",
+        "deeper",
+        "",
+        "Setext",
+        "",
+        "- item one",
+        "1. number",
+        "| a | b |",
+        "| 1 | 2 |",
+        "",
+        "x = *y*  # not a heading",
+        "",
+        "# nor this",
+        "",
+        "badge",
+    ]
+
+
+def test_markdown_text_first_heading_is_the_title() -> None:
+    assert markdown_text("intro\n\n## A `b` [c](d)\n# E").title == "A b c"
+    assert markdown_text("no heading").title == ""
+    assert markdown_text("---\nnot: closed\n").text == "not: closed"
+    assert markdown_text("") == Extracted("", links=[])
+
+
+def test_markdown_text_links_are_as_written() -> None:
+    assert markdown_text(SOURCE).links == ["http://x.y/a_(b)", "http://foo.example", "http://c"]
+    text = """---
+see: "[front](front.md)"
+---
+[a](<b c.md> "t") [d]( e.md ) [f]() [g](h&amp;i.md) [j](k\\_l.md) ![m](n.png) [![o](p.png)](q.md)
+`[r](s.md)` <!-- [t](u.md) -->
+   [v]: <w x.md> 'y'
+[^1]: note.md
+
+~~~
+[z](code.md)
+~~~
+"""
+    assert markdown_text(text).links == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a](", "[a](b", "]: "]
+)
+def test_markdown_text_hostile_repetition_takes_linear_time(unit: str) -> None:
+    begun = time.perf_counter()
+    markdown_text(unit * 100_000)
+    assert time.perf_counter() - begun < 10  # what is quadratic takes minutes
+
+
+def test_markdown_text_headings_lie_in_the_text() -> None:
+    source = "\n---\nx\n\nTop *one*\n===\ntext\n## Two ##\n```\n# no heading\n```\n\nThree\n---\n> # Quoted\n###\nend"
+    page = markdown_text(source)
+    text, headings = page.text, page.headings
+    assert [(level, name) for _, level, name in headings] == [(1, "Top one"), (2, "Two"), (2, "Three"), (1, "Quoted")]
+    assert all(text.startswith(name, start) for start, _, name in headings) and page.title == "Top one"

@@ -1,0 +1,113 @@
+"""Property graphs of Neo4j and node-link JSON."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from tests.adapters.graphs import RIVERS, TRIPLES, content
+
+from graphwright import Graph, Index
+from graphwright.build.assembly import graph_of
+from graphwright.data.graph_files.property_graphs import read_property_graph
+from graphwright.errors import DataError, OptionError
+from graphwright.graph.export import export
+from graphwright.models import HashEncoder
+
+
+def read(*paths):
+    found = read_property_graph(paths)
+    return graph_of(found.nodes, found.edges)
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+@settings(max_examples=30)
+@given(triples=TRIPLES)
+def test_read_property_graph_export_comes_back(form, triples, tmp_path_factory):
+    path = tmp_path_factory.mktemp("graphs") / f"graph.{form}"
+    for graph in (Graph.from_triples(triples), RIVERS):
+        export(graph, path)
+        assert content(read(path)) == content(graph)
+
+
+APOC = [
+    {"type": "node", "id": "0", "labels": ["Person"], "properties": {"name": "Ada", "born": 1815, "born2": 10**30}},
+    {"type": "node", "id": "1", "labels": ["City", "Capital"], "properties": {"title": "London"}},
+    {"type": "node", "id": "2"},
+    {"id": "7", "type": "relationship", "label": "BORN_IN", "properties": {"text": "Ada was born in London."}}
+    | {"start": {"id": "0", "labels": ["Person"]}, "end": {"id": "1", "labels": ["City"]}},
+]
+
+
+def check_ada(graph):
+    assert graph.triple(0) == ("Ada", "BORN_IN", "London")
+    assert (graph.text(0), graph.text(1), graph.text(2)) == ("Ada (Person)", "London (City, Capital)", "2")
+    assert graph.edge_text(0) == "Ada was born in London."
+
+
+def test_read_property_graph_json_of_apoc_is_read(tmp_path):
+    path = tmp_path / "all.json"
+    path.write_text("\n".join(map(json.dumps, APOC)))
+    check_ada(read(path))
+    path.write_text(json.dumps(APOC))
+    check_ada(read(path))
+    path.write_text(json.dumps({"nodes": APOC[:3], "rels": APOC[3:]}, indent=1))
+    check_ada(read(path))
+
+
+def test_read_property_graph_csv_of_apoc_is_read(tmp_path):
+    (tmp_path / "all.csv").write_text(
+        "_id,_labels,name,title,_start,_end,_type,text\n"
+        '"0",":Person","Ada","",,,,\n"1",":City:Capital","","London",,,,\n"2","","","",,,,\n'
+        ',,,,"0","1","BORN_IN","Ada was born in London."\n'
+    )
+    check_ada(read(tmp_path / "all.csv"))
+
+
+def test_read_property_graph_csv_of_neo4j_admin_is_read(tmp_path):
+    people, cities, born = tmp_path / "people.csv", tmp_path / "cities.csv", tmp_path / "born.csv"
+    people.write_text("personId:ID(Person),name,born:int,:LABEL\n0,Ada,1815,Person\n2,,,\n")
+    cities.write_text(":ID,title:string,:LABEL\n1,London,City;Capital\n")
+    born.write_text(":START_ID(Person),text,:END_ID,:TYPE\n0,Ada was born in London.,1,BORN_IN\n")
+    graph = read(people, cities, born)
+    assert graph.triple(0) == ("Ada", "BORN_IN", "London") and graph.text(2) == "London (City, Capital)"
+
+
+def test_from_graph_property_graph_keeps_its_texts(tmp_path):
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, APOC)))
+    index = Index.from_graph(tmp_path / "index", tmp_path / "all.jsonl", encoder=HashEncoder())
+    assert index.graph.passage(0) == "Ada (Person). Ada was born in London."
+    found = index.retrieve("capital city", "bm25").passages
+    assert index.graph.names[int(found.ids[0])] == "London"
+    with pytest.raises(OptionError, match="read as it is"):
+        Index.from_graph(tmp_path / "other", tmp_path / "all.jsonl", max_malformed=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.json", '{"nodes": [{"id": 1}]', "not JSON"),
+        ("a.json", "[" * 100_000, "not JSON"),
+        ("a.json", '{"nodes": 3, "links": []}', "holds no graph"),
+        ("a.json", '{"nodes": [{"name": "x"}], "links": []}', "node 0 .* object with an id"),
+        ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1}]}', "edge 0 .* source and target"),
+        ("a.json", '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "ends at '2', which is no node"),
+        ("a.json", '{"nodes": [{"id": 1}], "links": []}', "there is no edge"),
+        ("a.jsonl", '{"type": "node", "id": "0"}\n{"type": "path"}', "line 2 .*expected a node"),
+        ("a.csv", ":ID,name\n1,a,b\n", "record 2 has 3 cells"),
+        ("a.csv", ":ID,:START_ID,:END_ID\n,,\n", "record 2 has neither"),
+    ],
+)
+def test_read_property_graph_bad_file_is_named(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=message):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("value", [True, 5, "x", [1, None], {"a": 1}, None])
+def test_read_property_graph_values_of_other_types_are_ignored(value, tmp_path):
+    rows = [{**row, "labels": value, "properties": value} for row in APOC]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    nodes = [{"id": 1, "metadata": value}, {"id": 2}]
+    (tmp_path / "a.json").write_text(json.dumps({"nodes": nodes, "links": [{"source": 1, "target": 2}]}))
+    assert read(tmp_path / "a.jsonl").triple(0) == ("0", "BORN_IN", "1")
+    assert read(tmp_path / "a.json").triple(0) == ("1", "linked to", "2")
