@@ -20,7 +20,7 @@ from graphwright.models.fake import HashEncoder
 from graphwright.remote import push
 from graphwright.serve.app import create_app
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.jobs import Jobs
+from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.replicas import local_folders
 from graphwright.serve.routes.status import index_facts
 from graphwright.serve.settings import ServeSettings

@@ -41,9 +41,9 @@ def mcp(
 
         from graphwright.serve.answer_models import AnswerModels
         from graphwright.serve.catalog import Catalog
-        from graphwright.serve.jobs import Jobs
-        from graphwright.serve.mcp_server import create_mcp
-        from graphwright.serve.mcp_tools import Library
+        from graphwright.serve.jobs.queue import Jobs
+        from graphwright.serve.mcp.server import create_mcp
+        from graphwright.serve.mcp.tools import Library
         from graphwright.serve.workers import Workers
     except ImportError as error:
         raise DataError(EXTRA.format(error.name)) from error

@@ -55,7 +55,7 @@ def serve(
         raise DataError(EXTRA.format(error.name)) from error
     from graphwright.serve.catalog import Catalog
     from graphwright.serve.connections import DrainingServer, timed_protocol
-    from graphwright.serve.logs import configure_logging
+    from graphwright.serve.telemetry.logs import configure_logging
 
     options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
     chosen = server_settings(settings, llm, base_url, options)

@@ -14,24 +14,23 @@ from starlette.routing import Route
 
 from graphwright import __version__
 from graphwright.errors import OptionError
-from graphwright.serve import page
-from graphwright.serve.access import check_exposure
 from graphwright.serve.addressing import Addressing
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.jobs import Jobs
-from graphwright.serve.keys import Key, Keys
-from graphwright.serve.mcp_server import McpEndpoint
-from graphwright.serve.mcp_tools import Library
-from graphwright.serve.middleware import guards
+from graphwright.serve.jobs.queue import Jobs
+from graphwright.serve.mcp.server import McpEndpoint
+from graphwright.serve.mcp.tools import Library
 from graphwright.serve.problems import install_handlers
-from graphwright.serve.rates import RateLimits
-from graphwright.serve.routes import chat, documents, graph, jobs, reference, retrieval, session, status
-from graphwright.serve.schemas import PROBLEMS
+from graphwright.serve.routes import chat, documents, graph, jobs, page, reference, retrieval, session, status
+from graphwright.serve.schemas.answers import PROBLEMS
+from graphwright.serve.security.authentication import check_exposure
+from graphwright.serve.security.keys import Key, Keys
+from graphwright.serve.security.middleware import guards
+from graphwright.serve.security.rates import RateLimits
+from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.server import Server
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.telemetry import Telemetry, gauges, tracing_of
-from graphwright.serve.tokens import TokenVerifier
+from graphwright.serve.telemetry.telemetry import Telemetry, gauges, tracing_of
 from graphwright.serve.workers import Workers
 
 _log = logging.getLogger("graphwright.serve")

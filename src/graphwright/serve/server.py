@@ -9,17 +9,17 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from graphwright.index_folder.index import Index
-from graphwright.serve.access import granted
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.grants import Grant
-from graphwright.serve.jobs import Jobs
-from graphwright.serve.keys import Keys
+from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.rates import RateLimits
+from graphwright.serve.security.authentication import granted
+from graphwright.serve.security.grants import Grant
+from graphwright.serve.security.keys import Keys
+from graphwright.serve.security.rates import RateLimits
+from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.telemetry import Telemetry
-from graphwright.serve.tokens import TokenVerifier
+from graphwright.serve.telemetry.telemetry import Telemetry
 from graphwright.serve.workers import Workers
 
 

@@ -14,15 +14,15 @@ from graphwright.errors import OptionError
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import method_named
 from graphwright.models.protocols import Cancellation
-from graphwright.serve.access import GrantOf, require
-from graphwright.serve.chat_schemas import ChatBody, ChatReply, ModelReply, ModelsReply
-from graphwright.serve.completions import ChatWriter, with_addresses
-from graphwright.serve.conversation import Conversation
+from graphwright.serve.chat.completions import ChatWriter, with_addresses
+from graphwright.serve.chat.conversation import Conversation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, openai_error, reported
 from graphwright.serve.questions import Query, check_length
 from graphwright.serve.routes.retrieval import filter_of
-from graphwright.serve.schemas import event_stream
+from graphwright.serve.schemas.answers import event_stream
+from graphwright.serve.schemas.chat import ChatBody, ChatReply, ModelReply, ModelsReply
+from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.server import Server, ServerOf, index_named
 from graphwright.serve.workers import Stream
 from graphwright.streaming import Event

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Path, Query, Request
 
 from graphwright.index_folder.index import Index
 from graphwright.models.protocols import Cancellation
-from graphwright.serve import graph_views as views
-from graphwright.serve.access import require
 from graphwright.serve.addressing import document_id
-from graphwright.serve.graph_schemas import EntitiesReply, EntityReply, PathsReply, TextReply
 from graphwright.serve.problems import NotFoundError
+from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply, TextReply
+from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, ServerOf
+from graphwright.serve.views import graph as views
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=[require("read")])
 _MAX_CHARACTERS = 2**40

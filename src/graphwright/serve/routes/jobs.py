@@ -9,13 +9,13 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query
 
-from graphwright.serve.access import GrantOf, require
 from graphwright.serve.events import EventStream, event
-from graphwright.serve.grants import Grant
-from graphwright.serve.job_schemas import JobReply, JobsReply, State
-from graphwright.serve.job_table import Job
-from graphwright.serve.jobs import JobFailedError, unknown_job
+from graphwright.serve.jobs.queue import JobFailedError, unknown_job
+from graphwright.serve.jobs.table import Job
 from graphwright.serve.problems import ShuttingDownError, problem_of
+from graphwright.serve.schemas.documents import JobReply, JobsReply, State
+from graphwright.serve.security.authentication import GrantOf, require
+from graphwright.serve.security.grants import Grant
 from graphwright.serve.server import Server, ServerOf
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])

@@ -7,8 +7,8 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Response
 
-from graphwright.serve.access import require
 from graphwright.serve.problems import NotFoundError
+from graphwright.serve.security.authentication import require
 
 router = APIRouter(include_in_schema=False, dependencies=[require("read")])
 _TYPES = {"index.html": "text/html", "reference.css": "text/css", "reference.js": "text/javascript"}

@@ -7,11 +7,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from graphwright.models.protocols import Cancellation
-from graphwright.serve.access import require
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import reported
 from graphwright.serve.questions import Query, check_length
-from graphwright.serve.schemas import (
+from graphwright.serve.schemas.answers import (
     AnswerReply,
     Asked,
     CompareBody,
@@ -21,6 +20,7 @@ from graphwright.serve.schemas import (
     RetrievalReply,
     event_stream,
 )
+from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.workers import Stream
 

@@ -10,11 +10,11 @@ from fastapi.responses import PlainTextResponse, Response
 
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
-from graphwright.serve.access import GrantOf, require
-from graphwright.serve.metrics import CONTENT_TYPE
 from graphwright.serve.problems import ProblemResponse
-from graphwright.serve.schemas import IndexesReply, IndexReply, MethodsReply
+from graphwright.serve.schemas.answers import IndexesReply, IndexReply, MethodsReply
+from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.server import IndexOf, Server, ServerOf
+from graphwright.serve.telemetry.metrics import CONTENT_TYPE
 
 router = APIRouter(tags=["status"])
 
