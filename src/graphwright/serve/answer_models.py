@@ -51,14 +51,14 @@ class AnswerModels:
         own: LLMSettings | None,
         servers: Iterable[ModelServer] = (),
         folders: Mapping[str, Path] | None = None,
-        report: Callable[[str, str, ModelError], None] = lambda index, model, error: None,
+        report: Callable[[str, str, ModelError], None] | None = None,
     ) -> None:
         """Take the server's own model, the servers that indexes may name, and the folders of the indexes by name.
 
         `report`: gets the index, the model and the error of each call of a question that fails. A model that is not
         allowed is left out, with a line in the log. Raises OptionError if the environment lacks the key of one that is.
         """
-        self._report = report
+        self._report = report or (lambda index, model, error: None)
         self._chosen: dict[str, LLMSettings] = {}
         self._models: dict[LLMSettings, LLM] = {}
         listed = {server.base_url: server for server in servers}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import Route
@@ -15,11 +14,8 @@ from starlette.routing import Route
 from graphwright import __version__
 from graphwright.errors import OptionError
 from graphwright.serve.addressing import Addressing
-from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.mcp.server import McpEndpoint
-from graphwright.serve.mcp.tools import Library
 from graphwright.serve.problems import install_handlers
 from graphwright.serve.routes import chat, documents, graph, jobs, page, reference, retrieval, session, status
 from graphwright.serve.schemas.answers import PROBLEMS
@@ -28,10 +24,9 @@ from graphwright.serve.security.keys import Key, Keys
 from graphwright.serve.security.middleware import guards
 from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.security.tokens import TokenVerifier
-from graphwright.serve.server import Server
+from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.telemetry import Telemetry, gauges, tracing_of
-from graphwright.serve.workers import Workers
 
 _log = logging.getLogger("graphwright.serve")
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
@@ -55,18 +50,12 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     settings = settings or ServeSettings()
     keys = _keys(settings)
     telemetry = Telemetry(settings.data, tracing_of(settings))
-    folders = {name: index.path for name, index in catalog.items()}
-    models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call)
     server = Server(
-        catalog=catalog,
-        workers=Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout),
-        settings=settings,
+        **vars(Library.of(catalog, settings, telemetry.fail_call)),
         keys=keys,
         limits=RateLimits(settings.requests_per_minute, settings.failures_per_minute),
-        models=models,
         telemetry=telemetry,
         tokens=None if settings.tokens is None else TokenVerifier(settings.tokens),
-        jobs=Jobs(catalog, settings, models),
     )
     server.telemetry.watch(lambda: gauges(server))
     app = FastAPI(
@@ -88,10 +77,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         app.include_router(router, responses=PROBLEMS)
     install_handlers(app)
 
-    def report(name: str, reply: Mapping[str, Any]) -> None:
-        server.telemetry.count_reply(name, reply, models.name(name))
-
-    app.state.mcp = McpEndpoint(Library(catalog, server.workers, settings, models, server.jobs, report))
+    app.state.mcp = McpEndpoint(server)
     app.router.routes += [Route(path, app.state.mcp, include_in_schema=False) for path in ("/mcp", "/mcp/")]
     app.add_middleware(Addressing, root_path=settings.root_path)  # outermost: all others see the final address
     app.openapi()  # FastAPI hides warnings of pydantic while it makes this, which fails beside other threads

@@ -1,4 +1,4 @@
-"""Server: what all routes share, and the dependencies by which they reach it."""
+"""Server: the state that all routes share, and the dependencies by which they reach it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from graphwright.errors import ModelError
 from graphwright.index_folder.index import Index
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
@@ -24,26 +25,24 @@ from graphwright.serve.workers import Workers
 
 
 @dataclass(frozen=True)
-class Server:
-    """The parts of one server.
-
-    `models`: the language models that answer. `tokens`: verifies the tokens of an identity provider, if there is one.
-    """
+class Library:
+    """The indexes of a server, with the threads, language models and jobs that work on them."""
 
     catalog: Catalog
-    workers: Workers
     settings: ServeSettings
-    keys: Keys
-    limits: RateLimits
-    telemetry: Telemetry
     models: AnswerModels
+    workers: Workers
     jobs: Jobs
-    tokens: TokenVerifier | None = None
 
-    @property
-    def closed(self) -> bool:
-        """Whether requests need a key."""
-        return self.tokens is not None or self.keys.exist()
+    @classmethod
+    def of(
+        cls, catalog: Catalog, settings: ServeSettings, report: Callable[[str, str, ModelError], None] | None = None
+    ) -> Library:
+        """Return the library of open indexes. `report`: see AnswerModels."""
+        folders = {name: index.path for name, index in catalog.items()}
+        models = AnswerModels(settings.llm, settings.model_servers, folders, report)
+        workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
+        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models))
 
     def visible(self, grant: Grant) -> list[str]:
         """Return the names of the indexes that a grant sees."""
@@ -55,9 +54,28 @@ class Server:
             raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
         return self.catalog[name]
 
-    def reporter(self, name: str, request: Request) -> Callable[[Mapping[str, Any]], None]:
+    def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
+        """Return the function that is called with each reply about an index; here it does nothing."""
+        return lambda reply: None
+
+
+@dataclass(frozen=True)
+class Server(Library):
+    """A library that is served over HTTP. `tokens`: verifies the tokens of an identity provider, if there is one."""
+
+    keys: Keys
+    limits: RateLimits
+    telemetry: Telemetry
+    tokens: TokenVerifier | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests need a key."""
+        return self.tokens is not None or self.keys.exist()
+
+    def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
         """Return the function that enters a reply about an index in metrics and spans."""
-        model, span = self.models.name(name), getattr(request.state, "span", None)
+        model, span = self.models.name(name), getattr(getattr(request, "state", None), "span", None)
         return lambda reply: self.telemetry.count_reply(name, reply, model, span)
 
 

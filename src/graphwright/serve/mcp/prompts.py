@@ -2,76 +2,56 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Annotated
 
-import mcp_types as types
+from mcp.server.mcpserver.prompts import Prompt
+from pydantic import Field
 
-_INDEX = ("index", "Name of the index, where there are several.", False)
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A prompt. `arguments`: name, description, and whether it is required; `template` holds their names in braces."""
-
-    name: str
-    title: str
-    about: str
-    arguments: tuple[tuple[str, str, bool], ...]
-    template: str
-
-    @property
-    def required(self) -> list[str]:
-        """Names of the arguments that must be given."""
-        return [name for name, _, is_required in self.arguments if is_required]
-
-    def described(self) -> types.Prompt:
-        """Return the prompt as the protocol lists it."""
-        arguments = [
-            types.PromptArgument(name=name, description=about, required=is_required)
-            for name, about, is_required in self.arguments
-        ]
-        return types.Prompt(name=self.name, title=self.title, description=self.about, arguments=arguments)
-
-    def text(self, given: Mapping[str, str]) -> str:
-        """Return the message to the assistant.
-
-        >>> PROMPTS["about_entity"].text({"entity": "Graz", "index": "wiki"}).splitlines()[0]
-        'Describe Graz from the index "wiki" of graphwright.'
-        """
-        where = f'the index "{given["index"]}" of graphwright' if given.get("index") else "graphwright"
-        values = {name: given.get(name, "") for name, _, _ in self.arguments}
-        values["where"] = where
-        return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], self.template)
+Question = Annotated[str, Field(description="The question.")]
+DocumentId = Annotated[str, Field(description="Id of the document.")]
+EntityName = Annotated[str, Field(description="Name of the entity.")]
+IndexName = Annotated[str, Field(description="Name of the index, where there are several.")]
 
 
-_ALL = (
-    Prompt(
-        "cited_answer",
-        "Answer with citations",
-        "Answer a question from the documents, each statement with its source.",
-        (("question", "The question.", True), _INDEX),
-        "Answer this question from {where} alone:\n\n{question}\n\nCall `ask` first. If it does not answer "
+def cited_answer(question: Question, index: IndexName = "") -> str:
+    """Answer a question from the documents, each statement with its source."""
+    return (
+        f"Answer this question from {_place(index)} alone:\n\n{question}\n\nCall `ask` first. If it does not answer "
         "the question, call `retrieve` with other words, and `read_passage` around what looks useful. Give the source "
-        "of each statement as document and characters. If the documents do not answer the question, say so.",
-    ),
-    Prompt(
-        "summarise_document",
-        "Summarise a document",
-        "Summarise one document with references to its text.",
-        (("document", "Id of the document.", True), _INDEX),
-        "Summarise the document {document} of {where}.\n\nRead it with `read_passage`, in parts if it is long. For "
-        "each point give the characters that it rests on.",
-    ),
-    Prompt(
-        "about_entity",
-        "Describe an entity",
-        "Describe an entity and what it is connected with, each statement with its source.",
-        (("entity", "Name of the entity.", True), _INDEX),
-        "Describe {entity} from {where}.\n\nFind it with `find_entities`, read its statements with `neighbours`, and "
-        "check the ones that you use with `read_passage`. Give the source of each statement.",
-    ),
+        "of each statement as document and characters. If the documents do not answer the question, say so."
+    )
+
+
+def summarise_document(document: DocumentId, index: IndexName = "") -> str:
+    """Summarise one document with references to its text."""
+    return (
+        f"Summarise the document {document} of {_place(index)}.\n\nRead it with `read_passage`, in parts if it is "
+        "long. For each point give the characters that it rests on."
+    )
+
+
+def about_entity(entity: EntityName, index: IndexName = "") -> str:
+    """Describe an entity and what it is connected with, each statement with its source.
+
+    >>> about_entity("Graz", "wiki").splitlines()[0]
+    'Describe Graz from the index "wiki" of graphwright.'
+    """
+    return (
+        f"Describe {entity} from {_place(index)}.\n\nFind it with `find_entities`, read its statements with "
+        "`neighbours`, and check the ones that you use with `read_passage`. Give the source of each statement."
+    )
+
+
+def _place(index: str) -> str:
+    return f'the index "{index}" of graphwright' if index else "graphwright"
+
+
+PROMPTS = tuple(
+    Prompt.from_function(function, title=title, description=str(function.__doc__).partition("\n")[0])
+    for function, title in (
+        (cited_answer, "Answer with citations"),
+        (summarise_document, "Summarise a document"),
+        (about_entity, "Describe an entity"),
+    )
 )
-PROMPTS: dict[str, Prompt] = {prompt.name: prompt for prompt in _ALL}
-"""All prompts by name."""
+"""All prompts."""

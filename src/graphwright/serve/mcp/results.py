@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
+
+from graphwright.serve.mcp.calls import address
+from graphwright.serve.views.documents import document_text
 
 
 class Citation(BaseModel):
@@ -68,43 +71,21 @@ class PassageResult(BaseModel):
     text: str
 
 
-class IndexStatus(BaseModel):
-    """Facts about an index."""
-
-    name: str
-    documents: int
-    passages: int
-    entities_and_passages: int
-    edges: int
-    default_method: str
-    language_model: Annotated[str | None, Field(description="Null: answers are quotations.")]
-    current: bool
-    being_written: bool
-
-
-class StatusResult(BaseModel):
-    """The indexes."""
-
-    indexes: list[IndexStatus]
-
-
 Reply = Mapping[str, Any]
-Address = Callable[[str], str]
 
 
-def answer_result(index: str, reply: Reply, address: Address) -> dict[str, Any]:
+def answer_result(index: str, reply: Reply) -> dict[str, Any]:
     """Return an answer's structured content, given the JSON that `graphwright ask --json` prints."""
-    names = ("question", "method", "found", "answer", "short", "unsupported")
     citations = [
         {
+            **_fields(Citation, citation),
             "number": number,
-            **{name: citation[name] for name in ("document", "start", "end", "text")},
             "path": citation["shown_path"],
-            "address": address(citation["document"]),
+            "address": address(index, "documents", citation["document"]),
         }
         for number, citation in enumerate(reply["citations"], 1)
     ]
-    return {"index": index, **{name: reply[name] for name in names}, "citations": citations}
+    return {**_fields(AnswerResult, reply), "index": index, "citations": citations}
 
 
 def answer_text(data: Reply) -> str:
@@ -120,14 +101,24 @@ def answer_text(data: Reply) -> str:
     return "\n".join(lines)
 
 
-def retrieval_result(index: str, reply: Reply, address: Address) -> dict[str, Any]:
+def retrieval_result(index: str, reply: Reply) -> dict[str, Any]:
     """Return the structured content of a retrieval, given the JSON that `graphwright retrieve --json` prints."""
-    names = ("document", "title", "start", "end", "text", "score")
     passages = [
-        {**{name: passage[name] for name in names}, "address": address(passage["document"])}
+        {**_fields(FoundPassage, passage), "address": address(index, "documents", passage["document"])}
         for passage in reply["passages"]
     ]
-    return {"index": index, "question": reply["question"], "method": reply["method"], "passages": passages}
+    return {**_fields(RetrievalResult, reply), "index": index, "passages": passages}
+
+
+def _fields(model: type[BaseModel], values: Reply) -> dict[str, Any]:
+    """Return those of the values that a model has fields for."""
+    return {name: values[name] for name in model.model_fields if name in values}
+
+
+def passage_result(index: str, document: str, text: str, start: int, end: int) -> dict[str, Any]:
+    """Return the structured content of a part of a document's text."""
+    place = {"document": document, "address": address(index, "documents", document), "characters": len(text)}
+    return {**place, **document_text(text, start, end)}
 
 
 def retrieval_text(data: Reply) -> str:
@@ -145,12 +136,12 @@ def passage_text(data: Reply) -> str:
     return f"{place}\n\n{data['text']}"
 
 
-def entities_text(data: Reply) -> str:
+def entities_text(entities: Iterable[Reply]) -> str:
     """Return entities, one a line."""
     lines = [
         f"{entity['name']}{' (' + entity['type'] + ')' if entity['type'] else ''}: {entity['passages']} passages, "
         f"{entity['degree']} neighbours"
-        for entity in data["entities"]
+        for entity in entities
     ]
     return "\n".join(lines) or "No entity has such a name."
 
@@ -171,10 +162,9 @@ def entity_text(data: Reply) -> str:
     return "\n".join([*lines, "", f"Passages ({data['total_passages']} in all): {'; '.join(places) or 'none'}"])
 
 
-def paths_text(data: Reply, source: str, target: str) -> str:
+def paths_text(paths: Iterable[Iterable[Reply]]) -> str:
     """Return paths, one a line."""
-    lines = ["".join(map(_step, path)) for path in data["paths"]]
-    return "\n".join(lines) or f"No chain of statements connects {source} and {target}."
+    return "\n".join("".join(map(_step, path)) for path in paths)
 
 
 def _step(part: Reply) -> str:
@@ -193,14 +183,13 @@ def documents_text(data: Reply, offset: int) -> str:
     return "\n".join([f"Documents {shown}:", *lines])
 
 
-def status_text(data: Reply) -> str:
+def status_text(indexes: Iterable[Reply]) -> str:
     """Return facts about indexes, one a line."""
     return "\n".join(
-        f"{index['name']}: {index['documents']} documents, {index['passages']} passages, {index['edges']} edges; "
+        f"{index['name']}: {index['documents']} documents, {index['chunks']} passages, {index['edges']} edges; "
         f"method {index['default_method']}; "
-        + (f"answers by {index['language_model']}" if index["language_model"] else "answers are quotations")
-        + ("; being changed now" if index["being_written"] else "")
-        for index in data["indexes"]
+        + (f"answers by {index['llm']}" if index["llm"] else "answers are quotations")
+        for index in indexes
     )
 
 

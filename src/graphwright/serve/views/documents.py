@@ -51,6 +51,19 @@ def document(index: Index, id: str) -> dict[str, Any]:
     }
 
 
+def text(index: Index, id: str) -> str:
+    """Return the text of a document. Raises NotFoundError for an unknown id."""
+    check_document(index.graph, id)
+    return index.text(id)
+
+
+def document_text(text: str, start: int, end: int | None) -> dict[str, Any]:
+    """Return characters of a text as {start, end, text}; both ends are cut to the text."""
+    last = len(text) if end is None else min(end, len(text))
+    first = min(start, last)
+    return {"start": first, "end": last, "text": text[first:last]}
+
+
 def check_removable(index: Index, id: str) -> None:
     """Raise NotFoundError for an id that no added document has, such as that of a node's passage."""
     check_document(index.graph, id)

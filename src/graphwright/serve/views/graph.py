@@ -130,6 +130,11 @@ def paths(graph: Graph, source: int, target: int, limit: int) -> list[list[dict[
     return [_described(graph, walk) for walk in islice(walks, limit)]
 
 
+def named_paths(graph: Graph, source: str, target: str, limit: int) -> list[list[dict[str, Any]]]:
+    """Return the paths between two nodes that are given by number or name, as `paths` does."""
+    return paths(graph, node_of(graph, source), node_of(graph, target), limit)
+
+
 def _described(graph: Graph, walk: list[int]) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = [{"node": walk[0], "name": graph.names[walk[0]]}]
     for node, after in pairwise(walk):
@@ -150,10 +155,3 @@ def _adjacency(columns: Columns) -> Csr:
         return undirected(len(columns.names), columns.heads[edges], columns.tails[edges])
 
     return _entity_edges.get(columns, "adjacency", compute)
-
-
-def document_text(text: str, start: int, end: int | None) -> dict[str, Any]:
-    """Return characters of a text as {start, end, text}; both ends are cut to the text."""
-    last = len(text) if end is None else min(end, len(text))
-    first = min(start, last)
-    return {"start": first, "end": last, "text": text[first:last]}
