@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from graphwright.serve.jobs.archives import Limits
-from graphwright.serve.jobs.uploads import Sent, Upload
+from graphwright.serve.jobs.uploads import Limits, Sent, Upload
 from graphwright.serve.problems import MediaTypeError
 from graphwright.serve.schemas.documents import DocumentsBody
 from graphwright.serve.server import Server

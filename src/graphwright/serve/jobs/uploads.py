@@ -18,9 +18,11 @@ from typing import IO, Any, NamedTuple
 
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_file
+from graphwright.data.formats.archives import measured
+from graphwright.data.formats.format import UnreadableError
 from graphwright.errors import DataError, GraphwrightError
 from graphwright.files import flush
-from graphwright.serve.jobs.archives import Limits, is_archive, unpacked
+from graphwright.serve.problems import ServeError, TooLargeError
 from graphwright.store.changes import Source
 
 _LIST = "upload.json"
@@ -30,6 +32,33 @@ _MAX_PART = 150  # of one folder or file
 _KEPT = re.compile(r"\.[a-z0-9]{1,8}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories, with marks that reverse the direction
+
+
+class ArchiveError(ServeError):
+    """An archive is damaged, or of a kind that cannot be unpacked."""
+
+    status, kind = 422, "archive"
+
+
+@dataclass
+class Limits:
+    """Limits of an upload, less what it holds so far: files, and bytes unpacked."""
+
+    files: int = 10_000
+    bytes: int = 2**30
+
+    def take(self, path: Path, name: str) -> None:
+        """Count a stored file, or the files in an archive. Raises TooLargeError or ArchiveError."""
+        try:
+            files, size = measured(path, self.files, self.bytes)
+        except (UnreadableError, DataError) as error:
+            reason = str(error).replace(str(path), name).removesuffix(".")
+            raise ArchiveError(f"{name} cannot be unpacked: {reason}.") from error
+        self.files, self.bytes = self.files - files, self.bytes - size
+        if self.files < 0 or self.bytes < 0:
+            raise TooLargeError(
+                "The upload holds more files, or is larger, unpacked, than this server takes. Send it in parts."
+            )
 
 
 class Sent(NamedTuple):
@@ -130,7 +159,7 @@ class UploadFolder:
     runner: str = "runner"
 
     def store_files(self, id: str, files: Iterable[Sent], limits: Limits) -> Upload:
-        """Store files, the contents of archives one by one.
+        """Store files; archives are stored as they are, and read by the job.
 
         Raises TooLargeError and ArchiveError where they exceed a limit or cannot be unpacked; nothing is stored then.
         """
@@ -187,25 +216,14 @@ class _Draft:
 
     def add(self, file: Sent, limits: Limits) -> None:
         name = clean_name(file.name)
-        if not is_archive(name):
-            limits.take_file()
-            self._store(name, lambda to: shutil.copyfileobj(file.content, to))
+        if name in self._files:
+            self._skipped.append((name, "another file of this name was sent"))
             return
-        archive = self._folder / "archive"
-        with archive.open("wb") as packed:
-            shutil.copyfileobj(file.content, packed)
-        before = len(self._files)
-        for entry in unpacked(archive, name, limits):
-            inner = clean_name(entry.name)
-            hidden = any(part.startswith((".", "__MACOSX")) for part in inner.split("/"))
-            if entry.write is None or (inner != name and is_archive(inner)):
-                reason = entry.reason or "an archive within an archive; send it by itself"
-                self._skipped.append((f"{name}/{inner}", reason))
-            elif not hidden:
-                self._store(name if inner == name else f"{name}/{inner}", entry.write)
-        archive.unlink()
-        if len(self._files) == before:
-            self._skipped.append((name, "no files in it"))
+        stored = self._folder / f"{len(self._files):06}{_suffix(name)}"
+        with stored.open("xb") as to:
+            shutil.copyfileobj(file.content, to)
+        limits.take(stored, name)
+        self._files[name] = stored.name
 
     def add_documents(self, documents: Iterable[Mapping[str, Any]]) -> None:
         with (self._folder / _ROWS).open("w", encoding="ascii") as rows:
@@ -223,21 +241,13 @@ class _Draft:
         self._finished = True
         return Upload(self._folder, files, tuple(self._skipped))
 
-    def _store(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
-        if name in self._files:
-            self._skipped.append((name, "another file of this name was sent"))
-            return
-        stored = f"{len(self._files):06}{_suffix(name)}"
-        with (self._folder / stored).open("xb") as to:
-            write(to)
-        self._files[name] = stored
-
 
 def _suffix(name: str) -> str:
-    """Return the suffix that tells how a stored file is read; it is not packed any more.
+    """Return the suffix that tells how a stored file is read.
 
-    >>> _suffix("a.JSONL.gz"), _suffix("notes/v1.2 final.md"), _suffix("x.gz.gz"), _suffix("a.b/c")
-    ('.jsonl', '.md', '', '')
+    >>> _suffix("a.JSONL.gz"), _suffix("notes/v1.2 final.md"), _suffix("x.tar.gz"), _suffix("a.b/c")
+    ('.jsonl.gz', '.md', '.tgz', '')
     """
-    suffix = Path(name.lower().removesuffix(".gz")).suffix
-    return suffix if _KEPT.fullmatch(suffix) and suffix != ".gz" else ""
+    path = Path(name.lower().replace(".tar.", ".t"))
+    before = Path(path.stem).suffix if path.suffix == ".gz" else ""
+    return "".join(suffix for suffix in (before, path.suffix) if _KEPT.fullmatch(suffix))
