@@ -10,18 +10,19 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
 from graphwright.constraints import Checked, Constraint
-from graphwright.errors import GraphwrightError, ModelError, OptionError
-from graphwright.models.protocols import LLM
+from graphwright.errors import GraphwrightError, LLMResponseError, ModelError, OptionError, ReplyCutError
+from graphwright.models.protocols import LLM, Cancel, Completion, OnText, Schema
 from graphwright.models.settings import OPENAI_URL, SETTINGS, LLMSettings, checked_address, read_settings
-from graphwright.serve.watched import WatchedLLM, unreachable
 
 _log = logging.getLogger("graphwright.serve")
 _NO_KEY = "none"  # servers ignore it; without a key the client would take OPENAI_API_KEY
+_PATIENCE = 5.0  # seconds for the first answer of a server
+_QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 _VARIABLE = Constraint(
     "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
 )
@@ -129,3 +130,74 @@ def _key(server: ModelServer) -> str:
     if not key:
         raise OptionError(f"the environment variable {server.key}, the key for {server.base_url}, is empty; set it.")
     return key
+
+
+@dataclass(frozen=True, repr=False)
+class WatchedLLM:
+    """A language model that calls `report` with the error of each call that fails; not where its caller went away."""
+
+    llm: LLM
+    report: Callable[[ModelError], None] = field(compare=False)
+
+    def __repr__(self) -> str:
+        """Return that of the model: traces show it."""
+        return repr(self.llm)
+
+    @property
+    def id(self) -> str:
+        """Name of the model."""
+        return self.llm.id
+
+    def with_grammar(self, grammar: str) -> WatchedLLM:
+        """Return the model with every reply held to a grammar."""
+        return WatchedLLM(self.llm.with_grammar(grammar), self.report)  # type: ignore[attr-defined]
+
+    def complete(
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+    ) -> Completion:
+        """Answer one prompt as the model does."""
+        try:
+            return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
+        except ModelError as error:
+            if not _is_gone(cancel):
+                self.report(error)
+            raise
+
+
+def _is_gone(cancel: Cancel) -> bool:
+    """Return whether the caller went away; a deadline that has passed is the model's fault."""
+    try:
+        if cancel is not None:
+            cancel.check()
+    except ReplyCutError:
+        return False
+    except ModelError:
+        return True
+    return False
+
+
+def reason_of(error: ModelError) -> str:
+    """Return why a call failed, for the log: without what the model wrote, which quotes documents.
+
+    >>> reason_of(LLMResponseError("http://m did not send JSON, but 'Graz lies on'."))
+    'http://m did not send JSON.'
+    """
+    return _QUOTED.sub("", str(error)) if isinstance(error, LLMResponseError | ReplyCutError) else str(error)
+
+
+def unreachable(settings: LLMSettings) -> str:
+    """Return why the server of a language model cannot be reached; an empty text where it answers anything at all.
+
+    No key is sent. A model that LiteLLM is asked for is not checked unless its address is given.
+    """
+    import httpx
+
+    url = settings.base_url
+    if url is None and settings.model.startswith("litellm:"):
+        return ""
+    url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+    try:
+        httpx.get(f"{url.rstrip('/')}/models", timeout=_PATIENCE)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        return f"{url} does not answer ({error or type(error).__name__})"
+    return ""

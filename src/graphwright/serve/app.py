@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from graphwright import __version__
@@ -17,15 +18,17 @@ from graphwright.serve.addressing import Addressing
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
-from graphwright.serve.routes import chat, documents, graph, jobs, page, reference, retrieval, session, status
+from graphwright.serve.routes import chat, documents, graph, jobs, page, retrieval, session, status
 from graphwright.serve.schemas.answers import PROBLEMS
-from graphwright.serve.security.authentication import check_exposure
+from graphwright.serve.security.authentication import Authentication, check_exposure
+from graphwright.serve.security.bodies import BodyLimits
+from graphwright.serve.security.hosts import HostGuard
 from graphwright.serve.security.keys import Key, Keys
-from graphwright.serve.security.middleware import guards
 from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
+from graphwright.serve.telemetry.observation import Observation
 from graphwright.serve.telemetry.telemetry import Telemetry, gauges, tracing_of
 
 _log = logging.getLogger("graphwright.serve")
@@ -41,7 +44,6 @@ _ROUTERS = (
     chat.router,
     documents.router,
     jobs.router,
-    reference.router,
 )
 
 
@@ -69,7 +71,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         lifespan=_lifespan,
         # FastAPI's own spans hold the query of an address, and so questions.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
-        middleware=guards(server),
+        middleware=_guards(server),
     )
     app.state.server = server
     app.state.warm = asyncio.Event()
@@ -84,6 +86,18 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     for key, name in unknown_names(keys, catalog):
         _log.warning("the key %s (%s) is for an index %r, which this server does not serve", key.id, key.name, name)
     return app
+
+
+def _guards(server: Server) -> list[Middleware]:
+    """Return the middleware of a server, the outermost first: the errors of the others are logged, too."""
+    settings = server.settings
+    hosts = frozenset(host.lower() for host in (settings.host, *settings.allowed_hosts))
+    return [
+        Middleware(Observation, telemetry=server.telemetry),
+        Middleware(HostGuard, hosts=hosts),
+        Middleware(BodyLimits, max_body=settings.max_body, max_upload=settings.max_upload, patience=settings.slow_body),
+        Middleware(Authentication, keys=server.keys, limits=server.limits, tokens=server.tokens),
+    ]
 
 
 def unknown_names(keys: Keys, names: Collection[str]) -> Iterator[tuple[Key, str]]:

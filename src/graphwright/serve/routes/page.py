@@ -1,4 +1,4 @@
-"""The page: the built files of `ui/`, served from memory."""
+"""The page, and the reference of the interface below /docs: files of this package, served from memory."""
 
 from __future__ import annotations
 
@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from mimetypes import guess_type
 
 from fastapi import APIRouter, Request, Response
 
 from graphwright.serve.problems import NotFoundError
+from graphwright.serve.security.authentication import require
 
 router = APIRouter(include_in_schema=False)
-
-_TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
+_FOLDERS = {"": "static", "assets": "static/assets", "docs": "reference"}
 _FOR_EVER = "public, max-age=31536000, immutable"  # the names of assets are hashes of their contents
 
 
@@ -34,35 +30,46 @@ class PageFile:
 
 
 @cache
-def page_files() -> dict[str, PageFile]:
-    """Return the files of the page by their paths, such as "index.html" and "assets/index-3f2a.js"."""
-    root = files("graphwright.serve") / "static"
-    paths = {path.name: path for path in root.iterdir() if path.is_file()}
-    paths |= {f"assets/{path.name}": path for path in (root / "assets").iterdir()}
-    return {name: _page_file(name, path.read_bytes()) for name, path in paths.items()}
+def page_files(folder: str) -> dict[str, PageFile]:
+    """Return the files by name that are served below "", "assets" or "docs"."""
+    root = files("graphwright.serve").joinpath(_FOLDERS[folder])
+    return {path.name: _page_file(path.name, path.read_bytes()) for path in root.iterdir() if path.is_file()}
 
 
 def _page_file(name: str, content: bytes) -> PageFile:
-    packed = gzip.compress(content, mtime=0)
-    return PageFile(content, packed, _TYPES[name.rpartition(".")[2]], f'"{sha256(content).hexdigest()[:16]}"')
+    tag = f'"{sha256(content).hexdigest()[:16]}"'
+    return PageFile(content, gzip.compress(content, mtime=0), str(guess_type(name)[0]), tag)
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def page(request: Request) -> Response:
     """Return the page; browsers ask each time whether it has changed."""
-    return _reply(request, page_files()["index.html"], "no-cache")
+    return _reply(request, "", "index.html", "no-cache")
 
 
 @router.api_route("/assets/{name}", methods=["GET", "HEAD"])
 async def asset(name: str, request: Request) -> Response:
-    """Return a script, style sheet or image of the page. Raises NotFoundError for another name."""
-    file = page_files().get(f"assets/{name}")
+    """Return a script, style sheet or image of the page."""
+    return _reply(request, "assets", name, _FOR_EVER)
+
+
+@router.get("/docs", dependencies=[require("read")])
+async def reference(request: Request) -> Response:
+    """Return the OpenAPI document for people, with nothing from elsewhere."""
+    return _reply(request, "docs", "index.html", "no-cache")
+
+
+@router.get("/docs/{name}", dependencies=[require("read")])
+async def reference_file(name: str, request: Request) -> Response:
+    """Return the script or the style of the reference."""
+    return _reply(request, "docs", name, "no-cache")
+
+
+def _reply(request: Request, folder: str, name: str, cache_control: str) -> Response:
+    """Return a file. Raises NotFoundError where there is none of this name."""
+    file = page_files(folder).get(name)
     if file is None:
         raise NotFoundError(f"The page has no file {name!r}. Load the page again: it may be of another version.")
-    return _reply(request, file, _FOR_EVER)
-
-
-def _reply(request: Request, file: PageFile, cache_control: str) -> Response:
     headers = {"Cache-Control": cache_control, "ETag": file.tag, "Vary": "Accept-Encoding"}
     if file.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers, media_type=file.media_type)  # which decides the policy

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphwright.errors import ModelError, StoreError
+from graphwright.serve.answer_models import reason_of
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.telemetry.logs import REQUEST_ID, AuditLog
 from graphwright.serve.telemetry.metrics import Gauges, Metrics
 from graphwright.serve.telemetry.tracing import Tracing, trace_settings
-from graphwright.serve.watched import reason_of
 from graphwright.store.layout import IndexLayout
 
 if TYPE_CHECKING:
