@@ -91,6 +91,20 @@ class ShuttingDownError(ServeError):
         super().__init__("The server is shutting down. Try again in a few seconds.")
 
 
+class StartingError(ServeError):
+    """The indexes are not open yet."""
+
+    status, kind = 503, "starting"
+    headers = {"Retry-After": "2"}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        """Make the error."""
+        super().__init__(
+            "The server opens its indexes and loads models; at its first start it also compiles kernels, which may "
+            "take a minute. Try again in a few seconds."
+        )
+
+
 class RequestTimeoutError(ServeError):
     """A request took longer than the server allows."""
 

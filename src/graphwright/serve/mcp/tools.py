@@ -24,7 +24,7 @@ from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.mcp import results
 from graphwright.serve.mcp.calls import caller, current_request, errors_as, index_name, storable
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.questions import Query, check_length
+from graphwright.serve.questions import query_to
 from graphwright.serve.schemas.answers import IndexesReply
 from graphwright.serve.schemas.documents import DocumentsReply, QueuedReply
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply
@@ -63,7 +63,8 @@ class Tools:
         on.
         """
         name = self._index(index)
-        query, opened = self._query(name, question, method, top_k), self.library.catalog[name]
+        opened = self.library.catalog[name]
+        query = query_to(self.library, name, question, method, top_k, request=current_request())
         reply = await self._run(lambda cancel: query.ask(opened, cancel), llm=query.llm is not None)
         data = results.answer_result(name, reply)
         return _result(data, results.answer_text(data))
@@ -76,7 +77,8 @@ class Tools:
         Quote them with document and characters.
         """
         name = self._index(index)
-        query, opened = self._query(name, question, method, top_k), self.library.catalog[name]
+        opened = self.library.catalog[name]
+        query = query_to(self.library, name, question, method, top_k, request=current_request())
         data = results.retrieval_result(name, await self._run(lambda cancel: query.retrieve(opened, cancel)))
         return _result(data, results.retrieval_text(data))
 
@@ -181,12 +183,6 @@ class Tools:
             request.state.required = "write" if writes else "read"
             request.scope.setdefault("path_params", {})["ix"] = name
         return name
-
-    def _query(self, name: str, question: str, method: str | None, top_k: int | None) -> Query:
-        library = self.library
-        check_length(question, library.settings)
-        llm, report = library.models.answering(name), library.reporter(name, current_request())
-        return Query(question, method, top_k, None, llm, library.settings.deadline, report)
 
     async def _run(self, work: Callable[[Cancellation], Any], *, llm: bool = False) -> Any:
         return await self.library.workers.run(work, llm=llm)

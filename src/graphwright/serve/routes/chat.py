@@ -18,7 +18,7 @@ from graphwright.serve.chat.completions import ChatWriter, with_addresses
 from graphwright.serve.chat.conversation import Conversation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, openai_error, reported
-from graphwright.serve.questions import Query, check_length
+from graphwright.serve.questions import Query, query_to
 from graphwright.serve.routes.retrieval import filter_of
 from graphwright.serve.schemas.answers import event_stream
 from graphwright.serve.schemas.chat import ChatBody, ChatReply, ModelReply, ModelsReply
@@ -52,17 +52,16 @@ async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, with citations."""
     index, name, method = _index_and_method(body.model, server, request)
     conversation = Conversation.of(body.spoken())
-    check_length(conversation.question, server.settings)
     own = body.graphwright
-    llm = None if own.offline else server.models.answering(name)
-    query = Query(
+    query = query_to(
+        server,
+        name,
         conversation.question,
         method,
         own.top_k,
         filter_of(own.filter),
-        llm,
-        server.settings.deadline,
-        server.reporter(name, request),
+        offline=own.offline,
+        request=request,
     )
     include_usage = body.stream_options is not None and body.stream_options.include_usage
     footer = server.settings.footer if own.footer is None else own.footer

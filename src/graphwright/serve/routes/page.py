@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from mimetypes import guess_type
+from pathlib import PurePath
 
 from fastapi import APIRouter, Request, Response
 
@@ -16,6 +16,7 @@ from graphwright.serve.security.authentication import require
 
 router = APIRouter(include_in_schema=False)
 _FOLDERS = {"": "static", "assets": "static/assets", "docs": "reference"}
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOR_EVER = "public, max-age=31536000, immutable"  # the names of assets are hashes of their contents
 
 
@@ -38,7 +39,7 @@ def page_files(folder: str) -> dict[str, PageFile]:
 
 def _page_file(name: str, content: bytes) -> PageFile:
     tag = f'"{sha256(content).hexdigest()[:16]}"'
-    return PageFile(content, gzip.compress(content, mtime=0), str(guess_type(name)[0]), tag)
+    return PageFile(content, gzip.compress(content, mtime=0), _TYPES[PurePath(name).suffix], tag)
 
 
 @router.api_route("/", methods=["GET", "HEAD"])

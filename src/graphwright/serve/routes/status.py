@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from graphwright.methods.registry import METHODS
-from graphwright.serve.problems import ProblemResponse
+from graphwright.serve.problems import StartingError
 from graphwright.serve.schemas.answers import IndexesReply, IndexReply, MethodsReply
 from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.server import IndexOf, ServerOf
@@ -35,17 +35,7 @@ async def metrics(server: ServerOf) -> Response:
 async def ready(server: ServerOf, request: Request) -> Any:
     """Tell whether every index can be searched; 503 before the models are loaded and where an index is damaged."""
     if not request.app.state.warm.is_set():
-        return ProblemResponse(
-            {
-                "type": "urn:graphwright:problem:starting",
-                "title": "Service Unavailable",
-                "status": 503,
-                "detail": "The server opens its indexes and loads models; at its first start it also compiles kernels, "
-                "which may take a minute. Try again in a few seconds.",
-            },
-            503,
-            {"Retry-After": "2"},
-        )
+        raise StartingError
     await server.workers.run(lambda _: [index.snapshot for index in server.catalog.values()], request)
     return {"status": "ready"}
 

@@ -22,6 +22,17 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """Media type of `Metrics.text`."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_COUNTERS = {
+    "requests": ("Requests.", "method", "route", "status"),
+    "answers": ("Answers and retrievals.", "index", "method", "found"),
+    "llm_calls": ("Calls of language models.", "index", "model", "outcome"),
+    "tokens": ("Tokens of language models.", "index", "model", "kind"),
+    "cost": ("Money spent, in the currency of prices.", "index", "model"),
+}
+_HISTOGRAMS = {
+    "request": ("Seconds of requests.", "method", "route"),
+    "step": ("Seconds of the steps of methods.", "operator"),
+}
 Gauges = Callable[[], Iterable[tuple[str, str, Mapping[str, str], float]]]
 """A function that yields gauges as (name, description, labels, value) when they are read."""
 
@@ -35,35 +46,14 @@ class Metrics:
     def __init__(self) -> None:
         """Start at zero."""
         self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "graphwright_requests", "Requests.", ["method", "route", "status"], registry=self.registry
-        )
-        self._seconds = Histogram(
-            "graphwright_request_seconds",
-            "Seconds of requests.",
-            ["method", "route"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self._steps = Histogram(
-            "graphwright_step_seconds",
-            "Seconds of the steps of methods.",
-            ["operator"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self._answers = Counter(
-            "graphwright_answers", "Answers and retrievals.", ["index", "method", "found"], registry=self.registry
-        )
-        self._calls = Counter(
-            "graphwright_llm_calls", "Calls of language models.", ["index", "model", "outcome"], registry=self.registry
-        )
-        self._tokens = Counter(
-            "graphwright_tokens", "Tokens of language models.", ["index", "model", "kind"], registry=self.registry
-        )
-        self._cost = Counter(
-            "graphwright_cost", "Money spent, in the currency of prices.", ["index", "model"], registry=self.registry
-        )
+        self._counters = {
+            name: Counter(f"graphwright_{name}", about, labels, registry=self.registry)
+            for name, (about, *labels) in _COUNTERS.items()
+        }
+        self._seconds = {
+            name: Histogram(f"graphwright_{name}_seconds", about, labels, buckets=_SECONDS, registry=self.registry)
+            for name, (about, *labels) in _HISTOGRAMS.items()
+        }
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
 
@@ -74,26 +64,26 @@ class Metrics:
     def count_request(self, method: str, route: str | None, status: int, seconds: float) -> None:
         """Count a request. `route`: its pattern; None for a path that matches none."""
         method, route = method if method in _METHODS else "other", route or "none"
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
+        self._counters["requests"].labels(method, route, str(status)).inc()
+        self._seconds["request"].labels(method, route).observe(seconds)
 
     def count_reply(self, index: str, reply: Mapping[str, Any], model: str | None) -> None:
         """Count a reply to a question, given as the command line's JSON. `model`: the language model, if any."""
         found = {None: "none", True: "yes", False: "no"}[reply.get("found")]
-        self._answers.labels(index, str(reply.get("method")), found).inc()
+        self._counters["answers"].labels(index, str(reply.get("method")), found).inc()
         for step in reply.get("trace", ()):
-            self._steps.labels(operator_name(step)).observe(step["seconds"])
+            self._seconds["step"].labels(operator_name(step)).observe(step["seconds"])
         usage = reply.get("usage", {})
         if usage.get("llm_calls"):
             labels = index, model or "none"
-            self._calls.labels(*labels, "replied").inc(usage["llm_calls"])
-            self._tokens.labels(*labels, "prompt").inc(usage["prompt_tokens"])
-            self._tokens.labels(*labels, "completion").inc(usage["completion_tokens"])
-            self._cost.labels(*labels).inc(usage["cost"])
+            self._counters["llm_calls"].labels(*labels, "replied").inc(usage["llm_calls"])
+            self._counters["tokens"].labels(*labels, "prompt").inc(usage["prompt_tokens"])
+            self._counters["tokens"].labels(*labels, "completion").inc(usage["completion_tokens"])
+            self._counters["cost"].labels(*labels).inc(usage["cost"])
 
     def count_failed_call(self, index: str, model: str) -> None:
         """Count a call of a language model that brought no reply, or none in the requested form."""
-        self._calls.labels(index, model, "failed").inc()
+        self._counters["llm_calls"].labels(index, model, "failed").inc()
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
