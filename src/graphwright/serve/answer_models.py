@@ -16,8 +16,9 @@ from typing import Annotated
 
 from graphwright.constraints import Checked, Constraint
 from graphwright.errors import GraphwrightError, LLMResponseError, ModelError, OptionError, ReplyCutError
-from graphwright.models.protocols import LLM, Cancel, Completion, OnText, Schema
-from graphwright.models.settings import OPENAI_URL, SETTINGS, LLMSettings, checked_address, read_settings
+from graphwright.models import LLM, Completion, LLMSettings
+from graphwright.models.protocols import Cancel, OnText, Schema
+from graphwright.models.settings import OPENAI_URL, SETTINGS, checked_address, read_settings
 
 _log = logging.getLogger("graphwright.serve")
 _NO_KEY = "none"  # servers ignore it; without a key the client would take OPENAI_API_KEY

@@ -8,13 +8,12 @@ from typing import Any
 
 from fastapi import Request
 
+from graphwright import Event, Index
 from graphwright.errors import OptionError
-from graphwright.index_folder.index import Index
 from graphwright.methods.registry import method_named
-from graphwright.models.protocols import LLM, Cancellation
-from graphwright.operators.run import Run
+from graphwright.models import LLM, Cancellation
+from graphwright.operators import Run
 from graphwright.serve.server import Library
-from graphwright.streaming import Event
 
 
 @dataclass(frozen=True)

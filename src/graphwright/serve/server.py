@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from graphwright import Index
 from graphwright.errors import ModelError
-from graphwright.index_folder.index import Index
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs

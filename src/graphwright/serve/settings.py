@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
 from graphwright.errors import DataError, OptionError, meant
-from graphwright.models.settings import LLMSettings
+from graphwright.models import LLMSettings
 from graphwright.serve.answer_models import ModelServer
 from graphwright.serve.security.tokens import TokenSettings
 

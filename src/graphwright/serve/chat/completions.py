@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from graphwright.graph.graph import Graph
+from graphwright import Graph
 from graphwright.serve.chat.conversation import SOURCES
 from graphwright.serve.events import event
 

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from graphwright import Graph, start
 from graphwright.errors import ModelError, OptionError
-from graphwright.graph.graph import Graph
-from graphwright.models.protocols import LLM, Cancellation, Usage
-from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.run import Run
-from graphwright.operators.state import start
+from graphwright.models import LLM, Cancellation, Usage
+from graphwright.operators import LinkEntities, Run
 from graphwright.prompts.templates import data_line
 
 SOURCES = "\n\nSources\n"

@@ -22,12 +22,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from graphwright import Index
 from graphwright.errors import GraphwrightError, OptionError, StoreError
-from graphwright.extract.extraction import Extractor
-from graphwright.extract.llm import GenerativeExtractor
-from graphwright.index_folder.index import Index
-from graphwright.models.budget import BudgetedLLM
-from graphwright.models.cache import CachedLLM
+from graphwright.extract import Extractor, GenerativeExtractor
+from graphwright.models import BudgetedLLM, CachedLLM
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.run import JobRun, JobStoppedError, StoppableLLM, batch, perform

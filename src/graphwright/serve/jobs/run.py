@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.document import Document, Skipped, split
-from graphwright.data.reading import ReadOptions
+from graphwright import Document, Index
+from graphwright.data import ReadOptions, Skipped
+from graphwright.data.document import split
 from graphwright.errors import DataError, GraphwrightError, StoreError
-from graphwright.index_folder.index import Index
-from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage
+from graphwright.models import LLM, Cancellation, Completion, Usage
+from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload
 from graphwright.store.changes import Changes

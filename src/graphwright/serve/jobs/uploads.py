@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from graphwright.data.document import Skipped
+from graphwright.data import Skipped
 from graphwright.data.documents import read_file
 from graphwright.data.formats.archives import measured
 from graphwright.data.formats.format import UnreadableError

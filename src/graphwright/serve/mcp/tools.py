@@ -19,7 +19,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ConfigDict, Field
 
-from graphwright.models.protocols import Cancellation
+from graphwright.models import Cancellation
 from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.mcp import results
 from graphwright.serve.mcp.calls import caller, current_request, errors_as, index_name, storable

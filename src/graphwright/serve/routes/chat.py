@@ -10,10 +10,10 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from graphwright import Event, Index
 from graphwright.errors import OptionError
-from graphwright.index_folder.index import Index
 from graphwright.methods.registry import method_named
-from graphwright.models.protocols import Cancellation
+from graphwright.models import Cancellation
 from graphwright.serve.chat.completions import ChatWriter, with_addresses
 from graphwright.serve.chat.conversation import Conversation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
@@ -25,7 +25,6 @@ from graphwright.serve.schemas.chat import ChatBody, ChatReply, ModelReply, Mode
 from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.server import Server, ServerOf, index_named
 from graphwright.serve.workers import Stream
-from graphwright.streaming import Event
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
 _CREATED = int(time.time())

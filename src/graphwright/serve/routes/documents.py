@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from graphwright.data.document import Skipped
+from graphwright.data import Skipped
 from graphwright.errors import OptionError, meant
-from graphwright.extract.estimate import Estimate, estimate
-from graphwright.models.protocols import Cancellation
+from graphwright.extract import Estimate, estimate
+from graphwright.models import Cancellation
 from graphwright.serve.addressing import document_id
 from graphwright.serve.jobs.intake import BODY, received
 from graphwright.serve.jobs.table import Job, new_id

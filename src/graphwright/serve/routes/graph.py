@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from graphwright.models.protocols import Cancellation
+from graphwright.models import Cancellation
 from graphwright.serve.addressing import document_id
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply, TextReply
 from graphwright.serve.security.authentication import require

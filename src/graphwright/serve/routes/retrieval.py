@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from graphwright.models.protocols import Cancellation
+from graphwright.models import Cancellation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import reported
 from graphwright.serve.questions import Query, query_to

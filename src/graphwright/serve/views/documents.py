@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphwright import Graph, Index
+from graphwright.graph import Kind
 from graphwright.graph.columns import Listed
-from graphwright.graph.graph import Graph, Kind
-from graphwright.index_folder.index import Index
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.problems import NotFoundError
 

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from graphwright import Graph
+from graphwright.graph import Kind
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Columns, Graph, Kind
+from graphwright.graph.graph import Columns
 from graphwright.kernels.csr import Csr, undirected
 from graphwright.kernels.paths import paths_between
-from graphwright.operators.run import Run
+from graphwright.operators import Run
 from graphwright.operators.search.nearest import nodes_near
+from graphwright.search import Snapshot
 from graphwright.search.name_index import name_index_of
-from graphwright.search.snapshot import Snapshot, SnapshotCache
+from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.problems import NotFoundError
 
 MAX_EDGES = 6
