@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphwright.cli.options import BaseUrl, expanded, served_folders
-from graphwright.cli.serve import EXTRA, server_settings
+from graphwright.cli.serve import EXTRA, AnsweringModel, DataFolder, Folders, SettingsFile, server_settings
 from graphwright.cli.terminal import note
 from graphwright.errors import DataError
 
 
 @expanded
 def mcp(
-    folders: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[DIR]...",
-            help="Index folders, or URLs that indexes were pushed to; NAME=DIR gives one another name (default: that "
-            "of this folder).",
-        ),
-    ] = None,
-    settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
-    data: Annotated[Path | None, "Folder of jobs (default: by the platform's rules)."] = None,
-    llm: Annotated[str | None, "Language model that answers (default: answers are quotations)."] = None,
+    folders: Folders = None,
+    settings: SettingsFile = None,
+    data: DataFolder = None,
+    llm: AnsweringModel = None,
     base_url: BaseUrl = None,
     allow_write: Annotated[bool, "Let the assistant add and remove documents."] = False,
 ) -> None:

@@ -89,14 +89,9 @@ ServerOf = Annotated[Server, Depends(server_of)]
 """The server, as a parameter of a route."""
 
 
-def index_named(name: str, server: Server, request: Request) -> Index:
-    """Return an index. Raises NotFoundError where the client of the request sees none of this name."""
-    return server.index(name, granted(request))
-
-
 async def index_of(ix: str, server: ServerOf, request: Request) -> Index:
     """Return the index that the address names. Raises NotFoundError where the client sees none of this name."""
-    return index_named(ix, server, request)
+    return server.index(ix, granted(request))
 
 
 IndexOf = Annotated[Index, Depends(index_of)]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from graphwright.serve.mcp.calls import address
+from graphwright.serve.schemas.answers import PassageReply
 from graphwright.serve.views.documents import document_text
 
 
@@ -39,16 +40,10 @@ class AnswerResult(BaseModel):
     unsupported: Annotated[list[str], Field(description="Quotes or sentences that no passage supports.")]
 
 
-class FoundPassage(BaseModel):
+class FoundPassage(PassageReply):
     """A retrieved passage."""
 
-    document: str
-    title: str
-    start: int
-    end: int
-    text: str
-    score: float
-    address: str
+    address: Annotated[str, Field(description="The document as a resource.")]
 
 
 class RetrievalResult(BaseModel):

@@ -22,8 +22,8 @@ from graphwright.serve.questions import Query, query_to
 from graphwright.serve.routes.retrieval import filter_of
 from graphwright.serve.schemas.answers import event_stream
 from graphwright.serve.schemas.chat import ChatBody, ChatReply, ModelReply, ModelsReply
-from graphwright.serve.security.authentication import GrantOf, require
-from graphwright.serve.server import Server, ServerOf, index_named
+from graphwright.serve.security.authentication import GrantOf, granted, require
+from graphwright.serve.server import Server, ServerOf
 from graphwright.serve.workers import Stream
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
@@ -114,7 +114,7 @@ def _index_and_method(model: str, server: Server, request: Request) -> tuple[Ind
             method_named(method)
         except OptionError as error:
             raise NotFoundError(f"There is no model {model!r}. {error}") from None
-    return index_named(name, server, request), name, method or None
+    return server.index(name, granted(request)), name, method or None
 
 
 def _model(name: str) -> dict[str, Any]:

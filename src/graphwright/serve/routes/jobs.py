@@ -13,6 +13,7 @@ from graphwright.serve.events import EventStream, event
 from graphwright.serve.jobs.queue import JobFailedError, unknown_job
 from graphwright.serve.jobs.table import Job
 from graphwright.serve.problems import ShuttingDownError, problem_of
+from graphwright.serve.schemas.answers import event_stream
 from graphwright.serve.schemas.documents import JobReply, JobsReply, State
 from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.security.grants import Grant
@@ -20,9 +21,7 @@ from graphwright.serve.server import Server, ServerOf
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _READ, _WRITE = [require("read")], [require("write")]
-_EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "Events of the job.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
-}
+_EVENTS = event_stream("Events of the job.", "progress", "done", "error")
 _PAUSE = 0.1  # seconds between two events of progress
 _PATIENCE = 5.0  # seconds after which a job is looked at anyway: another server may run it
 

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,20 +65,14 @@ class Telemetry:
     @contextmanager
     def request(self, record: RequestRecord, headers: Mapping[str, str]) -> Iterator[Span | None]:
         """Observe a request inside the block, and enter it in metrics, spans, log and audit log at its end."""
-        if self._tracing is None:
-            try:
-                yield None
-            finally:
-                self._end(record)
-            return
-        with self._tracing.request(record.method, headers) as span:
+        traced = nullcontext() if self._tracing is None else self._tracing.request(record.method, headers)
+        with traced as span:
             try:
                 yield span
             finally:
                 self._end(record)
-                self._tracing.end_request(
-                    span, method=record.method, route=record.route, status=record.status, request_id=record.id
-                )
+                if self._tracing is not None and span is not None:
+                    self._tracing.end_request(span, record.method, record.route, record.status, record.id)
 
     def _end(self, record: RequestRecord) -> None:
         seconds = time.perf_counter() - record.begun

@@ -88,7 +88,7 @@ class Tracing:
         finally:
             span.end()
 
-    def end_request(self, span: Span, *, method: str, route: str | None, status: int, request_id: str) -> None:
+    def end_request(self, span: Span, method: str, route: str | None, status: int, request_id: str) -> None:
         """Enter the result of a request. The address holds texts of questions and is left out."""
         from opentelemetry.trace import StatusCode
 
