@@ -116,16 +116,6 @@ def test_a_damaged_index_is_not_ready_and_its_path_is_not_shown(tmp_path: Path) 
         assert reply.status_code == 503 and str(tmp_path) not in reply.text
 
 
-def test_an_unexpected_error_is_a_problem_without_its_text(cities: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise RuntimeError("a secret")
-
-    with serving(cities) as running:
-        monkeypatch.setattr(Index, "retrieve", fails)
-        reply = running.client.post("/v1/indexes/cities/retrieve", json=QUESTION)
-    assert reply.status_code == 500 and reply.json()["type"].endswith(":server") and "secret" not in reply.text
-
-
 def test_the_event_loop_answers_while_questions_are_computed(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     free = threading.Event()
     monkeypatch.setattr(Index, "retrieve", lambda *_, **__: free.wait(10))

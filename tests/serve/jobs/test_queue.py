@@ -7,7 +7,6 @@ import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -92,6 +91,22 @@ def serving(folder: Path, encoder: HashEncoder | None = None, **settings: Any) -
         served.catalog.close()
 
 
+@contextmanager
+def held(folder: Path, text: str, *before: str) -> Iterator[tuple[Served, Job, Callable[[], None]]]:
+    """Serve while the job that adds a text waits for the encoder, until the last value is called.
+
+    `before`: texts that are added first.
+    """
+    encoder = GateEncoder()
+    with serving(folder, encoder) as served:
+        for other in before:
+            served.ended(served.add(other))
+        encoder.open.clear()
+        job = served.add(text)
+        wait_until(encoder.waiting.is_set)
+        yield served, job, encoder.open.set
+
+
 def counts(job: Job) -> tuple[int, ...]:
     changes = job.changes or {}
     return tuple(changes[name] for name in ("added", "replaced", "removed", "unchanged"))
@@ -116,29 +131,20 @@ def test_jobs_are_counted_by_state_and_their_file_is_private(folder: Path) -> No
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
-def test_uploads_are_kept_until_the_job_is_done(folder: Path) -> None:
-    encoder = GateEncoder()
-    with serving(folder, encoder) as served:
-        encoder.open.clear()
-        job = served.add("graz lies on the Mur.")
-        wait_until(encoder.waiting.is_set)
+def test_upload_of_a_running_job_is_kept_until_it_is_done(folder: Path) -> None:
+    with held(folder, "graz lies on the Mur.") as (served, job, release):
         assert served.jobs.uploads.open(job.id) is not None
-        encoder.open.set()
+        release()
         wait_until(lambda: served.jobs.uploads.open(job.id) is None)
         assert served.jobs.get(job.id).state == "done"
 
 
 def test_readers_do_not_wait_for_a_job(folder: Path) -> None:
-    encoder = GateEncoder()
-    with serving(folder, encoder) as served:
-        served.ended(served.add("graz lies on the Mur."))
+    with held(folder, "linz lies on the Danube.", "graz lies on the Mur.") as (served, job, release):
         snapshot = served.index.snapshot
-        encoder.open.clear()
-        job = served.add("linz lies on the Danube.")
-        wait_until(encoder.waiting.is_set)
-        assert served.index.snapshot is snapshot
         assert served.index.retrieve("Where is Graz?", "bm25").passages is not None
-        encoder.open.set()
+        assert served.index.snapshot is snapshot
+        release()
         served.ended(job)
         assert served.ids() == ["graz", "linz"]
 
@@ -151,19 +157,15 @@ def test_jobs_of_one_index_run_in_order(folder: Path) -> None:
 
 
 def test_jobs_that_wait_share_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder, published = GateEncoder(), list[int]()
-    publish = IndexLayout.publish
+    published, publish = list[int](), IndexLayout.publish
     monkeypatch.setattr(
         IndexLayout,
         "publish",
         lambda layout, revision, write: published.append(revision) or publish(layout, revision, write),
     )
-    with serving(folder, encoder) as served:
-        encoder.open.clear()
-        first = served.add("graz lies on the Mur.")
-        wait_until(encoder.waiting.is_set)
+    with held(folder, "graz lies on the Mur.") as (served, first, release):
         rest = [*(served.add(f"d{i} text {i}.") for i in range(10)), served.remove("d3"), served.remove("nowhere")]
-        encoder.open.set()
+        release()
         ended = [served.ended(job) for job in (first, *rest)]
         assert [job.state for job in ended] == ["done"] * 12 + ["failed"]
         assert [counts(job) for job in ended[:12]] == [(1, 0, 0, 0)] * 11 + [(0, 0, 1, 0)]
@@ -171,22 +173,17 @@ def test_jobs_that_wait_share_a_snapshot(folder: Path, monkeypatch: pytest.Monke
         assert served.ids() == sorted({"graz", *(f"d{i}" for i in range(10))} - {"d3"})
 
 
-def test_jobs_that_share_a_snapshot_fail_together_and_can_be_tried_again(
+def test_jobs_whose_snapshot_fails_all_fail_and_can_be_tried_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    encoder = GateEncoder()
-    with serving(folder, encoder) as served:
-        encoder.open.clear()
-        first = served.add("graz lies on the Mur.")
-        wait_until(encoder.waiting.is_set)
+    def full(*_: object) -> None:
+        raise StoreError("No space left on the device.")
+
+    with held(folder, "graz lies on the Mur.") as (served, first, release):
         rest = [served.add("linz lies on the Danube."), served.remove("nowhere")]
-
-        def full(*_: object) -> None:
-            raise StoreError("No space left on the device.")
-
         with monkeypatch.context() as patch:
             patch.setattr(IndexLayout, "publish", full)
-            encoder.open.set()
+            release()
             ended = [served.ended(job) for job in (first, *rest)]
         assert [job.state for job in ended] == ["failed"] * 3 and "No space" in ended[1].message
         assert "nowhere" in ended[2].message and served.ids() == []
@@ -205,7 +202,7 @@ def test_a_job_reports_progress_to_listeners(folder: Path) -> None:
         assert not served.jobs._listeners
 
 
-def test_an_upload_in_progress_outlives_the_end_of_another_job_and_a_jump_of_the_clock(folder: Path) -> None:
+def test_an_upload_in_progress_outlives_other_jobs_and_a_jump_of_the_clock(folder: Path) -> None:
     with serving(folder) as served:
         upload = served.jobs.uploads.store_documents("a1", [{"id": "x", "title": "", "text": "Graz lies on the Mur."}])
         os.utime(upload.folder, (0, 0))  # as after a jump of days
@@ -256,14 +253,10 @@ def test_a_job_of_more_passages_than_allowed_adds_nothing(folder: Path) -> None:
 
 
 def test_a_queued_job_is_cancelled_at_once(folder: Path) -> None:
-    encoder = GateEncoder()
-    with serving(folder, encoder) as served:
-        encoder.open.clear()
-        running = served.add("graz lies on the Mur.")
-        wait_until(encoder.waiting.is_set)
+    with held(folder, "graz lies on the Mur.") as (served, running, release):
         queued = served.add("linz lies on the Danube.")
         assert served.jobs.cancel(queued.id).state == "cancelled"
-        encoder.open.set()
+        release()
         assert served.ended(running).state == "done"
         assert served.ids() == ["graz"]
         with pytest.raises(ConflictError, match="has ended already"):
@@ -271,17 +264,11 @@ def test_a_queued_job_is_cancelled_at_once(folder: Path) -> None:
 
 
 def test_a_cancelled_job_leaves_the_index_consistent(folder: Path) -> None:
-    encoder = GateEncoder()
-    with serving(folder, encoder) as served:
-        served.ended(served.add("graz lies on the Mur."))
-        encoder.open.clear()
-        job = served.add("linz lies on the Danube.")
-        wait_until(encoder.waiting.is_set)
-        assert not served.jobs.get(job.id).cancelling
+    with held(folder, "linz lies on the Danube.", "graz lies on the Mur.") as (served, job, release):
         cancelled = served.jobs.cancel(job.id)
-        assert not cancelled.has_ended and cancelled.cancelling
+        assert not job.cancelling and not cancelled.has_ended and cancelled.cancelling
         assert cancelled.to_dict("cities")["cancelling"] and cancelled.to_dict("cities")["state"] == "running"
-        encoder.open.set()
+        release()
         ended = served.ended(job)
         assert ended.state == "cancelled" and not ended.cancelling
         assert served.index.is_current and not served.index.verify()
@@ -289,29 +276,22 @@ def test_a_cancelled_job_leaves_the_index_consistent(folder: Path) -> None:
         assert again.state == "done" and served.ids() == ["graz", "linz"]
 
 
-def test_jobs_wait_for_another_process_that_writes(folder: Path) -> None:
+@pytest.mark.parametrize("cancel", [False, True])
+def test_a_job_waits_for_another_process_that_writes_until_it_is_cancelled(folder: Path, cancel: bool) -> None:
     with serving(folder) as served:
         with writer_lock(folder):
             job = served.add("graz lies on the Mur.")
             wait_until(lambda: "Another process" in served.jobs.get(job.id).message)
-        assert served.ended(job).state == "done"
-
-
-def test_a_waiting_job_can_be_cancelled(folder: Path) -> None:
-    with serving(folder) as served, writer_lock(folder):
-        job = served.add("graz lies on the Mur.")
-        wait_until(lambda: "Another process" in served.jobs.get(job.id).message)
-        served.jobs.cancel(job.id)
-        assert served.ended(job).state == "cancelled"
+            if cancel:
+                served.jobs.cancel(job.id)
+                assert served.ended(job).state == "cancelled"
+        assert served.ended(job).state == ("cancelled" if cancel else "done")
 
 
 def test_a_shutdown_puts_a_running_job_back(folder: Path) -> None:
-    encoder = GateEncoder()
-    with serving(folder, encoder) as served:
-        encoder.open.clear()
-        jobs = [served.add("graz lies on the Mur."), served.add("linz lies on the Danube.")]
-        wait_until(encoder.waiting.is_set)
-        threading.Timer(0.2, encoder.open.set).start()
+    with held(folder, "graz lies on the Mur.") as (served, job, release):
+        jobs = [job, served.add("linz lies on the Danube.")]
+        threading.Timer(0.2, release).start()
     with serving(folder) as served:
         ended = [served.ended(job) for job in jobs]
         assert [job.state for job in ended] == ["done", "done"]
@@ -339,10 +319,11 @@ def killed(folder: Path, *, cancel: bool = False) -> Job:
     return job
 
 
-def test_jobs_of_a_dead_process_are_begun_again(folder: Path) -> None:
-    job = killed(folder)
+@pytest.mark.parametrize(("cancel", "state"), [(False, "done"), (True, "cancelled")])
+def test_a_job_of_a_dead_process_is_begun_again_unless_it_was_cancelled(folder: Path, cancel: bool, state: str) -> None:
+    job = killed(folder, cancel=cancel)
     with serving(folder) as after:
-        assert after.ended(job).state == "done" and after.ids() == ["graz"]
+        assert after.ended(job).state == state and after.ids() == ["graz"] * (state == "done")
 
 
 def test_a_removal_that_was_stored_but_not_published_is_completed(folder: Path) -> None:
@@ -355,22 +336,12 @@ def test_a_removal_that_was_stored_but_not_published_is_completed(folder: Path) 
         assert (again.state, counts(again), after.ids()) == ("done", (0, 0, 1, 0), ["linz"])
 
 
-def test_a_job_that_was_to_be_cancelled_when_its_process_died_is_cancelled(folder: Path) -> None:
-    job = killed(folder, cancel=True)
-    with serving(folder) as after:
-        assert after.ended(job).state == "cancelled"
-
-
 def test_a_second_server_leaves_running_jobs_alone(folder: Path) -> None:
-    encoder = GateEncoder()
-    with serving(folder, encoder) as first:
-        encoder.open.clear()
-        job = first.add("graz lies on the Mur.")
-        wait_until(encoder.waiting.is_set)
+    with held(folder, "graz lies on the Mur.") as (first, job, release):
         with serving(folder) as second:
             assert second.jobs.get(job.id).state == "running"
             assert not second.jobs._runs
-        encoder.open.set()
+        release()
         assert first.ended(job).attempts == 1
 
 
@@ -450,8 +421,3 @@ def test_a_cancelled_job_ends_a_call_of_the_model(folder: Path, monkeypatch: pyt
         ended = served.ended(job)
         assert ended.state == "cancelled" and served.index.is_current
         assert served.ids() == ["graz"]  # the offline extractor had read it
-
-
-def test_the_changes_of_a_state_are_not_shared(folder: Path) -> None:
-    job = Job("a", "/x", "add", changes={"pending": 1}, state="done")
-    assert job.can_be_retried and not replace(job, changes=None).can_be_retried
