@@ -84,7 +84,7 @@ def test_more_requests_than_fit_are_refused_while_others_are_answered(cities: Pa
         first.join()
 
 
-def test_what_another_process_adds_is_searched_soon(tmp_path: Path) -> None:
+def test_snapshot_of_another_process_is_searched_soon(tmp_path: Path) -> None:
     with Index.create(tmp_path / "cities", encoder=HashEncoder()) as index:
         index.add(DOCUMENTS[:1])
         with serving(tmp_path / "cities") as running:

@@ -232,7 +232,7 @@ def test_a_failed_job_says_why_and_can_be_tried_again(folder: Path) -> None:
             served.jobs.retry(job.id)
 
 
-def test_an_error_of_ours_is_not_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_of_a_job_is_not_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 

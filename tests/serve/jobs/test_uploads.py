@@ -80,7 +80,7 @@ def test_a_hostile_name_never_becomes_a_path(tmp_path: Path, name: str) -> None:
     assert "\0" not in cleaned and "\\" not in cleaned
 
 
-def test_what_cannot_be_read_is_listed_by_its_name(tmp_path: Path) -> None:
+def test_unreadable_uploads_are_listed_by_name(tmp_path: Path) -> None:
     files = [
         sent("good.txt", b"Good."),
         sent("bad.txt", bytes(range(256)) * 4),

@@ -105,7 +105,7 @@ def test_an_answer_has_citations_in_both_forms(cities_library: Library) -> None:
     assert f"[1] graz, characters {citation['start']}-{citation['end']}" in text and answer["answer"] in text
 
 
-def test_what_the_documents_do_not_say_is_said(cities_library: Library) -> None:
+def test_ask_without_an_answer_reports_not_found(cities_library: Library) -> None:
     result = call(cities_library, "ask", question="Who painted the Mona Lisa?")
     assert not result.is_error and result.structured_content["found"] is False
     assert result.structured_content["citations"] == []

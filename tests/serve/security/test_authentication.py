@@ -173,7 +173,7 @@ def signed_in(guarded: Guarded, key: str = "write") -> str:
     return str(re.match(rf"{COOKIE}=[^;]+", cookie)[0])  # type: ignore[index]
 
 
-def test_the_cookie_is_for_encrypted_connections_where_the_key_came_by_one(limited: Guarded) -> None:
+def test_session_cookie_over_https_is_secure(limited: Guarded) -> None:
     client = TestClient(limited.app, base_url="https://localhost")
     cookie = client.post("/wiki/session", json={"key": limited.keys["read all"]}).headers["set-cookie"]
     assert "Secure" in cookie and "Path=/wiki" in cookie
@@ -224,7 +224,7 @@ def test_wrong_keys_open_no_session_and_are_slowed_down(limited: Guarded) -> Non
     assert limited.client.post("/session", json={"key": limited.keys["write"]}).status_code == 200
 
 
-def test_a_key_has_a_rate(limited: Guarded) -> None:
+def test_requests_of_a_key_beyond_its_rate_are_refused(limited: Guarded) -> None:
     replies = [limited.client.get("/v1/methods", headers=limited.headers("read")) for _ in range(8)]
     assert [reply.status_code for reply in replies].count(200) == 5
     assert problem(replies[-1]) == (429, "rate-limit")

@@ -52,7 +52,7 @@ def test_a_key_grants_its_scope_and_indexes_only(keys: Keys) -> None:
 @pytest.mark.parametrize(
     "change", [lambda t: t[:-1], lambda t: t + "A", lambda t: t.upper(), lambda t: "", lambda t: f" {t}"]
 )
-def test_another_token_is_refused(keys: Keys, change: object) -> None:
+def test_changed_key_is_refused(keys: Keys, change: object) -> None:
     token, _ = keys.create("reader")
     assert keys.check(token) is not None
     assert keys.check(change(token)) is None  # type: ignore[operator]
@@ -89,7 +89,7 @@ def test_a_revoked_key_is_refused_at_once_and_in_other_processes(keys: Keys, els
     ("name", "scope", "indexes"),
     [("", "read", None), ("a\nb", "read", None), ("a", "root", None), ("a", "read", "wiki")],
 )
-def test_a_key_that_says_nothing_clear_is_not_made(keys: Keys, name: str, scope: str, indexes: object) -> None:
+def test_create_key_with_invalid_arguments_raises_error(keys: Keys, name: str, scope: str, indexes: object) -> None:
     with pytest.raises(OptionError):
         keys.create(name, scope, indexes)  # type: ignore[arg-type]
     assert not keys.exist()

@@ -72,7 +72,7 @@ def test_each_line_of_the_access_log_has_the_id_and_the_key_of_its_request(
     assert (line["message"], line["status"], line["client"]) == ("GET /v1/methods", 200, "127.0.0.1")
 
 
-def test_a_failure_is_logged_with_its_traceback_and_told_without(
+def test_failure_is_logged_with_its_traceback_and_reported_without(
     guarded: Guarded, logged: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:

@@ -132,7 +132,7 @@ REFUSED: dict[str, Callable[[], str]] = {
 
 
 @pytest.mark.parametrize("case", list(REFUSED))
-def test_every_other_token_is_refused(verifier: TokenVerifier, case: str) -> None:
+def test_invalid_token_is_refused(verifier: TokenVerifier, case: str) -> None:
     try:
         token = REFUSED[case]()
     except (TypeError, ValueError, jwt.PyJWTError) as error:  # newer versions do not even make some of them
@@ -159,7 +159,7 @@ def test_settings_that_would_weaken_verification_are_refused(changes: dict[str, 
         TokenSettings(**{"issuer": ISSUER, "audience": AUDIENCE, "keys": "jwks.json", **changes})
 
 
-def test_a_key_file_that_is_none_is_explained(tmp_path: Path) -> None:
+def test_invalid_key_file_raises_error(tmp_path: Path) -> None:
     file = tmp_path / "jwks.json"
     with pytest.raises(DataError, match="cannot be read"):
         TokenVerifier(TokenSettings(ISSUER, AUDIENCE, str(file)))
@@ -210,7 +210,7 @@ def provider(replies: list[tuple[int, bytes, dict[str, str]]]) -> Iterator[tuple
 KEYS = json.dumps(key_set(rsa=RSA)).encode()
 
 
-def test_an_address_is_read_once_for_many_tokens_and_for_unknown_keys_not_again_and_again() -> None:
+def test_key_set_address_is_read_once_for_many_tokens() -> None:
     with provider([(200, KEYS, {})]) as (address, paths):
         verifier = TokenVerifier(TokenSettings(ISSUER, AUDIENCE, address))
         assert paths == []
