@@ -236,7 +236,7 @@ def test_unexpected_error_of_a_job_is_not_shown(folder: Path, monkeypatch: pytes
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("graphwright.serve.jobs.queue.perform", fail)
+    monkeypatch.setattr("graphwright.serve.jobs.attempts.perform", fail)
     with serving(folder) as served:
         job = served.ended(served.add("graz lies on the Mur."))
         assert (job.state, job.message) == ("failed", "The job failed. The server's log has the details.")

@@ -1,7 +1,5 @@
 """Jobs: changes to the indexes of a server, done one after another by one thread for each index.
 
-Jobs that wait behind one another share one snapshot, so that many small changes cost one merge.
-
 A job is in `jobs.sqlite` before its request is answered, and its documents are in a folder beside it until it is done.
 If the process ends in between, also by kill -9, the next server of the index begins the job again; whatever the index
 had stored by then costs nothing the second time.
@@ -11,36 +9,28 @@ from __future__ import annotations
 
 import logging
 import shutil
-import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graphwright import Index
-from graphwright.errors import GraphwrightError, OptionError, StoreError
-from graphwright.extract import Extractor, GenerativeExtractor
-from graphwright.models import BudgetedLLM, CachedLLM
+from graphwright.errors import OptionError, StoreError
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.jobs.run import JobRun, JobStoppedError, StoppableLLM, batch, perform
+from graphwright.serve.jobs.attempts import Attempts, End
+from graphwright.serve.jobs.run import JobRun
 from graphwright.serve.jobs.table import ENDED, STATES, Job, JobTable, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import ServeSettings
-from graphwright.store.layout import IndexLayout, is_written, writer_lock
+from graphwright.store.layout import is_written, writer_lock
 
 _log = logging.getLogger("graphwright.serve")
 _KEPT = timedelta(days=7)  # after which an ended job is forgotten, with the documents of one that failed
 _MAX_QUEUED = 1_000  # jobs of one index
-_TOGETHER = 100  # jobs that share a snapshot
-_COLLECTED = 2.0  # seconds in which jobs join it
-_STORED = " Documents that had been stored before can be searched."
 _PATIENCE = 5.0  # seconds at the end of the server for running jobs to stop
 
 
@@ -58,19 +48,6 @@ class JobFailedError(ServeError):
     kind: ClassVar[str] = "job-failed"
 
 
-@dataclass(frozen=True)
-class _End:
-    """How an attempt at a job ended: the job's state, a message, and what it changed."""
-
-    state: str
-    message: str
-    changes: Mapping[str, Any] | None = None
-
-
-def _stopped(run: JobRun) -> _End:
-    return _End("cancelled", "Cancelled.") if run.stopped == "cancelled" else _End("queued", "")
-
-
 class Jobs:
     """The jobs of a server. Threads may share it; `start` and `close` are called in one and the same thread."""
 
@@ -80,9 +57,9 @@ class Jobs:
         Nothing is written before the first job or `start`.
         """
         self._catalog, self._settings = catalog, settings
-        self._models = models or AnswerModels(None)
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)
+        self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
         self._held = ExitStack()  # the lock that shows that this process lives
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index
@@ -250,7 +227,12 @@ class Jobs:
                 with self._lock:
                     del self._threads[name]
                 return
-            self._attempt(name, run)
+            for attempted, end in self._attempts.perform(name, run, lambda: self._next(name)):
+                self._record(attempted, end)
+
+    def _next(self, name: str) -> JobRun | None:
+        with self._lock:
+            return self._claim(name)
 
     def _claim(self, name: str) -> JobRun | None:
         """Begin the next job of an index, None if none waits; the lock is held."""
@@ -260,54 +242,7 @@ class Jobs:
         run = self._runs[job.id] = JobRun(job, lambda: self._notify(job.id))
         return run
 
-    def _attempt(self, name: str, run: JobRun) -> None:
-        """Do a job, and with it those that wait behind it, which share one snapshot; record how each ended."""
-        runs, ends = [run], list[_End]()
-        published = self._end(name, run, lambda: self._perform_together(name, runs, ends))
-        if published.state != "done":
-            note = self._publish(name) if published.state in ("failed", "cancelled") else ""
-            for at, one in enumerate(runs):
-                if at == len(ends) or ends[at].state == "done":
-                    end = _stopped(one) if one.stopped else published
-                    ends[at : at + 1] = [replace(end, message=end.message + note)]
-        for one, end in zip(runs, ends, strict=True):
-            self._record(one, end)
-
-    def _perform_together(self, name: str, runs: list[JobRun], ends: list[_End]) -> None:
-        """Perform jobs until none waits, each by itself, and publish what they did; adds to `runs` and `ends`."""
-        extractor = self._extractor(name, runs[0])
-        with self._writer(name, extractor) as index, batch(index, runs):
-            until = time.monotonic() + _COLLECTED
-            while len(ends) < len(runs):
-                run = runs[-1]
-                end = self._end(name, run, lambda run=run: self._perform(run, index))  # type: ignore[misc]
-                if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
-                    end = replace(end, message=end.message + _STORED)
-                ends.append(end)
-                if len(runs) < _TOGETHER and time.monotonic() < until and not self._reads_with_model(name):
-                    with self._lock:
-                        following = self._claim(name)
-                    runs += [] if following is None else [following]
-        self._catalog.refresh(name)  # a client that waits for a job finds what it has added
-
-    def _perform(self, run: JobRun, index: Index) -> Mapping[str, Any]:
-        upload = self.uploads.open(run.job.id) if run.job.kind == "add" else None
-        return perform(run, index, upload, self._settings.max_chunks)
-
-    def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | None]) -> _End:
-        """Call a function and return how it ended."""
-        try:
-            changes = act()
-        except JobStoppedError:
-            return _stopped(run)
-        except (GraphwrightError, OSError, sqlite3.Error) as error:
-            return _End("failed", self._catalog.without_paths(str(error)))
-        except Exception:
-            _log.exception("job %s of %s failed", run.job.id, name)
-            return _End("failed", "The job failed. The server's log has the details.")
-        return _End("done", "" if changes is None else _summary(changes), changes)
-
-    def _record(self, run: JobRun, end: _End) -> None:
+    def _record(self, run: JobRun, end: End) -> None:
         """Record how a job ended."""
         id = run.job.id
         try:
@@ -324,60 +259,10 @@ class Jobs:
             del self._runs[id]
         self._notify(id)
 
-    def _publish(self, name: str) -> str:
-        """Make all that a job stored before it ended searchable; return a note where there was something."""
-        with suppress(GraphwrightError, OSError, sqlite3.Error), self._writer(name, None) as index:
-            if not index.is_current:
-                index.add(())
-                self._catalog.refresh(name)
-                return _STORED
-        return ""
-
-    def _writer(self, name: str, extractor: Extractor | None) -> Index:
-        return self._catalog.open_writer(name, extractor)
-
-    def _reads_with_model(self, name: str) -> bool:
-        """Whether a language model reads the documents of an index."""
-        return self._settings.extract and self._models.llm(name) is not None and self._models.settings(name) is not None
-
-    def _extractor(self, name: str, run: JobRun) -> Extractor | None:
-        """Return the extractor that asks the index's language model, None for the one that needs none."""
-        llm, chosen = self._models.llm(name), self._models.settings(name)
-        if llm is None or chosen is None or not self._settings.extract or run.job.kind == "remove":
-            return None
-        task, limits = run.job.task, ("max_job_tokens", "max_job_cost")
-        tokens, cost = (_least(task.get(limit), getattr(self._settings, limit)) for limit in limits)
-        if tokens is not None or cost is not None:
-            llm = BudgetedLLM(llm, tokens, cost)
-        cached = CachedLLM(llm, IndexLayout(self._catalog[name].path).replies)
-        return GenerativeExtractor(
-            StoppableLLM(cached, run),
-            extraction=chosen.extraction,
-            gleanings=chosen.gleanings,
-            threads=max(1, chosen.concurrency - 1),  # a question finds one free
-        )
-
     def _forget_old(self) -> None:
         before = datetime.now(UTC) - _KEPT
         self._table.delete_old(before.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
         self.uploads.delete_others(self._table.ids(), lambda runner: is_written(self._runners / runner))
-
-
-def _least(*limits: Any) -> Any:
-    """Return the least of the limits that are given, None where none is."""
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _summary(changes: Mapping[str, Any]) -> str:
-    """Return the changes in a sentence or two.
-
-    >>> _summary({"added": 2, "replaced": 0, "removed": 0, "unchanged": 1, "skipped": 0, "pending": 3})
-    '2 added, 1 unchanged. 3 chunks were not read by the language model; try the job again.'
-    """
-    names = ("added", "replaced", "removed", "unchanged", "skipped")
-    counts = ", ".join(f"{changes[name]:,} {name}" for name in names if changes[name]) or "Nothing to change"
-    pending = changes["pending"]
-    return f"{counts}." + f" {pending:,} chunks were not read by the language model; try the job again." * bool(pending)
 
 
 def unknown_job(id: str) -> NotFoundError:

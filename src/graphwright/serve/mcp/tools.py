@@ -26,8 +26,9 @@ from graphwright.serve.mcp.calls import caller, current_request, errors_as, inde
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.questions import query_to
 from graphwright.serve.schemas.answers import IndexesReply
-from graphwright.serve.schemas.documents import DocumentsReply, QueuedReply
+from graphwright.serve.schemas.documents import DocumentsReply
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply
+from graphwright.serve.schemas.jobs import QueuedReply
 from graphwright.serve.server import Library
 from graphwright.serve.views import documents, graph
 from graphwright.serve.views.indexes import index_facts

@@ -15,13 +15,8 @@ from graphwright.serve.jobs.intake import BODY, received
 from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.jobs.uploads import Upload
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.schemas.documents import (
-    DocumentReply,
-    DocumentsReply,
-    EstimateReply,
-    QueuedReply,
-    SyncBody,
-)
+from graphwright.serve.schemas.documents import DocumentReply, DocumentsReply, EstimateReply, SyncBody
+from graphwright.serve.schemas.jobs import QueuedReply
 from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.views import documents as views
