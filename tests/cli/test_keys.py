@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import graphwright
 
-from graphwright.serve.keys import Keys
+from graphwright.serve.security.keys import Keys
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ def test_every_line_of_a_log_in_json_is_json(folder: Path) -> None:
             assert json.load(reply)["openapi"]
         process.send_signal(signal.SIGINT)
         lines = [json.loads(line) for line in process.stderr.read().splitlines()]
-    assert {"uvicorn.error", "graphwright.serve.access"} <= {line["logger"] for line in lines}
+    assert {"uvicorn.error", "graphwright.serve.security.authentication"} <= {line["logger"] for line in lines}
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
 
 

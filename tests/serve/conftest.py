@@ -26,7 +26,7 @@ from graphwright.serve.connections import timed_protocol  # noqa: E402
 from graphwright.serve.settings import ServeSettings  # noqa: E402
 
 if TYPE_CHECKING:
-    from tests.serve.guarded import Guarded
+    from tests.serve.security.guarded import Guarded
 
 EMOJI = "🏔️ Graz lies on the Mur in Styria. 😀 The Mur flows into the Drava. גרץ היא עיר."
 DOCUMENTS = [
@@ -117,7 +117,7 @@ def server(cities: Path) -> Iterator[Running]:
 @pytest.fixture(scope="session")
 def guarded(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """A server with keys that many tests share; it does not slow down wrong ones."""
-    from tests.serve.guarded import guarding
+    from tests.serve.security.guarded import guarding
 
     folder = tmp_path_factory.mktemp("guarded") / "data"
     with guarding(cities, folder, failures_per_minute=100_000, slow_body=1.5, max_body=20_000) as running:

@@ -74,7 +74,7 @@ def test_a_snapshot_that_cannot_be_opened_leaves_the_one_before(folder: Path, ca
 
 
 @pytest.mark.parametrize("name", ["a:b", "a\\b", "a\nb", ""])
-def test_a_name_that_no_address_or_model_can_hold_is_refused(folder: Path, name: str) -> None:
+def test_index_name_with_reserved_characters_is_refused(folder: Path, name: str) -> None:
     with pytest.raises(OptionError, match="NAME=DIR"):
         Catalog.open([f"{name}={folder}"])
 

@@ -98,7 +98,7 @@ def test_the_image_runs_without_rights_and_checks_its_health() -> None:
         assert line in COMPOSE
 
 
-def test_what_the_image_is_built_from_is_not_ignored() -> None:
+def test_sources_of_the_image_are_not_ignored() -> None:
     kept = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.M)
     copied = [name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, re.M) for name in line.split()]
     assert sorted(kept) == sorted(copied) and all((ROOT / name).exists() for name in copied)

@@ -20,10 +20,10 @@ from graphwright.models.fake import HashEncoder
 from graphwright.remote import push
 from graphwright.serve.app import create_app
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.jobs import Jobs
+from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.replicas import local_folders
-from graphwright.serve.routes.status import index_facts
 from graphwright.serve.settings import ServeSettings
+from graphwright.serve.views.indexes import index_facts
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def test_a_replica_cannot_be_changed(tmp_path: Path, url: str) -> None:
         with pytest.raises(OptionError, match=r"cities is a replica.*graphwright pull"):
             jobs.submit("cities", "add", {})
         server = create_app(catalog, ServeSettings(data=tmp_path / "data")).state.server
-        assert not index_facts("cities", catalog["cities"], server)["takes_documents"]
-        assert index_facts("own", catalog["own"], server)["takes_documents"]
+        assert not index_facts("cities", server)["takes_documents"]
+        assert index_facts("own", server)["takes_documents"]
 
 
 def test_a_push_that_is_damaged_leaves_what_is_served(
@@ -85,7 +85,7 @@ def test_a_push_that_is_damaged_leaves_what_is_served(
         wait_until(lambda: "krems" in [item.id for item in catalog["cities"].list_documents()])
 
 
-def test_what_was_pulled_before_is_served_without_the_storage(
+def test_replica_is_served_while_the_storage_is_down(
     tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(tmp_path, url):

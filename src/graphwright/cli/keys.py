@@ -19,7 +19,7 @@ from graphwright.cli.terminal import console, note, plain_table, print_json, say
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.serve.keys import Key, Keys
+    from graphwright.serve.security.keys import Key, Keys
 
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of the server.")
 Data = Annotated[Path | None, "Folder of keys and jobs, as of 'serve' (default: by the platform's rules)."]
@@ -60,7 +60,7 @@ def create(
 @expanded
 def list_(data: Data = None, as_json: AsJson = False) -> None:
     """List the keys, without their secrets."""
-    from graphwright.serve.access import create_command
+    from graphwright.serve.security.authentication import create_command
     from graphwright.serve.settings import default_data_folder
 
     now = time.time()
@@ -95,7 +95,7 @@ def revoke(
 
 @contextmanager
 def _opened(data: Path | None) -> Iterator[Keys]:
-    from graphwright.serve.keys import Keys
+    from graphwright.serve.security.keys import Keys
     from graphwright.serve.settings import default_data_folder
 
     opened = Keys(data or default_data_folder())
@@ -106,7 +106,7 @@ def _opened(data: Path | None) -> Iterator[Keys]:
 
 
 def _audit(opened: Keys, action: str, key: Key) -> None:
-    from graphwright.serve.logs import AuditLog
+    from graphwright.serve.telemetry.logs import AuditLog
 
     facts = {"target": key.id, "target_name": key.name, "target_scope": key.scope, "target_indexes": key.indexes}
     AuditLog(opened.path.parent).write({"action": action, "name": _user(), **facts})

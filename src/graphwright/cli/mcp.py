@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphwright.cli.options import BaseUrl, expanded, served_folders
-from graphwright.cli.serve import EXTRA, server_settings
+from graphwright.cli.serve import EXTRA, AnsweringModel, DataFolder, Folders, SettingsFile, server_settings
 from graphwright.cli.terminal import note
 from graphwright.errors import DataError
 
 
 @expanded
 def mcp(
-    folders: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[DIR]...",
-            help="Index folders, or URLs that indexes were pushed to; NAME=DIR gives one another name (default: that "
-            "of this folder).",
-        ),
-    ] = None,
-    settings: Annotated[Path | None, "TOML file with settings, see docs/server.md."] = None,
-    data: Annotated[Path | None, "Folder of jobs (default: by the platform's rules)."] = None,
-    llm: Annotated[str | None, "Language model that answers (default: answers are quotations)."] = None,
+    folders: Folders = None,
+    settings: SettingsFile = None,
+    data: DataFolder = None,
+    llm: AnsweringModel = None,
     base_url: BaseUrl = None,
     allow_write: Annotated[bool, "Let the assistant add and remove documents."] = False,
 ) -> None:
@@ -36,35 +26,20 @@ def mcp(
     'graphwright serve' answers at /mcp.
     """
     try:
-        import anyio
-        from mcp.server.stdio import stdio_server
-
-        from graphwright.serve.answer_models import AnswerModels
         from graphwright.serve.catalog import Catalog
-        from graphwright.serve.jobs import Jobs
-        from graphwright.serve.mcp_server import create_mcp
-        from graphwright.serve.mcp_tools import Library
-        from graphwright.serve.workers import Workers
+        from graphwright.serve.mcp.server import create_mcp
+        from graphwright.serve.server import Library
     except ImportError as error:
         raise DataError(EXTRA.format(error.name)) from error
     chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
     with ExitStack() as held, suppress(KeyboardInterrupt):
         catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
         held.callback(catalog.close)
-        models = AnswerModels(chosen.llm, chosen.model_servers, {name: index.path for name, index in catalog.items()})
-        workers = Workers(chosen.threads, chosen.llm_threads, chosen.queue, chosen.timeout)
-        held.callback(workers.close)
-        library = Library(catalog, workers, chosen, models, Jobs(catalog, chosen, models))
+        library = Library.of(catalog, chosen)
+        held.callback(library.workers.close)
         if chosen.allow_write:
             library.jobs.start()
             held.callback(library.jobs.close)
         note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # to stderr: stdout is the protocol's
-
         held.enter_context(catalog.refreshing(chosen.poll_seconds))
-
-        async def run() -> None:
-            server = create_mcp(library)
-            async with stdio_server() as (read, write):
-                await server.run(read, write, server.create_initialization_options())
-
-        anyio.run(run)
+        create_mcp(library, writing=chosen.allow_write).run("stdio")

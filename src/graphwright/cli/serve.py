@@ -23,22 +23,28 @@ EXTRA = 'The server needs packages that are not installed ({}): pip install "gra
 _GRACE = 5  # seconds that requests have at the end of the server; two before, those that still run are told
 
 
+Folders = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[DIR]...",
+        help="Index folders, or URLs that indexes were pushed to; NAME=DIR gives one another name (default: that of "
+        "this folder).",
+    ),
+]
+SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
+DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: by the platform's rules)."]
+AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
+
+
 @expanded
 def serve(
-    folders: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[DIR]...",
-            help="Index folders, or URLs that indexes were pushed to; NAME=DIR gives one another name (default: that "
-            "of this folder).",
-        ),
-    ] = None,
+    folders: Folders = None,
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
-    settings: Annotated[Path | None, "TOML file with settings, see docs/deploy.md."] = None,
-    data: Annotated[Path | None, "Folder of keys and jobs (default: by the platform's rules)."] = None,
+    settings: SettingsFile = None,
+    data: DataFolder = None,
     root_path: Annotated[str | None, "Path below which a reverse proxy shows the server, such as /wiki."] = None,
-    llm: Annotated[str | None, "Language model that answers (default: answers are quotations)."] = None,
+    llm: AnsweringModel = None,
     base_url: BaseUrl = None,
     allow_write: Annotated[bool, "Let MCP clients add and remove documents."] = False,
 ) -> None:
@@ -55,7 +61,7 @@ def serve(
         raise DataError(EXTRA.format(error.name)) from error
     from graphwright.serve.catalog import Catalog
     from graphwright.serve.connections import DrainingServer, timed_protocol
-    from graphwright.serve.logs import configure_logging
+    from graphwright.serve.telemetry.logs import configure_logging
 
     options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
     chosen = server_settings(settings, llm, base_url, options)

@@ -10,19 +10,21 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
 from graphwright.constraints import Checked, Constraint
-from graphwright.errors import GraphwrightError, ModelError, OptionError
+from graphwright.errors import GraphwrightError, LLMResponseError, ModelError, OptionError, ReplyCutError
+from graphwright.models import LLM, Completion, LLMSettings
 from graphwright.models.address import OPENAI_URL, checked_address
-from graphwright.models.protocols import LLM
-from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
-from graphwright.serve.watched import WatchedLLM, unreachable
+from graphwright.models.protocols import Cancel, OnText, Schema
+from graphwright.models.settings import SETTINGS, read_settings
 
 _log = logging.getLogger("graphwright.serve")
 _NO_KEY = "none"  # servers ignore it; without a key the client would take OPENAI_API_KEY
+_PATIENCE = 5.0  # seconds for the first answer of a server
+_QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 _VARIABLE = Constraint(
     "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
 )
@@ -52,14 +54,14 @@ class AnswerModels:
         own: LLMSettings | None,
         servers: Iterable[ModelServer] = (),
         folders: Mapping[str, Path] | None = None,
-        report: Callable[[str, str, ModelError], None] = lambda index, model, error: None,
+        report: Callable[[str, str, ModelError], None] | None = None,
     ) -> None:
         """Take the server's own model, the servers that indexes may name, and the folders of the indexes by name.
 
         `report`: gets the index, the model and the error of each call of a question that fails. A model that is not
         allowed is left out, with a line in the log. Raises OptionError if the environment lacks the key of one that is.
         """
-        self._report = report
+        self._report = report or (lambda index, model, error: None)
         self._chosen: dict[str, LLMSettings] = {}
         self._models: dict[LLMSettings, LLM] = {}
         listed = {server.base_url: server for server in servers}
@@ -130,3 +132,74 @@ def _key(server: ModelServer) -> str:
     if not key:
         raise OptionError(f"the environment variable {server.key}, the key for {server.base_url}, is empty; set it.")
     return key
+
+
+@dataclass(frozen=True, repr=False)
+class WatchedLLM:
+    """A language model that calls `report` with the error of each call that fails; not where its caller went away."""
+
+    llm: LLM
+    report: Callable[[ModelError], None] = field(compare=False)
+
+    def __repr__(self) -> str:
+        """Return that of the model: traces show it."""
+        return repr(self.llm)
+
+    @property
+    def id(self) -> str:
+        """Name of the model."""
+        return self.llm.id
+
+    def with_grammar(self, grammar: str) -> WatchedLLM:
+        """Return the model with every reply held to a grammar."""
+        return WatchedLLM(self.llm.with_grammar(grammar), self.report)  # type: ignore[attr-defined]
+
+    def complete(
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+    ) -> Completion:
+        """Answer one prompt as the model does."""
+        try:
+            return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
+        except ModelError as error:
+            if not _is_gone(cancel):
+                self.report(error)
+            raise
+
+
+def _is_gone(cancel: Cancel) -> bool:
+    """Return whether the caller went away; a deadline that has passed is the model's fault."""
+    try:
+        if cancel is not None:
+            cancel.check()
+    except ReplyCutError:
+        return False
+    except ModelError:
+        return True
+    return False
+
+
+def reason_of(error: ModelError) -> str:
+    """Return why a call failed, for the log: without what the model wrote, which quotes documents.
+
+    >>> reason_of(LLMResponseError("http://m did not send JSON, but 'Graz lies on'."))
+    'http://m did not send JSON.'
+    """
+    return _QUOTED.sub("", str(error)) if isinstance(error, LLMResponseError | ReplyCutError) else str(error)
+
+
+def unreachable(settings: LLMSettings) -> str:
+    """Return why the server of a language model cannot be reached; an empty text where it answers anything at all.
+
+    No key is sent. A model that LiteLLM is asked for is not checked unless its address is given.
+    """
+    import httpx
+
+    url = settings.base_url
+    if url is None and settings.model.startswith("litellm:"):
+        return ""
+    url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+    try:
+        httpx.get(f"{url.rstrip('/')}/models", timeout=_PATIENCE)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        return f"{url} does not answer ({error or type(error).__name__})"
+    return ""

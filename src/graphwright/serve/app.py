@@ -5,34 +5,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from graphwright import __version__
 from graphwright.errors import OptionError
-from graphwright.serve import page
-from graphwright.serve.access import check_exposure
 from graphwright.serve.addressing import Addressing
-from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.jobs import Jobs
-from graphwright.serve.keys import Key, Keys
-from graphwright.serve.mcp_server import McpEndpoint
-from graphwright.serve.mcp_tools import Library
-from graphwright.serve.middleware import guards
+from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
-from graphwright.serve.rates import RateLimits
-from graphwright.serve.routes import chat, documents, graph, jobs, reference, retrieval, session, status
-from graphwright.serve.schemas import PROBLEMS
-from graphwright.serve.server import Server
+from graphwright.serve.routes import chat, documents, graph, jobs, page, retrieval, session, status
+from graphwright.serve.schemas.answers import PROBLEMS
+from graphwright.serve.security.authentication import Authentication, check_exposure
+from graphwright.serve.security.bodies import BodyLimits
+from graphwright.serve.security.hosts import HostGuard
+from graphwright.serve.security.keys import Key, Keys
+from graphwright.serve.security.rates import RateLimits
+from graphwright.serve.security.tokens import TokenVerifier
+from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.telemetry import Telemetry, gauges, tracing_of
-from graphwright.serve.tokens import TokenVerifier
-from graphwright.serve.workers import Workers
+from graphwright.serve.telemetry.observation import Observation
+from graphwright.serve.telemetry.telemetry import Telemetry, gauges, tracing_of
 
 _log = logging.getLogger("graphwright.serve")
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
@@ -47,7 +44,6 @@ _ROUTERS = (
     chat.router,
     documents.router,
     jobs.router,
-    reference.router,
 )
 
 
@@ -56,18 +52,12 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     settings = settings or ServeSettings()
     keys = _keys(settings)
     telemetry = Telemetry(settings.data, tracing_of(settings))
-    folders = {name: index.path for name, index in catalog.items()}
-    models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call)
     server = Server(
-        catalog=catalog,
-        workers=Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout),
-        settings=settings,
+        **vars(Library.of(catalog, settings, telemetry.fail_call)),
         keys=keys,
         limits=RateLimits(settings.requests_per_minute, settings.failures_per_minute),
-        models=models,
         telemetry=telemetry,
         tokens=None if settings.tokens is None else TokenVerifier(settings.tokens),
-        jobs=Jobs(catalog, settings, models),
     )
     server.telemetry.watch(lambda: gauges(server))
     app = FastAPI(
@@ -81,7 +71,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         lifespan=_lifespan,
         # FastAPI's own spans hold the query of an address, and so questions.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
-        middleware=guards(server),
+        middleware=_guards(server),
     )
     app.state.server = server
     app.state.warm = asyncio.Event()
@@ -89,16 +79,25 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         app.include_router(router, responses=PROBLEMS)
     install_handlers(app)
 
-    def report(name: str, reply: Mapping[str, Any]) -> None:
-        server.telemetry.count_reply(name, reply, models.name(name))
-
-    app.state.mcp = McpEndpoint(Library(catalog, server.workers, settings, models, server.jobs, report))
+    app.state.mcp = McpEndpoint(server)
     app.router.routes += [Route(path, app.state.mcp, include_in_schema=False) for path in ("/mcp", "/mcp/")]
     app.add_middleware(Addressing, root_path=settings.root_path)  # outermost: all others see the final address
     app.openapi()  # FastAPI hides warnings of pydantic while it makes this, which fails beside other threads
     for key, name in unknown_names(keys, catalog):
         _log.warning("the key %s (%s) is for an index %r, which this server does not serve", key.id, key.name, name)
     return app
+
+
+def _guards(server: Server) -> list[Middleware]:
+    """Return the middleware of a server, the outermost first: the errors of the others are logged, too."""
+    settings = server.settings
+    hosts = frozenset(host.lower() for host in (settings.host, *settings.allowed_hosts))
+    return [
+        Middleware(Observation, telemetry=server.telemetry),
+        Middleware(HostGuard, hosts=hosts),
+        Middleware(BodyLimits, max_body=settings.max_body, max_upload=settings.max_upload, patience=settings.slow_body),
+        Middleware(Authentication, keys=server.keys, limits=server.limits, tokens=server.tokens),
+    ]
 
 
 def unknown_names(keys: Keys, names: Collection[str]) -> Iterator[tuple[Key, str]]:

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from graphwright import Index
 from graphwright.errors import GraphwrightError, OptionError, StoreError
-from graphwright.extract.extraction import Extractor
-from graphwright.index_folder.index import Index
-from graphwright.models.protocols import NamedEncoder
-from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.extract import Extractor
+from graphwright.models import NamedEncoder, encoder_of
+from graphwright.models.registry import EMBEDDED
 from graphwright.serve.replicas import Replica, following, local_folders
 from graphwright.serve.warm_up import warm_up
 from graphwright.store.layout import IndexLayout

@@ -25,7 +25,7 @@ from graphwright.errors import (
 )
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.events import to_json
-from graphwright.serve.logs import REQUEST_ID
+from graphwright.serve.telemetry.logs import REQUEST_ID
 
 _log = logging.getLogger("graphwright.serve")
 _KIND = "urn:graphwright:problem:"
@@ -89,6 +89,20 @@ class ShuttingDownError(ServeError):
     def __init__(self) -> None:
         """Make the error."""
         super().__init__("The server is shutting down. Try again in a few seconds.")
+
+
+class StartingError(ServeError):
+    """The indexes are not open yet."""
+
+    status, kind = 503, "starting"
+    headers = {"Retry-After": "2"}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        """Make the error."""
+        super().__init__(
+            "The server opens its indexes and loads models; at its first start it also compiles kernels, which may "
+            "take a minute. Try again in a few seconds."
+        )
 
 
 class RequestTimeoutError(ServeError):

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fastapi import Request
+
+from graphwright import Event, Index
 from graphwright.errors import OptionError
-from graphwright.index_folder.index import Index
 from graphwright.methods.registry import method_named
-from graphwright.models.protocols import LLM, Cancellation
-from graphwright.operators.run import Run
-from graphwright.serve.settings import ServeSettings
-from graphwright.streaming import Event
+from graphwright.models import LLM, Cancellation
+from graphwright.operators import Run
+from graphwright.serve.server import Library
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,27 @@ class Query:
         return name, {option: value for option, value in options.items() if value is not None}
 
 
-def check_length(question: str, settings: ServeSettings) -> None:
-    """Raise OptionError for a question that is too long for this server."""
-    longest = settings.max_question
+def query_to(
+    library: Library,
+    index: str,
+    question: str,
+    method: str | None = None,
+    top_k: int | None = None,
+    filter: Mapping[str, Any] | None = None,
+    *,
+    offline: bool = False,
+    request: Request | None = None,
+) -> Query:
+    """Return a query to an index of a library, answered by its language model unless `offline`.
+
+    Raises OptionError for a question that is too long for this server.
+    """
+    longest = library.settings.max_question
     if len(question) > longest:
         raise OptionError(f"The question has {len(question):,} characters; this server takes {longest:,}.")
+    llm = None if offline else library.models.answering(index)
+    report = library.reporter(index, request)
+    return Query(question, method, top_k, filter, llm, library.settings.deadline, report)
 
 
 def _run(cancel: Cancellation | None) -> Run:

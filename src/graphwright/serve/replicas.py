@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphwright.errors import GraphwrightError, OptionError
+from graphwright.remote import pull
 from graphwright.remote.bucket import is_url
-from graphwright.remote.pulling import pull
 from graphwright.store.layout import IndexLayout
 
 _log = logging.getLogger("graphwright.serve")

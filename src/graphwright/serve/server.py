@@ -1,4 +1,4 @@
-"""Server: what all routes share, and the dependencies by which they reach it."""
+"""Server: the state that all routes share, and the dependencies by which they reach it."""
 
 from __future__ import annotations
 
@@ -8,42 +8,41 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from graphwright.index_folder.index import Index
-from graphwright.serve.access import granted
+from graphwright import Index
+from graphwright.errors import ModelError
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.grants import Grant
-from graphwright.serve.jobs import Jobs
-from graphwright.serve.keys import Keys
+from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.rates import RateLimits
+from graphwright.serve.security.authentication import granted
+from graphwright.serve.security.grants import Grant
+from graphwright.serve.security.keys import Keys
+from graphwright.serve.security.rates import RateLimits
+from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.telemetry import Telemetry
-from graphwright.serve.tokens import TokenVerifier
+from graphwright.serve.telemetry.telemetry import Telemetry
 from graphwright.serve.workers import Workers
 
 
 @dataclass(frozen=True)
-class Server:
-    """The parts of one server.
-
-    `models`: the language models that answer. `tokens`: verifies the tokens of an identity provider, if there is one.
-    """
+class Library:
+    """The indexes of a server, with the threads, language models and jobs that work on them."""
 
     catalog: Catalog
-    workers: Workers
     settings: ServeSettings
-    keys: Keys
-    limits: RateLimits
-    telemetry: Telemetry
     models: AnswerModels
+    workers: Workers
     jobs: Jobs
-    tokens: TokenVerifier | None = None
 
-    @property
-    def closed(self) -> bool:
-        """Whether requests need a key."""
-        return self.tokens is not None or self.keys.exist()
+    @classmethod
+    def of(
+        cls, catalog: Catalog, settings: ServeSettings, report: Callable[[str, str, ModelError], None] | None = None
+    ) -> Library:
+        """Return the library of open indexes. `report`: see AnswerModels."""
+        folders = {name: index.path for name, index in catalog.items()}
+        models = AnswerModels(settings.llm, settings.model_servers, folders, report)
+        workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
+        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models))
 
     def visible(self, grant: Grant) -> list[str]:
         """Return the names of the indexes that a grant sees."""
@@ -55,9 +54,28 @@ class Server:
             raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
         return self.catalog[name]
 
-    def reporter(self, name: str, request: Request) -> Callable[[Mapping[str, Any]], None]:
+    def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
+        """Return the function that is called with each reply about an index; here it does nothing."""
+        return lambda reply: None
+
+
+@dataclass(frozen=True)
+class Server(Library):
+    """A library that is served over HTTP. `tokens`: verifies the tokens of an identity provider, if there is one."""
+
+    keys: Keys
+    limits: RateLimits
+    telemetry: Telemetry
+    tokens: TokenVerifier | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests need a key."""
+        return self.tokens is not None or self.keys.exist()
+
+    def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
         """Return the function that enters a reply about an index in metrics and spans."""
-        model, span = self.models.name(name), getattr(request.state, "span", None)
+        model, span = self.models.name(name), getattr(getattr(request, "state", None), "span", None)
         return lambda reply: self.telemetry.count_reply(name, reply, model, span)
 
 
@@ -71,14 +89,9 @@ ServerOf = Annotated[Server, Depends(server_of)]
 """The server, as a parameter of a route."""
 
 
-def index_named(name: str, server: Server, request: Request) -> Index:
-    """Return an index. Raises NotFoundError where the client of the request sees none of this name."""
-    return server.index(name, granted(request))
-
-
 async def index_of(ix: str, server: ServerOf, request: Request) -> Index:
     """Return the index that the address names. Raises NotFoundError where the client sees none of this name."""
-    return index_named(ix, server, request)
+    return server.index(ix, granted(request))
 
 
 IndexOf = Annotated[Index, Depends(index_of)]

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
 from graphwright.errors import DataError, OptionError, meant
-from graphwright.models.settings import LLMSettings
+from graphwright.models import LLMSettings
 from graphwright.serve.answer_models import ModelServer
-from graphwright.serve.tokens import TokenSettings
+from graphwright.serve.security.tokens import TokenSettings
 
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _ROOT_PATH = Constraint("a path such as /wiki, or empty", lambda value: bool(_PATH.fullmatch(str(value))))

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import numpy as np
 
+from graphwright import Graph, start
 from graphwright.errors import GraphwrightError
-from graphwright.graph.graph import Graph, Kind
+from graphwright.graph import Kind
 from graphwright.methods.registry import make_method
-from graphwright.operators.state import start
-from graphwright.search.snapshot import Snapshot
+from graphwright.search import Snapshot
 
 
 def warm_up(snapshot: Snapshot, method: str) -> None:

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from fastapi import Request
 
-from graphwright.models.protocols import Cancellation
+from graphwright.models import Cancellation
 from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError, ShuttingDownError
 
 _T = TypeVar("_T")

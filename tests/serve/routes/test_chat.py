@@ -119,7 +119,7 @@ def test_a_language_model_answers_and_condenses(cities: Any) -> None:
         assert running.client.get("/v1/indexes").json()["indexes"][0]["llm"] == "any"
 
 
-def test_a_draft_that_was_not_verified_is_followed_by_the_answer_that_was(cities: Any) -> None:
+def test_unverified_draft_is_followed_by_the_verified_answer(cities: Any) -> None:
     draft = REPLY.replace("the Mur in Styria.", "the Danube.")
     with (
         LLMServer([Say(draft)]) as llm,

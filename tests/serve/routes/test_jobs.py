@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.serve.conftest import Running, events_of, serving, wait_until
@@ -69,19 +68,3 @@ def test_an_ended_job_is_not_cancelled(writable: Running) -> None:
 def test_an_unknown_job_is_a_problem(writable: Running, id: str) -> None:
     for address in (f"/v1/jobs/{id}", f"/v1/jobs/{id}/events"):
         assert writable.client.get(address).status_code in (404, 405)
-
-
-def test_keys_see_the_jobs_of_their_indexes_only(tmp_path: Path) -> None:
-    Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
-    with serving(tmp_path / "cities") as server:
-        id = added(server, "Graz lies on the Mur.")
-        keys = server.app.state.server.keys
-        (other, _), (reader, _) = keys.create("other", "write", ["mail"]), keys.create("reader", "read", ["cities"])
-        outside = {"Authorization": f"Bearer {other}"}
-        assert server.client.get(f"/v1/jobs/{id}", headers=outside).status_code == 404
-        assert server.client.post(f"/v1/jobs/{id}/cancel", headers=outside).status_code == 404
-        assert server.client.get("/v1/jobs", headers=outside).json()["jobs"] == []
-        reading = {"Authorization": f"Bearer {reader}"}
-        assert server.client.get(f"/v1/jobs/{id}", headers=reading).status_code == 200
-        assert server.client.post(f"/v1/jobs/{id}/cancel", headers=reading).status_code == 403
-        assert server.client.get(f"/v1/jobs/{id}").status_code == 401

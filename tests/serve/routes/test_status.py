@@ -13,13 +13,6 @@ def test_an_index_is_described(server: Running) -> None:
     assert facts["current"] and not facts["imported"] and facts["llm"] is None
 
 
-def test_an_unknown_index_is_a_problem(server: Running) -> None:
-    reply = server.client.get("/v1/indexes/nowhere")
-    assert reply.status_code == 404
-    assert reply.headers["content-type"] == "application/problem+json"
-    assert reply.json()["type"] == "urn:graphwright:problem:not-found"
-
-
 def test_methods_are_those_of_the_registry(server: Running) -> None:
     methods = {method["name"]: method for method in server.client.get("/v1/methods").json()["methods"]}
     assert methods["vanilla"]["needs_llm"] and not methods["bm25"]["needs_llm"]

@@ -9,12 +9,15 @@ import os
 import posixpath
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
+from itertools import islice
+from pathlib import Path
 from typing import IO, Any
 
-from graphwright.data.decoding import file_name
+from graphwright.data.decoding import file_name, open_bytes
 from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, Unread, UnreadableError
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -24,6 +27,10 @@ MAX_UNPACKED = 1 << 30
 _MAX_TYPE = 100  # bytes
 _MAX_HEADER = 2**20  # bytes; tarfile reads a header at once, whatever length it claims
 _SAYS_UTF_8 = 0x800  # flag of a member of a zip archive
+_END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"  # of the directory of a zip archive, and of one in the format zip64
+_END_SIZE, _LOCATOR_SIZE, _MAX_COMMENT = 22, 20, 65_535
+_MAX_ENTRY = 1_000  # bytes of one entry in the directory of a zip archive, on average
+_TAR_SUFFIXES = (".tar", ".tgz", ".tbz2", ".txz")
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB unpacked"
 _PACKED: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -99,6 +106,48 @@ def read_tar(file: File) -> Iterator[Part]:
                 yield Unread(f"/{name}", _TOO_LARGE) if content is None else File(f"/{name}", content=_whole(content))
     except (tarfile.TarError, lzma.LZMAError, EOFError, OSError, ValueError) as error:
         raise UnreadableError(f"a damaged tar archive ({error}); fetch or pack it again") from error
+
+
+def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
+    """Return the number of files in an archive and their bytes, unpacked; of any other file 1 and its own bytes.
+
+    The suffix tells which it is. Contents are not kept, and counting ends where a maximum is exceeded. Raises
+    UnreadableError for a damaged or encrypted archive, and for one that has more than the readers take.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        _check_directory(path, max_files)
+        with checked_zip(File(path.name, path)) as archive:
+            sizes = [member.file_size for member in archive.infolist() if not member.is_dir()]
+    elif suffix in _TAR_SUFFIXES:
+        sizes = list(islice(_tar_sizes(File(path.name, path)), max_files + 1))
+    else:
+        with open_bytes(path) as file:
+            blocks = iter(lambda: file.read(_MAX_HEADER), b"")
+            sizes = [min(sum(map(len, islice(blocks, max_bytes // _MAX_HEADER + 1))), max_bytes + 1)]
+    return len(sizes), sum(sizes)
+
+
+def _tar_sizes(file: File) -> Iterator[int]:
+    try:
+        with _unpacked(file) as source, tarfile.open(fileobj=source, mode="r:") as archive:
+            yield from (member.size for member in archive if not member.isdir())
+    except (tarfile.TarError, lzma.LZMAError, EOFError, OSError, ValueError, zlib.error) as error:
+        raise UnreadableError(f"a damaged tar archive ({error}); fetch or pack it again") from error
+
+
+def _check_directory(path: Path, max_files: int) -> None:
+    """Raise UnreadableError for a zip archive whose directory would not fit in memory: it is read at once."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _MAX_COMMENT - _END_SIZE - _LOCATOR_SIZE, 0))
+        tail = file.read()
+    at = tail.rfind(_END)
+    if at < 0 or len(tail) - at < _END_SIZE:
+        raise UnreadableError("no zip archive; give it the suffix of what it is")
+    directory = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if _LOCATOR in tail[max(at - _LOCATOR_SIZE, 0) : at] or directory > (max_files + 1) * _MAX_ENTRY:
+        raise UnreadableError(f"more than {max_files:,} files, or larger ones; send it in parts")
 
 
 @contextmanager

@@ -10,22 +10,21 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from graphwright import Event, Index
 from graphwright.errors import OptionError
-from graphwright.index_folder.index import Index
 from graphwright.methods.registry import method_named
-from graphwright.models.protocols import Cancellation
-from graphwright.serve.access import GrantOf, require
-from graphwright.serve.chat_schemas import ChatBody, ChatReply, ModelReply, ModelsReply
-from graphwright.serve.completions import ChatWriter, with_addresses
-from graphwright.serve.conversation import Conversation
+from graphwright.models import Cancellation
+from graphwright.serve.chat.completions import ChatWriter, with_addresses
+from graphwright.serve.chat.conversation import Conversation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, openai_error, reported
-from graphwright.serve.questions import Query, check_length
+from graphwright.serve.questions import Query, query_to
 from graphwright.serve.routes.retrieval import filter_of
-from graphwright.serve.schemas import event_stream
-from graphwright.serve.server import Server, ServerOf, index_named
+from graphwright.serve.schemas.answers import event_stream
+from graphwright.serve.schemas.chat import ChatBody, ChatReply, ModelReply, ModelsReply
+from graphwright.serve.security.authentication import GrantOf, granted, require
+from graphwright.serve.server import Server, ServerOf
 from graphwright.serve.workers import Stream
-from graphwright.streaming import Event
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
 _CREATED = int(time.time())
@@ -52,17 +51,16 @@ async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, with citations."""
     index, name, method = _index_and_method(body.model, server, request)
     conversation = Conversation.of(body.spoken())
-    check_length(conversation.question, server.settings)
     own = body.graphwright
-    llm = None if own.offline else server.models.answering(name)
-    query = Query(
+    query = query_to(
+        server,
+        name,
         conversation.question,
         method,
         own.top_k,
         filter_of(own.filter),
-        llm,
-        server.settings.deadline,
-        server.reporter(name, request),
+        offline=own.offline,
+        request=request,
     )
     include_usage = body.stream_options is not None and body.stream_options.include_usage
     footer = server.settings.footer if own.footer is None else own.footer
@@ -116,7 +114,7 @@ def _index_and_method(model: str, server: Server, request: Request) -> tuple[Ind
             method_named(method)
         except OptionError as error:
             raise NotFoundError(f"There is no model {model!r}. {error}") from None
-    return index_named(name, server, request), name, method or None
+    return server.index(name, granted(request)), name, method or None
 
 
 def _model(name: str) -> dict[str, Any]:

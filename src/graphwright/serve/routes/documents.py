@@ -6,25 +6,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from graphwright.data.document import Skipped
+from graphwright.data import Skipped
 from graphwright.errors import OptionError, meant
-from graphwright.extract.estimate import Estimate, estimate
-from graphwright.models.protocols import Cancellation
-from graphwright.serve import document_views as views
-from graphwright.serve.access import require
+from graphwright.extract import Estimate, estimate
+from graphwright.models import Cancellation
 from graphwright.serve.addressing import document_id
-from graphwright.serve.intake import BODY, received
-from graphwright.serve.job_schemas import (
-    DocumentReply,
-    DocumentsReply,
-    EstimateReply,
-    QueuedReply,
-    SyncBody,
-)
-from graphwright.serve.job_table import Job, new_id
+from graphwright.serve.jobs.intake import BODY, received
+from graphwright.serve.jobs.table import Job, new_id
+from graphwright.serve.jobs.uploads import Upload
 from graphwright.serve.problems import NotFoundError
+from graphwright.serve.schemas.documents import DocumentReply, DocumentsReply, EstimateReply, SyncBody
+from graphwright.serve.schemas.jobs import QueuedReply
+from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, Server, ServerOf
-from graphwright.serve.uploads import Upload
+from graphwright.serve.views import documents as views
 
 router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
 _READ, _WRITE = [require("read")], [require("write")]

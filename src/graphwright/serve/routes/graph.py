@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
-from graphwright.index_folder.index import Index
-from graphwright.models.protocols import Cancellation
-from graphwright.serve import graph_views as views
-from graphwright.serve.access import require
+from graphwright.models import Cancellation
 from graphwright.serve.addressing import document_id
-from graphwright.serve.graph_schemas import EntitiesReply, EntityReply, PathsReply, TextReply
-from graphwright.serve.problems import NotFoundError
+from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply, TextReply
+from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, ServerOf
+from graphwright.serve.views import graph as views
+from graphwright.serve.views.documents import document_text
+from graphwright.serve.views.documents import text as text_of
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=[require("read")])
 _MAX_CHARACTERS = 2**40
@@ -65,11 +65,7 @@ async def paths(
 ) -> Any:
     """Find the shortest paths between two nodes."""
 
-    def work(_: Cancellation) -> dict[str, Any]:
-        graph = index.graph
-        return {"paths": views.paths(graph, views.node_of(graph, source), views.node_of(graph, target), limit)}
-
-    return await server.workers.run(work, request)
+    return await server.workers.run(lambda _: {"paths": views.named_paths(index.graph, source, target, limit)}, request)
 
 
 @router.get("/documents/{document}/text", response_model=TextReply)
@@ -82,11 +78,7 @@ async def text(
     end: Place = None,
 ) -> Any:
     """Return characters of a document, which citations count; by default all."""
-    return await server.workers.run(lambda _: _text(index, document_id(document), start or 0, end), request)
-
-
-def _text(index: Index, document: str, start: int, end: int | None) -> dict[str, Any]:
-    passages = index.graph.passages
-    if passages is None or document not in passages.rows_of_document:
-        raise NotFoundError(f"There is no document {document!r} in this index.")
-    return {"document": document, **views.document_text(index.text(document), start, end)}
+    id = document_id(document)
+    return await server.workers.run(
+        lambda _: {"document": id, **document_text(text_of(index, id), start or 0, end)}, request
+    )

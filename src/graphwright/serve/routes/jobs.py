@@ -9,20 +9,19 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query
 
-from graphwright.serve.access import GrantOf, require
 from graphwright.serve.events import EventStream, event
-from graphwright.serve.grants import Grant
-from graphwright.serve.job_schemas import JobReply, JobsReply, State
-from graphwright.serve.job_table import Job
-from graphwright.serve.jobs import JobFailedError, unknown_job
+from graphwright.serve.jobs.queue import JobFailedError, unknown_job
+from graphwright.serve.jobs.table import Job
 from graphwright.serve.problems import ShuttingDownError, problem_of
+from graphwright.serve.schemas.answers import event_stream
+from graphwright.serve.schemas.jobs import JobReply, JobsReply, State
+from graphwright.serve.security.authentication import GrantOf, require
+from graphwright.serve.security.grants import Grant
 from graphwright.serve.server import Server, ServerOf
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _READ, _WRITE = [require("read")], [require("write")]
-_EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "Events of the job.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
-}
+_EVENTS = event_stream("Events of the job.", "progress", "done", "error")
 _PAUSE = 0.1  # seconds between two events of progress
 _PATIENCE = 5.0  # seconds after which a job is looked at anyway: another server may run it
 

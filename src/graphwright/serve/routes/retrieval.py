@@ -6,12 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from graphwright.models.protocols import Cancellation
-from graphwright.serve.access import require
+from graphwright.models import Cancellation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import reported
-from graphwright.serve.questions import Query, check_length
-from graphwright.serve.schemas import (
+from graphwright.serve.questions import Query, query_to
+from graphwright.serve.schemas.answers import (
     AnswerReply,
     Asked,
     CompareBody,
@@ -21,6 +20,7 @@ from graphwright.serve.schemas import (
     RetrievalReply,
     event_stream,
 )
+from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.workers import Stream
 
@@ -31,11 +31,9 @@ _EVENTS = event_stream(
 
 
 def query_of(body: Asked, server: Server, method: str | None, request: Request) -> Query:
-    """Return the query of a body. Raises OptionError for a question that is too long."""
-    check_length(body.question, server.settings)
-    name = request.path_params["ix"]
-    llm, report = None if body.offline else server.models.answering(name), server.reporter(name, request)
-    return Query(body.question, method, body.top_k, filter_of(body.filter), llm, server.settings.deadline, report)
+    """Return the query of a body."""
+    name, conditions = request.path_params["ix"], filter_of(body.filter)
+    return query_to(server, name, body.question, method, body.top_k, conditions, offline=body.offline, request=request)
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:

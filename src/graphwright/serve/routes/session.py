@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from graphwright.serve.access import COOKIE, UnauthorizedError, session_token, verified_token
-from graphwright.serve.grants import LOCAL, Grant
-from graphwright.serve.schemas import Body, Reply
+from graphwright.serve.schemas.answers import Body, Reply
+from graphwright.serve.security.authentication import COOKIE, UnauthorizedError, session_token, verified_token
+from graphwright.serve.security.grants import LOCAL, Grant
 from graphwright.serve.server import Server, ServerOf
 
 router = APIRouter(prefix="/session", tags=["session"])

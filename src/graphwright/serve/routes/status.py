@@ -8,13 +8,13 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 
-from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
-from graphwright.serve.access import GrantOf, require
-from graphwright.serve.metrics import CONTENT_TYPE
-from graphwright.serve.problems import ProblemResponse
-from graphwright.serve.schemas import IndexesReply, IndexReply, MethodsReply
-from graphwright.serve.server import IndexOf, Server, ServerOf
+from graphwright.serve.problems import StartingError
+from graphwright.serve.schemas.answers import IndexesReply, IndexReply, MethodsReply
+from graphwright.serve.security.authentication import GrantOf, require
+from graphwright.serve.server import IndexOf, ServerOf
+from graphwright.serve.telemetry.metrics import CONTENT_TYPE
+from graphwright.serve.views.indexes import index_facts
 
 router = APIRouter(tags=["status"])
 
@@ -35,17 +35,7 @@ async def metrics(server: ServerOf) -> Response:
 async def ready(server: ServerOf, request: Request) -> Any:
     """Tell whether every index can be searched; 503 before the models are loaded and where an index is damaged."""
     if not request.app.state.warm.is_set():
-        return ProblemResponse(
-            {
-                "type": "urn:graphwright:problem:starting",
-                "title": "Service Unavailable",
-                "status": 503,
-                "detail": "The server opens its indexes and loads models; at its first start it also compiles kernels, "
-                "which may take a minute. Try again in a few seconds.",
-            },
-            503,
-            {"Retry-After": "2"},
-        )
+        raise StartingError
     await server.workers.run(lambda _: [index.snapshot for index in server.catalog.values()], request)
     return {"status": "ready"}
 
@@ -54,35 +44,13 @@ async def ready(server: ServerOf, request: Request) -> Any:
 async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
     """List the indexes that the client may see."""
     names = server.visible(grant)
-    return await server.workers.run(
-        lambda _: {"indexes": [index_facts(name, server.catalog[name], server) for name in names]}, request
-    )
+    return await server.workers.run(lambda _: {"indexes": [index_facts(name, server) for name in names]}, request)
 
 
 @router.get("/v1/indexes/{ix}", dependencies=[require("read")], response_model=IndexReply)
 async def one_index(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
     """Return facts about an index."""
-    return await server.workers.run(lambda _: index_facts(ix, index, server), request)
-
-
-def index_facts(name: str, index: Index, server: Server) -> dict[str, Any]:
-    """Return the facts about an index that IndexReply describes."""
-    snapshot = index.snapshot
-    passages = snapshot.graph.passages
-    return {
-        "name": name,
-        "documents": index.documents,
-        "chunks": 0 if passages is None else len(passages),
-        "nodes": len(snapshot.graph),
-        "edges": len(snapshot.graph.edges),
-        "default_method": index.default_method,
-        "imported": index.imported is not None,
-        "takes_documents": index.takes_documents and name not in server.catalog.replicas,
-        "current": index.is_current,
-        "llm": server.models.name(name),
-        "reader": server.models.name(name) if server.settings.extract else None,
-        "snapshot": int(snapshot.about.get("revision", 0)),
-    }
+    return await server.workers.run(lambda _: index_facts(ix, server), request)
 
 
 @router.get("/v1/methods", dependencies=[require("read")], response_model=MethodsReply)

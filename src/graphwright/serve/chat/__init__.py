@@ -1,0 +1,1 @@
+"""Conversations and completions as OpenAI has them."""

@@ -1,0 +1,185 @@
+"""Chat completions as OpenAI sends them: whole ones and chunks, with citations as annotations and as sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from graphwright import Graph
+from graphwright.serve.chat.conversation import SOURCES
+from graphwright.serve.events import event
+
+_MARKER = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
+_MARKUP = re.compile(r"([\\`*_\[\]<>])")
+_LEAST_QUOTE = 120  # characters of a quotation in the list of sources
+_CHECKED = "\n\nChecked against the documents:\n"
+"""What is put between a draft that was streamed and the verified answer, where they differ."""
+
+
+def with_addresses(output: Mapping[str, Any], base: str, index: str, graph: Graph) -> dict[str, Any]:
+    """Return an answer (State.to_dict) whose citations have a number, the title of their document and an address.
+
+    `base`: address of the page, with a slash at its end.
+    """
+    titles = {passage["id"]: passage["title"] for passage in output["passages"]}
+    citations = [
+        {
+            "number": number,
+            **cited,
+            "title": titles.get(cited["chunk"]) or cited["document"] or cited["chunk"],
+            "url": citation_url(base, index, cited, graph),
+        }
+        for number, cited in enumerate(output["citations"], 1)
+    ]
+    return {**output, "citations": citations}
+
+
+def citation_url(base: str, index: str, citation: Mapping[str, Any], graph: Graph) -> str:
+    """Return the address of the page that shows a citation: a document's characters, or a node of a graph."""
+    if citation["document"] and graph.passages is not None:
+        place = urlencode({"index": index, "start": citation["start"], "end": citation["end"]})
+        return f"{base}#/document/{quote(citation['document'], safe='', errors='replace')}?{place}"
+    nodes = graph.ids(citation["chunk"]).tolist()
+    return f"{base}#/graph?{urlencode({'index': index, **({'node': nodes[0]} if nodes else {})})}"
+
+
+def url_citations(text: str, citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the annotations of a message: one for each marker, and for a citation without a marker one at the end.
+
+    `citations`: with `url` and `title`. Positions are characters (Unicode code points) of the message.
+
+    >>> cited = [{"url": "http://x/#/document/graz?index=a&start=0&end=4", "title": "Graz"}]
+    >>> url_citations("😀 The Mur. [1]", cited)[0]["url_citation"]["start_index"]
+    11
+    """
+    places = [(number, *span) for numbers, span in _markers(text, citations) for number in numbers]
+    marked = {number for number, *_ in places}
+    places += [(n, len(text), len(text)) for n in range(1, len(citations) + 1) if n not in marked]
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "url": citations[number - 1]["url"],
+                "title": citations[number - 1]["title"],
+                "start_index": start,
+                "end_index": end,
+            },
+        }
+        for number, start, end in places
+        if 0 < number <= len(citations)
+    ]
+
+
+def _markers(text: str, citations: list[dict[str, Any]]) -> Iterator[tuple[list[int], tuple[int, int]]]:
+    """Yield the numbers and the place of each marker; one inside of a quote belongs to the document that is quoted.
+
+    >>> list(_markers("Its cause is unknown[1]. [1, 2]", [{"text": "Its cause is unknown[1]."}, {"text": "[2]"}]))
+    [([1, 2], (25, 31))]
+    """
+    quotes = {quote for cited in citations if "[" in (quote := " ".join(cited.get("text", "").split()))}
+    quoted = [match.span() for quote in quotes for match in re.finditer(re.escape(quote), text)]
+    for match in _MARKER.finditer(text):
+        if not any(start <= match.start() and match.end() <= end for start, end in quoted):
+            yield list(map(int, match[1].split(","))), match.span()
+
+
+def sources(citations: list[dict[str, Any]]) -> str:
+    """Return the list of sources below an answer, in Markdown; empty without citations."""
+    lines = []
+    for number, cited in enumerate(citations, 1):
+        text = " ".join(cited["text"].split())
+        short = text if len(text) <= _LEAST_QUOTE else f"{text[:_LEAST_QUOTE].rpartition(' ')[0]} …"
+        lines.append(f"[{number}] [{_plain(cited['title'])}]({cited['url']}): “{_plain(short)}”")
+    return SOURCES + "\n".join(lines) if lines else ""
+
+
+def _plain(text: str) -> str:
+    """Return a text without meaning in Markdown.
+
+    >>> _plain("<b>[x](y)")
+    '\\\\<b\\\\>\\\\[x\\\\](y)'
+    """
+    return _MARKUP.sub(r"\\\1", text)
+
+
+@dataclass
+class ChatWriter:
+    """Writes one chat completion, whole or in chunks, of an answer whose citations have addresses.
+
+    `footer`: whether the sources follow the text. `include_usage`: whether the last chunk has the usage.
+    """
+
+    id: str
+    created: int
+    model: str
+    footer: bool = False
+    include_usage: bool = False
+    _written: list[str] = field(default_factory=list, repr=False)
+
+    def completion(self, output: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the whole completion of an answer (State.to_dict)."""
+        citations, text = output["citations"], output["answer"] or ""
+        message = {
+            "role": "assistant",
+            "content": text + (sources(citations) if self.footer else ""),
+            "refusal": None,
+            "annotations": url_citations(text, citations),
+        }
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        return {
+            **self._head("chat.completion"),
+            "choices": [choice],
+            "usage": _usage(output),
+            **_own_fields(output),
+        }
+
+    async def chunks(self, events: AsyncIterator[tuple[str, Mapping[str, Any]]]) -> AsyncIterator[bytes]:
+        """Yield the encoded chunks for the events of an answer; its text streams as it is written."""
+        yield self._chunk({"role": "assistant", "content": ""})
+        async for kind, data in events:
+            if kind == "token" and data["text"]:
+                self._written.append(data["text"])
+                yield self._chunk({"content": data["text"]})
+            elif kind == "done":
+                for chunk in self._end(data):
+                    yield chunk
+        yield b"data: [DONE]\n\n"
+
+    def _end(self, output: Mapping[str, Any]) -> Iterator[bytes]:
+        """Yield the chunks that end a stream: what the draft lacks, the citations, the usage."""
+        citations, final, draft = output["citations"], output["answer"] or "", "".join(self._written)
+        if final.startswith(draft):
+            rest, before = final[len(draft) :], 0
+        else:  # marks were renumbered, or quotes are in no passage
+            rest, before = _CHECKED + final, len(draft) + len(_CHECKED)
+        rest += sources(citations) if self.footer else ""
+        if rest:
+            yield self._chunk({"content": rest})
+        places = url_citations(final, citations)
+        for place in places:
+            place["url_citation"]["start_index"] += before
+            place["url_citation"]["end_index"] += before
+        yield self._chunk({"annotations": places}, "stop", _own_fields(output))
+        if self.include_usage:
+            yield event("", {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(output)})
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, own: dict[str, Any] | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return event("", {**self._head("chat.completion.chunk"), "choices": [choice], **(own or {})})
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+def _usage(output: Mapping[str, Any]) -> dict[str, int]:
+    prompt, completion = output["usage"]["prompt_tokens"], output["usage"]["completion_tokens"]
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def _own_fields(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are ours: the citations, and under our name what else is known of the answer."""
+    names = ("question", "method", "found", "short", "verified", "unsupported", "dropped")
+    return {"citations": output["citations"], "graphwright": {name: output[name] for name in names}}

@@ -1,0 +1,1 @@
+"""Changes of indexes: uploads, the queue, and the runs of jobs."""

@@ -1,0 +1,271 @@
+"""Jobs: changes to the indexes of a server, done one after another by one thread for each index.
+
+A job is in `jobs.sqlite` before its request is answered, and its documents are in a folder beside it until it is done.
+If the process ends in between, also by kill -9, the next server of the index begins the job again; whatever the index
+had stored by then costs nothing the second time.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from graphwright.errors import OptionError, StoreError
+from graphwright.serve.answer_models import AnswerModels
+from graphwright.serve.catalog import Catalog
+from graphwright.serve.jobs.attempts import Attempts, End
+from graphwright.serve.jobs.run import JobRun
+from graphwright.serve.jobs.table import ENDED, STATES, Job, JobTable, new_id
+from graphwright.serve.jobs.uploads import UploadFolder
+from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
+from graphwright.serve.settings import ServeSettings
+from graphwright.store import writer_lock
+from graphwright.store.locks import is_written
+
+_log = logging.getLogger("graphwright.serve")
+_KEPT = timedelta(days=7)  # after which an ended job is forgotten, with the documents of one that failed
+_MAX_QUEUED = 1_000  # jobs of one index
+_PATIENCE = 5.0  # seconds at the end of the server for running jobs to stop
+
+
+class ConflictError(ServeError):
+    """A job is not in a state in which this can be done."""
+
+    status: ClassVar[int] = 409
+    kind: ClassVar[str] = "conflict"
+
+
+class JobFailedError(ServeError):
+    """A job has failed."""
+
+    status: ClassVar[int] = 500
+    kind: ClassVar[str] = "job-failed"
+
+
+class Jobs:
+    """The jobs of a server. Threads may share it; `start` and `close` are called in one and the same thread."""
+
+    def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels | None = None) -> None:
+        """Take the indexes, the settings, and the language models that may read documents.
+
+        Nothing is written before the first job or `start`.
+        """
+        self._catalog, self._settings = catalog, settings
+        self._runner = new_id()
+        self.uploads = UploadFolder(settings.data / "uploads", self._runner)
+        self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
+        self._held = ExitStack()  # the lock that shows that this process lives
+        self._lock = threading.Lock()
+        self._threads: dict[str, threading.Thread] = {}  # by name of the index
+        self._runs: dict[str, JobRun] = {}  # by id of the job
+        self._listeners: dict[str, list[Callable[[], None]]] = {}  # by id of the job
+        self._closing = False
+
+    @property
+    def _runners(self) -> Path:
+        return self._settings.data / "runners"
+
+    @cached_property
+    def _table(self) -> JobTable:
+        return JobTable(self._settings.data / "jobs.sqlite")
+
+    def start(self) -> None:
+        """Queue the jobs of servers that have ended, and begin all that wait."""
+        folder = self._runners / self._runner
+        table = self._table
+        folder.mkdir(parents=True)
+        self._held.enter_context(writer_lock(folder))
+        for runner in table.runners():
+            if not is_written(folder.parent / runner):
+                table.release(runner)
+        for other in folder.parent.iterdir():
+            if other.name != self._runner and not is_written(other):
+                shutil.rmtree(other, ignore_errors=True)
+        self._forget_old()
+        for name in self._catalog:
+            self._wake(name)
+
+    def submit(self, name: str, kind: str, task: Mapping[str, Any], id: str | None = None) -> Job:
+        """Queue a change of an index and return the job; the documents of `id` have been stored before.
+
+        Raises OptionError for an index that cannot be changed, OverloadedError where too many jobs wait.
+        """
+        self.check_writable(name)
+        path = self._path(name)
+        if self._table.find([path], "queued", limit=1)[1] >= _MAX_QUEUED:
+            raise OverloadedError(f"{_MAX_QUEUED:,} jobs wait for {name}. Try again when some are done.", 60)
+        job = self._table.insert(path, kind, task, id)
+        self._wake(name)
+        return job
+
+    def check_writable(self, name: str) -> None:
+        """Raise OptionError for a replica, and an imported graph that is too large for documents beside it."""
+        if name in self._catalog.replicas:
+            raise OptionError(
+                f"{name} is a replica of an index on object storage and cannot be changed here. Change a pulled copy "
+                f"(graphwright pull), then push it: this server follows within {self._settings.poll_seconds:g} seconds."
+            )
+        index = self._catalog[name]
+        if not index.takes_documents:
+            raise OptionError(
+                f"{name} is an imported graph of {len(index.graph):,} nodes, too large for documents beside it. "
+                f"Index them into a folder of their own."
+            )
+
+    def get(self, id: str) -> Job:
+        """Return a job with its progress. Raises NotFoundError if there is none, or its index is not served."""
+        job = self._table.get(id)
+        if job is None or job.path not in self._names:
+            raise unknown_job(id)
+        return self._current(job)
+
+    def find(
+        self, names: list[str], state: str | None = None, *, offset: int = 0, limit: int = 100
+    ) -> tuple[list[Job], int]:
+        """Return jobs of these indexes, the newest first, and the number of all."""
+        jobs, total = self._table.find(map(self._path, names), state, offset=offset, limit=limit)
+        return [self._current(job) for job in jobs], total
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return the number of jobs by index and state, also where there is none."""
+        counts = self._table.counts()
+        return {(name, state): counts.get((self._path(name), state), 0) for name in self._catalog for state in STATES}
+
+    def index_of(self, job: Job) -> str:
+        """Return the name of the index that a job changes."""
+        return self._names[job.path]
+
+    def cancel(self, id: str) -> Job:
+        """Cancel a job; one that runs ends soon. Raises ConflictError for one that has ended."""
+        job = self.get(id)
+        if job.has_ended:
+            raise ConflictError(f"The job {id} has ended already ({job.state}).")
+        self._table.cancel(id)
+        if (run := self._runs.get(id)) is not None:
+            run.stop("cancelled")
+        self._notify(id)
+        return self.get(id)
+
+    def retry(self, id: str) -> Job:
+        """Queue a job again that failed, was cancelled, or left chunks unread. Raises ConflictError for another."""
+        job = self.get(id)
+        if not job.can_be_retried or not self._table.queue_again(id, ENDED):
+            raise ConflictError(f"The job {id} is {job.state} and left nothing to be tried again.")
+        self._wake(self.index_of(job))
+        self._notify(id)
+        return self.get(id)
+
+    @contextmanager
+    def listening(self, id: str, on_change: Callable[[], None]) -> Iterator[None]:
+        """Call a function after each change of a job inside the block, in the job's thread."""
+        with self._lock:
+            self._listeners.setdefault(id, []).append(on_change)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listeners[id].remove(on_change)
+                if not self._listeners[id]:
+                    del self._listeners[id]
+
+    def close(self) -> None:
+        """Stop running jobs, which the next server begins again, and release what is held."""
+        with self._lock:
+            self._closing = True
+            runs, threads = list(self._runs.values()), list(self._threads.values())
+        for run in runs:
+            run.stop("shutdown")
+        for thread in threads:
+            thread.join(_PATIENCE / len(threads))
+        if "_table" in vars(self):
+            self._table.close()
+        self._held.close()
+        shutil.rmtree(self._settings.data / "runners" / self._runner, ignore_errors=True)
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {self._path(name): name for name in self._catalog}
+
+    def _path(self, name: str) -> str:
+        return str(self._catalog[name].path.resolve())
+
+    def _current(self, job: Job) -> Job:
+        run = self._runs.get(job.id)
+        return job if run is None or job.state != "running" else run.current(job)
+
+    def _notify(self, id: str) -> None:
+        with self._lock:
+            listeners = list(self._listeners.get(id, ()))
+        for listener in listeners:
+            listener()
+
+    def _wake(self, name: str) -> None:
+        """Start the thread of an index unless it runs; it ends when no job waits."""
+        with self._lock:
+            if name not in self._threads and not self._closing:
+                thread = threading.Thread(target=self._work, args=(name,), name=f"graphwright-job-{name}", daemon=True)
+                self._threads[name] = thread
+                thread.start()
+
+    def _work(self, name: str) -> None:
+        """Do the jobs of an index until none waits."""
+        while True:
+            try:
+                with self._lock:  # or a job could be queued between the two, and wait for ever
+                    run = self._claim(name)
+                    if run is None:
+                        del self._threads[name]
+                        return
+            except StoreError:
+                _log.exception("the jobs of %s cannot be read", name)
+                with self._lock:
+                    del self._threads[name]
+                return
+            for attempted, end in self._attempts.perform(name, run, lambda: self._next(name)):
+                self._record(attempted, end)
+
+    def _next(self, name: str) -> JobRun | None:
+        with self._lock:
+            return self._claim(name)
+
+    def _claim(self, name: str) -> JobRun | None:
+        """Begin the next job of an index, None if none waits; the lock is held."""
+        job = None if self._closing else self._table.claim(self._path(name), self._runner)
+        if job is None:
+            return None
+        run = self._runs[job.id] = JobRun(job, lambda: self._notify(job.id))
+        return run
+
+    def _record(self, run: JobRun, end: End) -> None:
+        """Record how a job ended."""
+        id = run.job.id
+        try:
+            if end.state == "queued":
+                self._table.queue_again(id, ("running",))
+            else:
+                self._table.finish(id, end.state, end.message, end.changes)
+                if end.state == "done":
+                    self.uploads.delete(id)
+                self._forget_old()
+        except StoreError:  # the server was closed meanwhile: the next one begins the job again
+            _log.warning("job %s ended as %s, which could not be recorded", id, end.state)
+        with self._lock:
+            del self._runs[id]
+        self._notify(id)
+
+    def _forget_old(self) -> None:
+        before = datetime.now(UTC) - _KEPT
+        self._table.delete_old(before.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+        self.uploads.delete_others(self._table.ids(), lambda runner: is_written(self._runners / runner))
+
+
+def unknown_job(id: str) -> NotFoundError:
+    """Return the error for a job that there is not, or that the client must not see."""
+    return NotFoundError(f"There is no job {id!r}. GET /v1/jobs lists them, until a week after their end.")

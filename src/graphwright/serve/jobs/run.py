@@ -1,0 +1,217 @@
+"""One attempt at a job: the change to the index, its progress, and the flag that ends it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphwright import Document, Index
+from graphwright.data import ReadOptions, Skipped
+from graphwright.data.document import split
+from graphwright.errors import DataError, GraphwrightError, StoreError
+from graphwright.models import LLM, Cancellation, Completion, Usage
+from graphwright.models.protocols import Cancel, OnText, Schema
+from graphwright.serve.jobs.table import Job, Progress
+from graphwright.serve.jobs.uploads import Upload
+from graphwright.store.changes import Changes
+
+_UNITS = {"read documents": "documents", "extract": "chunks", "refine": "values"}
+_MAX_FAILED = 100  # parts that failed and are listed
+_WAIT = 0.5  # seconds between two looks whether another process has finished writing
+
+
+class JobStoppedError(GraphwrightError):
+    """A job was cancelled, or its server shuts down."""
+
+
+class JobRun:
+    """One attempt at a job. Threads may share it: one works, others read its progress and stop it."""
+
+    def __init__(self, job: Job, on_change: Callable[[], None] = lambda: None) -> None:
+        """Take the job; `on_change` is called after each change of the progress."""
+        self.job = job
+        self.usage = Usage()
+        self.progress: Progress | None = None
+        self.message = ""
+        self.stopped = ""  # "cancelled", or "shutdown"
+        self._flag = threading.Event()
+        self._on_change = on_change
+
+    def stop(self, reason: str) -> None:
+        """End the attempt at its next check; the first reason counts."""
+        self.stopped = self.stopped or reason
+        self._flag.set()
+
+    def check(self) -> None:
+        """Raise JobStoppedError if the attempt is to end."""
+        if self._flag.is_set():
+            raise JobStoppedError(f"The job was stopped ({self.stopped}).")
+
+    def report(self, work: str, done: int, total: int) -> None:
+        """Set the progress, as Index reports it. Raises JobStoppedError if the attempt is to end."""
+        self.check()
+        self.show(work, done, total)
+
+    def show(self, work: str, done: int, total: int) -> None:
+        """Set the progress."""
+        unit = _UNITS.get(work, work.removeprefix("encode "))
+        self.progress, self.message = Progress(done, total, unit) if total else None, work
+        self._on_change()
+
+    def wait(self, message: str) -> None:
+        """Pause for a moment, with a message about the reason. Raises JobStoppedError if the attempt is to end."""
+        if self.message != message:
+            self.message = message
+            self._on_change()
+        self._flag.wait(_WAIT)
+        self.check()
+
+    def current(self, job: Job) -> Job:
+        """Return a job as the table has it with the progress of this attempt."""
+        return replace(job, progress=self.progress, message=self.message)
+
+
+@dataclass(frozen=True)
+class StoppableLLM:
+    """A language model whose calls end when a job is stopped, also those that wait for a reply."""
+
+    llm: LLM
+    run: JobRun
+
+    @property
+    def id(self) -> str:
+        """Name of the model."""
+        return self.llm.id
+
+    def complete(
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+    ) -> Completion:
+        """Answer one prompt as the model does. Raises JobStoppedError, which no extractor takes for a bad reply."""
+        self.run.check()
+        either = _Either(cancel or Cancellation(), self.run)
+        return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=either)
+
+
+class _Either(Cancellation):
+    """A cancellation that comes with another one, and when a job is stopped."""
+
+    def __init__(self, cancel: Cancellation, run: JobRun) -> None:
+        super().__init__()
+        self._cancel, self._run = cancel, run
+
+    def check(self, grace: float = 0.0) -> None:
+        self._run.check()
+        self._cancel.check(grace)
+
+    def pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0.0:
+            super().pause(self.poll(left))
+            self.check()
+
+
+@contextmanager
+def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
+    """Publish what jobs do to an index together, at the end of the block; first wait for other processes that write it.
+
+    `runs`: those in the block, which may grow. Raises JobStoppedError if the first is stopped while it waits, or all
+    are while their changes are published.
+    """
+
+    def report(work: str, done: int, total: int) -> None:
+        if all(run.stopped for run in runs):
+            runs[0].check()
+        for run in runs:
+            run.show(work, done, total)
+
+    with ExitStack() as stack:
+        while True:
+            while index.is_being_written:
+                runs[0].wait("Another process writes this index; waiting for it.")
+            try:
+                stack.enter_context(index.batch(report))
+                break
+            except StoreError:
+                if not index.is_being_written:  # no other process was faster
+                    raise
+        yield
+
+
+def perform(run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None = None) -> dict[str, Any]:
+    """Do what a job says to an index; return the changes as clients see them.
+
+    `upload`: the documents to add; without any, chunks that failed are read again. `max_chunks`: that they may have.
+    Raises JobStoppedError, and the errors of Index.
+    """
+    skipped: list[Skipped] = []
+    return facts(_change(run, index, upload, max_chunks, skipped), skipped)
+
+
+def _change(
+    run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None, skipped: list[Skipped]
+) -> Changes:
+    task, report, usage = run.job.task, run.report, run.usage
+    if run.job.kind == "sync":
+        return index.sync(Path(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
+    if run.job.kind == "add":
+        documents = () if upload is None else upload.documents(skipped.append, run.check)
+        transform = None if max_chunks is None else partial(_limited, most=max_chunks)
+        return index.add(documents, report, usage=usage, transform=transform)
+    ids = list(task["ids"])
+    try:
+        return index.remove(ids, report, usage=usage)
+    except DataError:
+        if run.job.attempts == 1:
+            raise
+        changes = index.add((), report, usage=usage)  # removed before the interruption; what is left is to publish it
+        changes.removed = ids
+        return changes
+
+
+def _limited(documents: Iterable[Document], most: int) -> Iterator[Document]:
+    """Yield documents. Raises DataError, which leaves none of them, where they have more chunks than that."""
+    chunks = 0
+    for document in documents:
+        chunks += len(split(document))
+        if chunks > most:
+            raise DataError(
+                f"The documents have more than {most:,} passages, the limit of this server for one job (max_chunks); "
+                f"with {document.id} they have {chunks:,}. Nothing was added. Send fewer at a time, or raise the limit."
+            )
+        yield document
+
+
+def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:
+    """Return the changes of a job as clients see them: numbers, the first failed parts, and a model's usage.
+
+    >>> shown = facts(Changes(added=["a"], pending=[("a", 0, "no reply")]), [Skipped("b.bin", "binary, not text")])
+    >>> shown["added"], shown["pending"], [part["document"] for part in shown["failed"]]
+    (1, 1, ['b.bin', 'a'])
+    """
+    failed: list[Mapping[str, Any]] = [
+        {"document": part.path, "chunk": None, "reason": part.reason} for part in [*skipped, *changes.skipped]
+    ]
+    failed += [
+        {"document": document, "chunk": ordinal, "reason": reason} for document, ordinal, reason in changes.pending
+    ]
+    names = ("added", "replaced", "removed", "unchanged", "retained")
+    usage = changes.usage
+    return {
+        **{name: len(getattr(changes, name)) for name in names},
+        "failed": failed[:_MAX_FAILED],
+        "skipped": len(skipped) + len(changes.skipped),
+        "pending": len(changes.pending),
+        "extracted": changes.extracted,
+        "usage": {
+            "llm_calls": usage.llm_calls,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cost": round(usage.cost, 6),
+        },
+    }

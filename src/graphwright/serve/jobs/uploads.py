@@ -1,0 +1,253 @@
+"""Uploads: documents from the network, stored in a folder of their own until a job has read them.
+
+Stored files have generated names. The name that a file was sent under is cleaned and becomes the id of its document,
+never a path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from graphwright.build.document_sources import Source
+from graphwright.data import Skipped
+from graphwright.data.documents import read_file
+from graphwright.data.formats.archives import measured
+from graphwright.data.formats.format import UnreadableError
+from graphwright.errors import DataError, GraphwrightError
+from graphwright.files import flush
+from graphwright.serve.problems import ServeError, TooLargeError
+
+_LIST = "upload.json"
+_ROWS = "documents.jsonl"
+_MAX_NAME = 500  # characters
+_MAX_PART = 150  # of one folder or file
+_KEPT = re.compile(r"\.[a-z0-9]{1,8}")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories, with marks that reverse the direction
+
+
+class ArchiveError(ServeError):
+    """An archive is damaged, or of a kind that cannot be unpacked."""
+
+    status, kind = 422, "archive"
+
+
+@dataclass
+class Limits:
+    """Limits of an upload, less what it holds so far: files, and bytes unpacked."""
+
+    files: int = 10_000
+    bytes: int = 2**30
+
+    def take(self, path: Path, name: str) -> None:
+        """Count a stored file, or the files in an archive. Raises TooLargeError or ArchiveError."""
+        try:
+            files, size = measured(path, self.files, self.bytes)
+        except (UnreadableError, DataError) as error:
+            reason = str(error).replace(str(path), name).removesuffix(".")
+            raise ArchiveError(f"{name} cannot be unpacked: {reason}.") from error
+        self.files, self.bytes = self.files - files, self.bytes - size
+        if self.files < 0 or self.bytes < 0:
+            raise TooLargeError(
+                "The upload holds more files, or is larger, unpacked, than this server takes. Send it in parts."
+            )
+
+
+class Sent(NamedTuple):
+    """A file as it was sent: its name, and its content, open for reading."""
+
+    name: str
+    content: IO[bytes]
+
+
+def clean_name(name: str) -> str:
+    r"""Return a file's name as the id of its document: parts joined by slashes, without ways out of a folder.
+
+    >>> [clean_name(name) for name in ("..\\..\\etc\\passwd", "/a//b/./c.md", "C:\\x\\\u202etxt.exe", "")]
+    ['etc/passwd', 'a/b/c.md', 'x/txt.exe', 'file']
+    """
+    text = unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode())
+    visible = "".join(letter for letter in text if unicodedata.category(letter) not in _INVISIBLE)
+    parts = [" ".join(part.split()) for part in visible.replace("\\", "/").split("/")]
+    if _DRIVE.fullmatch(parts[0]):
+        parts = parts[1:]
+    kept = [_shortened(part) for part in parts if part.strip(". ")]
+    return "/".join(kept)[-_MAX_NAME:].strip("/") or "file"
+
+
+def _shortened(part: str) -> str:
+    """Return the part of a name with at most 150 characters; its suffix is kept."""
+    if len(part) <= _MAX_PART:
+        return part
+    suffix = _KEPT.search(part[-9:].lower())
+    return part[: _MAX_PART - 9] + (part[-9:][suffix.start() :] if suffix and suffix.end() == 9 else "")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Documents that were sent, in a folder.
+
+    `files`: the stored name of each file, and the cleaned name that it was sent under. `skipped`: what was left out,
+    with the reason.
+    """
+
+    folder: Path
+    files: tuple[tuple[str, str], ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def open(cls, folder: Path) -> Upload | None:
+        """Return the upload of a folder, None where there is none or it is not complete."""
+        with suppress(FileNotFoundError):
+            table = json.loads((folder / _LIST).read_text(encoding="utf-8"))
+            return cls(folder, tuple(map(tuple, table["files"])), tuple(map(tuple, table["skipped"])))
+        return None
+
+    def documents(self, skip: Callable[[Skipped], None], check: Callable[[], None]) -> Iterator[Source]:
+        """Yield the documents; `skip` is called with what cannot be read, and `check` before each.
+
+        Raises DataError if something was sent and nothing of it can be read.
+        """
+        skipped = [Skipped(*part) for part in self.skipped]
+        for part in skipped:
+            skip(part)
+        count = 0
+        try:
+            for document in self._read(skipped.append):
+                check()
+                yield document
+                count += 1
+        except GraphwrightError as error:
+            raise type(error)(self.shown(str(error))) from error
+        for part in skipped[len(self.skipped) :]:
+            skip(Skipped(self.shown(part.path), self.shown(part.reason), part.unread))
+        if not count and skipped:
+            reasons = "; ".join(f"{self.shown(part.path)}: {self.shown(part.reason)}" for part in skipped[:5])
+            raise DataError(f"Nothing of what was sent can be read. {reasons}.")
+
+    def _read(self, skip: Callable[[Skipped], None]) -> Iterator[Source]:
+        rows = self.folder / _ROWS
+        if rows.exists():
+            with rows.open(encoding="ascii") as lines:
+                yield from map(json.loads, lines)
+        for stored, name in self.files:
+            yield from read_file(self.folder / stored, name, skip)
+
+    def shown(self, text: str) -> str:
+        """Return a message with the names that files were sent under in place of the stored ones."""
+        for stored, name in self.files:
+            text = text.replace(str(self.folder / stored), name)
+        return text
+
+
+@dataclass(frozen=True)
+class UploadFolder:
+    """The folder of all uploads: each in a folder that is named by its job, within one of the server that stored it.
+
+    `runner`: the name of this server.
+    """
+
+    path: Path
+    runner: str = "runner"
+
+    def store_files(self, id: str, files: Iterable[Sent], limits: Limits) -> Upload:
+        """Store files; archives are stored as they are, and read by the job.
+
+        Raises TooLargeError and ArchiveError where they exceed a limit or cannot be unpacked; nothing is stored then.
+        """
+        with _Draft(self.path / self.runner / id) as draft:
+            for file in files:
+                draft.add(file, limits)
+            return draft.finish()
+
+    def store_documents(self, id: str, documents: Iterable[Mapping[str, Any]]) -> Upload:
+        """Store documents that are given as texts: mappings with id, text, title and metadata."""
+        with _Draft(self.path / self.runner / id) as draft:
+            draft.add_documents(documents)
+            return draft.finish()
+
+    def open(self, id: str) -> Upload | None:
+        """Return the upload of a job, None where it is not there (any more)."""
+        return next((upload for folder in self.path.glob(f"*/{id}") if (upload := Upload.open(folder))), None)
+
+    def delete(self, id: str) -> None:
+        """Delete the upload of a job."""
+        for folder in self.path.glob(f"*/{id}"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def delete_others(self, ids: set[str], lives: Callable[[str], bool]) -> None:
+        """Delete the uploads of servers that have ended, except those of these jobs, whatever the time of day is.
+
+        `lives`: whether a server runs, which may be storing an upload whose job is to come.
+        """
+        for runner in self.path.iterdir() if self.path.is_dir() else ():
+            if not lives(runner.name):
+                for folder in runner.iterdir() if runner.is_dir() else ():
+                    if folder.name not in ids:
+                        shutil.rmtree(folder, ignore_errors=True)
+                with suppress(OSError):
+                    runner.rmdir()  # unless uploads are left
+
+
+class _Draft:
+    """An upload that is being stored; without `finish` it is deleted at the end of the block."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, str] = {}  # the name that it was sent under: the stored one
+        self._skipped: list[tuple[str, str]] = []
+        self._finished = False
+
+    def __enter__(self) -> _Draft:
+        self._folder.mkdir(mode=0o700, parents=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._finished:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add(self, file: Sent, limits: Limits) -> None:
+        name = clean_name(file.name)
+        if name in self._files:
+            self._skipped.append((name, "another file of this name was sent"))
+            return
+        stored = self._folder / f"{len(self._files):06}{_suffix(name)}"
+        with stored.open("xb") as to:
+            shutil.copyfileobj(file.content, to)
+        limits.take(stored, name)
+        self._files[name] = stored.name
+
+    def add_documents(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        with (self._folder / _ROWS).open("w", encoding="ascii") as rows:
+            for document in documents:
+                source = {**document, **(document.get("metadata") or {})}
+                source.pop("metadata", None)
+                rows.write(f"{json.dumps(source)}\n")
+        flush(self._folder / _ROWS)
+
+    def finish(self) -> Upload:
+        files = tuple((stored, name) for name, stored in self._files.items())
+        listed = self._folder / _LIST
+        listed.write_text(json.dumps({"files": files, "skipped": self._skipped}), encoding="utf-8")
+        flush(listed)
+        self._finished = True
+        return Upload(self._folder, files, tuple(self._skipped))
+
+
+def _suffix(name: str) -> str:
+    """Return the suffix that tells how a stored file is read.
+
+    >>> _suffix("a.JSONL.gz"), _suffix("notes/v1.2 final.md"), _suffix("x.tar.gz"), _suffix("a.b/c")
+    ('.jsonl.gz', '.md', '.tgz', '')
+    """
+    path = Path(name.lower().replace(".tar.", ".t"))
+    before = Path(path.stem).suffix if path.suffix == ".gz" else ""
+    return "".join(suffix for suffix in (before, path.suffix) if _KEPT.fullmatch(suffix))

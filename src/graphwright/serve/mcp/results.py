@@ -1,0 +1,199 @@
+"""Results of MCP tools: their structure, and the texts that say the same to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from graphwright.serve.mcp.calls import address
+from graphwright.serve.schemas.answers import PassageReply
+from graphwright.serve.views.documents import document_text
+
+
+class Citation(BaseModel):
+    """A verified source; offsets count Unicode code points of the document's text."""
+
+    number: Annotated[int, Field(description="Its marker in the answer.")]
+    document: str
+    start: int
+    end: int
+    text: str
+    address: Annotated[str, Field(description="The document as a resource.")]
+    path: Annotated[
+        list[str],
+        Field(description="Names and relations in turn that led to it; empty unless they are few and stated."),
+    ]
+
+
+class AnswerResult(BaseModel):
+    """An answer with its sources."""
+
+    index: str
+    question: str
+    method: str
+    found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
+    answer: str | None
+    short: list[str]
+    citations: list[Citation]
+    unsupported: Annotated[list[str], Field(description="Quotes or sentences that no passage supports.")]
+
+
+class FoundPassage(PassageReply):
+    """A retrieved passage."""
+
+    address: Annotated[str, Field(description="The document as a resource.")]
+
+
+class RetrievalResult(BaseModel):
+    """Passages, the best first."""
+
+    index: str
+    question: str
+    method: str
+    passages: list[FoundPassage]
+
+
+class PassageResult(BaseModel):
+    """Characters of a document."""
+
+    document: str
+    address: str
+    characters: Annotated[int, Field(description="Length of the whole document.")]
+    start: int
+    end: int
+    text: str
+
+
+Reply = Mapping[str, Any]
+
+
+def answer_result(index: str, reply: Reply) -> dict[str, Any]:
+    """Return an answer's structured content, given the JSON that `graphwright ask --json` prints."""
+    citations = [
+        {
+            **_fields(Citation, citation),
+            "number": number,
+            "path": citation["shown_path"],
+            "address": address(index, "documents", citation["document"]),
+        }
+        for number, citation in enumerate(reply["citations"], 1)
+    ]
+    return {**_fields(AnswerResult, reply), "index": index, "citations": citations}
+
+
+def answer_text(data: Reply) -> str:
+    """Return an answer with its numbered sources."""
+    lines = [data["answer"] or "The documents do not answer this question."]
+    if data["citations"]:
+        lines += ["", "Sources:"]
+    for citation in data["citations"]:
+        place = f"{citation['document']}, characters {citation['start']}-{citation['end']}"
+        lines.append(f"[{citation['number']}] {place}: “{citation['text']}” ({citation['address']})")
+    if data["unsupported"]:
+        lines += ["", "Not supported by any passage:", *(f"- {text}" for text in data["unsupported"])]
+    return "\n".join(lines)
+
+
+def retrieval_result(index: str, reply: Reply) -> dict[str, Any]:
+    """Return the structured content of a retrieval, given the JSON that `graphwright retrieve --json` prints."""
+    passages = [
+        {**_fields(FoundPassage, passage), "address": address(index, "documents", passage["document"])}
+        for passage in reply["passages"]
+    ]
+    return {**_fields(RetrievalResult, reply), "index": index, "passages": passages}
+
+
+def _fields(model: type[BaseModel], values: Reply) -> dict[str, Any]:
+    """Return those of the values that a model has fields for."""
+    return {name: values[name] for name in model.model_fields if name in values}
+
+
+def passage_result(index: str, document: str, text: str, start: int, end: int) -> dict[str, Any]:
+    """Return the structured content of a part of a document's text."""
+    place = {"document": document, "address": address(index, "documents", document), "characters": len(text)}
+    return {**place, **document_text(text, start, end)}
+
+
+def retrieval_text(data: Reply) -> str:
+    """Return passages, numbered, each below its place."""
+    parts = [
+        f"[{number}] {passage['document']}, characters {passage['start']}-{passage['end']}\n{passage['text']}"
+        for number, passage in enumerate(data["passages"], 1)
+    ]
+    return "\n\n".join(parts) or "No passages were found."
+
+
+def passage_text(data: Reply) -> str:
+    """Return characters of a document below their place."""
+    place = f"{data['document']}, characters {data['start']}-{data['end']} of {data['characters']}"
+    return f"{place}\n\n{data['text']}"
+
+
+def entities_text(entities: Iterable[Reply]) -> str:
+    """Return entities, one a line."""
+    lines = [
+        f"{entity['name']}{' (' + entity['type'] + ')' if entity['type'] else ''}: {entity['passages']} passages, "
+        f"{entity['degree']} neighbours"
+        for entity in entities
+    ]
+    return "\n".join(lines) or "No entity has such a name."
+
+
+def entity_text(data: Reply) -> str:
+    """Return what is stated about an entity, one statement a line."""
+    lines = [data["text"], "", f"Statements ({data['total_statements']} in all):"]
+    lines += [
+        f"- {statement['head']} — {statement['relation']} → {statement['tail']}: {statement['text']} "
+        f"[{', '.join(statement['passages'])}]"
+        for statement in data["statements"]
+    ]
+    places = [
+        f"{passage['document']} {passage['start']}-{passage['end']}"
+        for passage in data["passages"]
+        if passage.get("document")
+    ]
+    return "\n".join([*lines, "", f"Passages ({data['total_passages']} in all): {'; '.join(places) or 'none'}"])
+
+
+def paths_text(paths: Iterable[Iterable[Reply]]) -> str:
+    """Return paths, one a line."""
+    return "\n".join("".join(map(_step, path)) for path in paths)
+
+
+def _step(part: Reply) -> str:
+    if "name" in part:
+        return str(part["name"])
+    return f" —{part['relation']}→ " if part["forward"] else f" ←{part['relation']}— "
+
+
+def documents_text(data: Reply, offset: int) -> str:
+    """Return documents, one a line."""
+    lines = [
+        f"{item['id']}{': ' + item['title'] if item['title'] else ''} ({item['characters']} characters)"
+        for item in data["documents"]
+    ]
+    shown = f"{offset + 1}-{offset + len(lines)} of {data['total']}" if lines else f"none of {data['total']}"
+    return "\n".join([f"Documents {shown}:", *lines])
+
+
+def status_text(indexes: Iterable[Reply]) -> str:
+    """Return facts about indexes, one a line."""
+    return "\n".join(
+        f"{index['name']}: {index['documents']} documents, {index['chunks']} passages, {index['edges']} edges; "
+        f"method {index['default_method']}; "
+        + (f"answers by {index['llm']}" if index["llm"] else "answers are quotations")
+        for index in indexes
+    )
+
+
+def job_text(job: Reply) -> str:
+    """Return the state of a job.
+
+    >>> job_text({"id": "a1", "state": "done", "message": "1 added."})
+    'Done: 1 added.'
+    """
+    if job["state"] in ("queued", "running"):
+        return f"The job {job['id']} is {job['state']}; it goes on by itself."
+    return f"{job['state'].capitalize()}: {job['message']}"

@@ -1,0 +1,103 @@
+"""Bodies of requests about documents, and their replies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from graphwright.serve.schemas.answers import Body, Reply
+from graphwright.serve.schemas.jobs import FailedPart
+
+_MAX_DOCUMENTS = 10_000
+_MAX_ID = 1_000
+_RESERVED = {"id", "text", "title", "links"}
+
+
+class DocumentBody(Body):
+    """A document as text."""
+
+    id: Annotated[
+        str | None,
+        Field(min_length=1, max_length=_MAX_ID, description="By default made from the text.", examples=["graz.md"]),
+    ] = None
+    title: Annotated[str, Field(max_length=_MAX_ID, examples=["Graz"])] = ""
+    text: Annotated[str, Field(min_length=1, pattern=r"\S", examples=["Graz lies on the Mur in Styria."])]
+    metadata: Annotated[
+        dict[str, str | int | float | bool],
+        Field(default_factory=dict, max_length=100, description="Values by name.", examples=[{"year": 2024}]),
+    ]
+
+    @field_validator("metadata")
+    @classmethod
+    def _check_names(cls, metadata: dict[str, Any]) -> dict[str, Any]:
+        if reserved := sorted(_RESERVED & metadata.keys()):
+            raise ValueError(f"{', '.join(reserved)} cannot be names of metadata")
+        return metadata
+
+
+class DocumentsBody(Body):
+    """Documents to add; those with a known id are replaced."""
+
+    documents: Annotated[list[DocumentBody], Field(min_length=1, max_length=_MAX_DOCUMENTS)]
+
+
+class SyncBody(Body):
+    """A folder of the server to read again."""
+
+    folder: Annotated[str, Field(max_length=200, description="Its name in server.toml.", examples=["reports"])]
+
+
+class ListedDocument(Reply):
+    """A document in a list."""
+
+    id: str
+    title: str
+    characters: int
+    chunks: int
+
+
+class DocumentsReply(Reply):
+    """Documents by id, and the number of all that were asked for."""
+
+    documents: list[ListedDocument]
+    total: int
+
+
+class NamedEntity(Reply):
+    """An entity that a passage names."""
+
+    node: int
+    name: str
+
+
+class DocumentChunk(Reply):
+    """A passage of a document."""
+
+    id: str
+    start: int
+    end: int
+    entities: list[NamedEntity]
+
+
+class DocumentReply(Reply):
+    """A document with its passages."""
+
+    id: str
+    title: str
+    characters: int
+    metadata: dict[str, str]
+    chunks: list[DocumentChunk]
+
+
+class EstimateReply(Reply):
+    """Work that adding documents would take."""
+
+    llm: Annotated[str | None, Field(description="The language model that would read them; null: none, at no cost.")]
+    chunks: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    hours: float | None
+    cost: float | None
+    skipped: list[FailedPart]

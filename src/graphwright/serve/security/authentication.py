@@ -1,0 +1,222 @@
+"""Authentication of requests, and the scopes that routes require.
+
+`Authentication` finds out who sent a request and refuses, without a grant, all but a few public paths. `require`
+declares the scope of a route. Both must let a request pass, so a route that declares nothing is not open.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from anyio.to_thread import run_sync
+from fastapi import Depends, Request
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from graphwright.errors import OptionError
+from graphwright.serve.problems import ServeError, send_problem
+from graphwright.serve.security.grants import LOCAL, Grant
+from graphwright.serve.security.keys import Keys
+from graphwright.serve.security.rates import RateLimits
+from graphwright.serve.security.tokens import TokenVerifier, VerifiedToken
+from graphwright.serve.settings import ServeSettings, default_data_folder
+
+COOKIE = "graphwright_session"
+"""Name of the cookie of a session of the page."""
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_PUBLIC = frozenset({"/", "/index.html", "/favicon.ico", "/healthz", "/session"})
+_PUBLIC_FOLDERS = ("/assets/",)
+_PROBES = frozenset({"/healthz", "/readyz"})
+"""Paths that supervisors ask every few seconds, which count for no rate."""
+_REALM = 'Bearer realm="graphwright"'
+
+
+class UnauthorizedError(ServeError):
+    """A request without a key, or with one that is unknown, expired or revoked."""
+
+    status: ClassVar[int] = 401
+    kind: ClassVar[str] = "unauthorized"
+    headers = {"WWW-Authenticate": _REALM}  # noqa: RUF012
+
+
+class ForbiddenError(ServeError):
+    """A key whose scope is too narrow, or a request of another site."""
+
+    status: ClassVar[int] = 403
+    kind: ClassVar[str] = "forbidden"
+
+
+def check_exposure(settings: ServeSettings, keys: Keys) -> None:
+    """Raise OptionError for an address that others can reach while requests need no key."""
+    if not (settings.is_loopback or settings.tokens is not None or keys.exist()):
+        raise OptionError(
+            f"--host {settings.host} opens the server to others, and there is no key. Make one: "
+            f"{create_command(settings.data)}"
+        )
+
+
+def create_command(data: Path) -> str:
+    """Return the command that makes a key in a data folder."""
+    place = "" if data == default_data_folder() else f" --data {shlex.quote(str(data))}"
+    return f"graphwright keys create NAME{place}"
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """ASGI middleware that puts the grant of each request into its state, or refuses the request.
+
+    A key or a token of the identity provider comes in the header Authorization; the page's session in a cookie, which
+    counts for changes only with proof that the request is of the page itself. Without any key every request has all
+    rights. Bodies are not read before.
+    """
+
+    app: ASGIApp
+    keys: Keys
+    limits: RateLimits
+    tokens: TokenVerifier | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its grant, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            grant = await self._grant(scope)
+            if grant is not None:
+                if route_path(scope) not in _PROBES:
+                    self.limits.count(grant)
+            elif not is_public(route_path(scope)):
+                raise self.limits.refuse(scope, UnauthorizedError(_MISSING))
+        except ServeError as error:
+            await send_problem(scope, receive, send, error)
+            return
+        scope.setdefault("state", {})["grant"] = grant
+        await self.app(scope, receive, send)
+
+    async def _grant(self, scope: Scope) -> Grant | None:
+        """Return the grant; None for a request without a valid key. Raises ForbiddenError for a cookie's misuse."""
+        if self.tokens is None and not self.keys.exist():
+            return LOCAL
+        headers = Headers(scope=scope)
+        kind, _, credentials = headers.get("authorization", "").strip().partition(" ")
+        if kind:
+            return await self._of_token(credentials.strip()) if kind.lower() == "bearer" else None
+        session = session_token(headers)
+        grant = None if session is None else self.keys.session(session)
+        if grant is not None and scope["method"] not in SAFE_METHODS and not is_same_origin(headers, proof=True):
+            raise ForbiddenError(
+                f"A session counts only for requests of this server's own page. Send a key instead.{compared(headers)}"
+            )
+        return grant
+
+    async def _of_token(self, token: str) -> Grant | None:
+        verified = await verified_token(token, self.keys, self.tokens)
+        return None if verified is None else verified.grant
+
+
+async def verified_token(token: str, keys: Keys, tokens: TokenVerifier | None) -> VerifiedToken | None:
+    """Return the rights of a key or of an identity provider's token; None if it is not valid."""
+    grant = keys.check(token)
+    if grant is not None:
+        return VerifiedToken(grant, float("inf"))
+    return None if tokens is None or token.startswith("gw_") else await run_sync(tokens.check, token)
+
+
+_MISSING = "Send a key that is valid, in the header Authorization: Bearer gw_…"
+
+
+def is_public(path: str) -> bool:
+    """Return whether a path is open to everyone: health, the page's files, and the exchange of a key for a session."""
+    return path in _PUBLIC or path.startswith(_PUBLIC_FOLDERS)
+
+
+def route_path(scope: Scope) -> str:
+    """Return the path that routes are matched with: without the path below which a proxy shows the server."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    if path == root:
+        return "/"
+    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path
+
+
+def session_token(headers: Headers) -> str | None:
+    """Return the token in the session cookie."""
+    try:
+        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return None
+    return None if morsel is None else morsel.value
+
+
+def is_same_origin(headers: Headers, *, proof: bool = False) -> bool:
+    """Return whether a request does not come from another site's page, by what browsers tell and scripts cannot forge.
+
+    `proof`: whether it must say that it comes from this server's own page; otherwise a request that says nothing, as of
+    a program, passes too.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if origin is not None:
+        return origin.partition("://")[2].lower() == headers.get("host", "").lower() != ""
+    if site is not None:
+        return site == "same-origin" or (site == "none" and not proof)
+    return not proof
+
+
+def compared(headers: Headers) -> str:
+    """Return a sentence with the two values that `is_same_origin` compared; nothing where there is no Origin."""
+    origin, host = headers.get("origin"), headers.get("host", "")
+    if origin is None:
+        return ""
+    return f" Origin is {origin[:100]!r}, Host is {host[:100]!r}: does the proxy send Host unchanged, with its port?"
+
+
+def granted(request: Request) -> Grant:
+    """Return the grant of a request. Raises UnauthorizedError for one to a public path without a key."""
+    grant: Grant | None = getattr(request.state, "grant", None)
+    if grant is None:
+        raise UnauthorizedError(_MISSING)
+    return grant
+
+
+async def grant_of(request: Request) -> Grant:
+    """Return the grant of a request, as a dependency."""
+    return granted(request)
+
+
+@dataclass(frozen=True)
+class Require:
+    """A dependency that lets requests with a scope pass, and only to indexes that they see.
+
+    `every_index`: whether the reply tells about all indexes, so that a key for some is not enough. Requests that need
+    more than "read" are entered into the audit log, refused ones too.
+    """
+
+    scope: str
+    every_index: bool = False
+
+    async def __call__(self, request: Request) -> Grant:
+        """Return the grant. Raises UnauthorizedError, ForbiddenError or NotFoundError."""
+        request.state.required = self.scope
+        grant = granted(request)
+        if not grant.may(self.scope):
+            error = ForbiddenError(f"This needs a key with the scope {self.scope}; the key sent has {grant.scope}.")
+            error.headers = {"WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{self.scope}"'}
+            raise error
+        if self.every_index and grant.indexes is not None:
+            raise ForbiddenError("This tells about all indexes; the key sent is for some.")
+        name = request.path_params.get("ix")
+        if name is not None:
+            request.app.state.server.index(name, grant)
+        return grant
+
+
+def require(scope: str, *, every_index: bool = False) -> Any:
+    """Return the dependency for a route: `dependencies=[require("read")]`."""
+    return Depends(Require(scope, every_index))
+
+
+GrantOf = Annotated[Grant, Depends(grant_of)]
+"""The grant of a request, as a parameter of a route."""

@@ -1,0 +1,101 @@
+"""Limits of the bodies of requests: their size, and the pace at which they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from graphwright.serve.problems import ServeError, TooLargeError, send_problem
+from graphwright.serve.security.authentication import route_path
+
+_UPLOAD = re.compile(r"/v1/indexes/[^/]+/documents(/estimate)?")
+_MIN_RATE = 10_000.0  # bytes a second that a body must keep up after its first seconds
+
+
+class SlowBodyError(ServeError):
+    """A body that arrives too slowly."""
+
+    status: ClassVar[int] = 408
+    kind: ClassVar[str] = "slow-body"
+
+
+@dataclass(frozen=True)
+class BodyLimits:
+    """ASGI middleware that ends requests whose body is too large or arrives too slowly.
+
+    `max_body`, `max_upload`: bytes, the second for documents. `patience`: seconds for the body's first bytes; after
+    them it must arrive at 10 kB a second on average.
+    """
+
+    app: ASGIApp
+    max_body: int
+    max_upload: int
+    patience: float = 20.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with a watched body."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        limit = self.max_upload if _UPLOAD.fullmatch(route_path(scope)) else self.max_body
+        body = _Body(limit, self.patience, receive, send)
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdecimal() or int(declared) > limit:
+            body.error = _too_large(limit)
+        else:
+            try:
+                await self.app(scope, body.receive, body.send)
+            except Exception:
+                if body.error is None:
+                    raise
+        if body.error is not None and not body.begun:
+            body.error.headers = {"Connection": "close"}  # the rest of the body is not read
+            await send_problem(scope, receive, send, body.error)
+
+
+@dataclass
+class _Body:
+    """Counts and times the body of one request; after an error the application's own response is dropped."""
+
+    limit: int
+    patience: float
+    receive_more: Receive
+    send_on: Send
+    error: ServeError | None = None
+    begun: bool = False
+    _size: int = 0
+    _complete: bool = False
+    _since: float = field(default_factory=time.monotonic)
+
+    async def receive(self) -> Message:
+        if self._complete:
+            return await self.receive_more()
+        left = self._since + self.patience + self._size / _MIN_RATE - time.monotonic()
+        try:
+            async with asyncio.timeout(left):
+                message = await self.receive_more()
+        except TimeoutError:
+            self.error = SlowBodyError("The request's body arrived too slowly.")
+            raise self.error from None
+        self._size += len(message.get("body", b""))
+        self._complete = not message.get("more_body", False)
+        if self._size > self.limit:
+            self.error = _too_large(self.limit)
+            raise self.error
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self.error is not None and not self.begun:
+            return
+        self.begun = True
+        await self.send_on(message)
+
+
+def _too_large(limit: int) -> TooLargeError:
+    return TooLargeError(f"The request's body is larger than {limit:,} bytes, the limit of this server.")

@@ -1,0 +1,254 @@
+"""Keys of the server, and sessions of its page, in one SQLite file of the data folder.
+
+A key's token is `gw_ID_SECRET`. The file holds only a SHA-256 of it: the secret has 256 random bits, so a slow hash
+would protect nothing. Another process may create and revoke keys; changes count from the next request on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import RLock
+
+from graphwright.errors import DataError, OptionError, meant
+from graphwright.files import make_private
+from graphwright.serve.security.grants import SCOPES, Grant
+from graphwright.store.layout import IndexLayout
+
+KEY_FILE = "keys.sqlite"
+"""Name of the file in the data folder."""
+_TOKEN = re.compile(r"gw_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")
+_SESSION = re.compile(r"gws_[A-Za-z0-9_-]{43}")
+_NO_HASH = "0" * 64  # compared where there is no key of an id, so that both take the same time
+_USE_RESOLUTION = 60.0  # seconds between two writes of a key's last use
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS keys (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, scope TEXT NOT NULL, indexes TEXT,
+    created REAL NOT NULL, expires REAL, used REAL, revoked REAL
+) STRICT;
+CREATE TABLE IF NOT EXISTS sessions (
+    hash TEXT PRIMARY KEY, key_id TEXT, holder TEXT NOT NULL, expires REAL NOT NULL
+) STRICT;
+"""
+_COLUMNS = "id, name, scope, indexes, created, expires, used, revoked"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key without its token. Times are seconds since 1970; `indexes` None is all, `expires` None is never."""
+
+    id: str
+    name: str
+    scope: str
+    indexes: tuple[str, ...] | None
+    created: float
+    expires: float | None = None
+    used: float | None = None
+    revoked: float | None = None
+
+    def state(self, now: float) -> str:
+        """Return "active", "expired" or "revoked"."""
+        if self.revoked is not None:
+            return "revoked"
+        return "active" if self.expires is None or now < self.expires else "expired"
+
+    @property
+    def grant(self) -> Grant:
+        """The rights of the key's holder."""
+        return Grant(self.id, self.name, self.scope, self.indexes)
+
+
+class Keys:
+    """The keys and sessions of a data folder; threads and processes may share it.
+
+    >>> import tempfile; keys = Keys(Path(tempfile.mkdtemp()))
+    >>> token, key = keys.create("reader", indexes=["wiki"])
+    >>> keys.check(token).may("read", "wiki"), keys.check(token[:-1] + "!")
+    (True, None)
+    >>> _ = keys.revoke(key.id); keys.check(token), keys.exist()
+    (None, True)
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        """Open the file, or create it, readable by its owner only.
+
+        Raises OptionError for a folder inside an index, which may be copied or published with its keys; DataError if
+        the file cannot be opened.
+        """
+        self.path = folder / KEY_FILE
+        self._clock, self._lock = clock, RLock()
+        self._version: int | None = None
+        self._known: dict[str, tuple[str, Key]] = {}
+        for above in (folder.resolve(), *folder.resolve().parents):
+            if IndexLayout(above).store.exists():
+                raise OptionError(f"{folder} is inside the index {above}; keep keys outside of it: --data DIR.")
+        try:
+            make_private(self.path)
+            self._database = sqlite3.connect(self.path, timeout=10, check_same_thread=False, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")
+            self._database.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise DataError(
+                f"{self.path} cannot be opened ({error}); check that its folder is writable and its disk not full, or "
+                f"give another: --data."
+            ) from error
+
+    def exist(self) -> bool:
+        """Return whether a key was ever created; one that has expired or was revoked keeps the server closed."""
+        with self._lock:
+            return bool(self._current())
+
+    def create(
+        self, name: str, scope: str = "read", indexes: Sequence[str] | None = None, expires: float | None = None
+    ) -> tuple[str, Key]:
+        """Return the token of a new key, which is stored nowhere, and the key.
+
+        `expires`: seconds since 1970. Raises OptionError for an unknown scope, an empty name, or a time in the past.
+        """
+        now = self._clock()
+        if scope not in SCOPES:
+            raise OptionError(f"scope is {scope!r}; the scopes are {', '.join(SCOPES)}.{meant(scope, SCOPES)}")
+        if not name.strip() or not name.isprintable() or isinstance(indexes, str):
+            raise OptionError(f"name is {name!r}, indexes are {indexes!r}; give a readable name and a list of names.")
+        if expires is not None and expires <= now:
+            raise OptionError("the key would have expired already; give a later time.")
+        key = Key(secrets.token_hex(4), name, scope, None if indexes is None else tuple(indexes), now, expires)
+        token = f"gw_{key.id}_{secrets.token_urlsafe(32)}"
+        with self._write() as database:
+            listed = None if key.indexes is None else json.dumps(key.indexes)
+            row = (key.id, key.name, _hash(token), key.scope, listed, key.created, key.expires)
+            database.execute(
+                "INSERT INTO keys (id, name, hash, scope, indexes, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            )
+        return token, key
+
+    def all(self) -> list[Key]:
+        """Return all keys, the oldest first."""
+        with self._lock:
+            return sorted((key for _, key in self._current().values()), key=lambda key: (key.created, key.id))
+
+    def revoke(self, id: str) -> Key:
+        """Revoke a key and end its sessions. Raises OptionError for an unknown id; revoking twice changes nothing."""
+        with self._write() as database:
+            database.execute("UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL", (self._clock(), id))
+            database.execute("DELETE FROM sessions WHERE key_id = ?", (id,))
+        with self._lock:
+            known = self._current()
+        if id not in known:
+            raise OptionError(f"there is no key {id!r}; 'graphwright keys list' shows the ids.{meant(id, known)}")
+        return known[id][1]
+
+    def check(self, token: str) -> Grant | None:
+        """Return the rights of a token; None if it is unknown, expired or revoked."""
+        match = _TOKEN.fullmatch(token)
+        if match is None:
+            return None
+        with self._lock:
+            stored, key = self._current().get(match["id"], (_NO_HASH, None))
+            equal = hmac.compare_digest(_hash(token), stored)
+            if not equal or key is None or key.state(self._clock()) != "active":
+                return None
+            self._note_use(key)
+            return key.grant
+
+    def open_session(self, grant: Grant, seconds: float, end: float = float("inf")) -> tuple[str, int]:
+        """Return the token of a new session with the rights of a grant, and the seconds until it ends.
+
+        It ends after `seconds`, at the time `end`, or with its key.
+        """
+        token, now = f"gws_{secrets.token_urlsafe(32)}", self._clock()
+        seconds = max(0.0, min(seconds, end - now))
+        with self._write() as database:
+            database.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
+            key_id = grant.key_id if grant.key_id in self._current() else None
+            row = (_hash(token), key_id, json.dumps(asdict(grant)), now + seconds)
+            database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", row)
+        return token, int(seconds)
+
+    def session(self, token: str) -> Grant | None:
+        """Return the rights of a session; None if it has ended or its key is no longer active."""
+        if _SESSION.fullmatch(token) is None:
+            return None
+        with self._lock:
+            row = self._database.execute(
+                "SELECT key_id, holder FROM sessions WHERE hash = ? AND expires > ?", (_hash(token), self._clock())
+            ).fetchone()
+            if row is None:
+                return None
+            if row[0] is None:  # of an identity provider's token
+                holder = json.loads(row[1])
+                return Grant(**{**holder, "indexes": None if holder["indexes"] is None else tuple(holder["indexes"])})
+            _, key = self._current().get(row[0], ("", None))
+            return key.grant if key is not None and key.state(self._clock()) == "active" else None
+
+    def close_session(self, token: str) -> None:
+        """End a session, if there is one."""
+        with self._write() as database:
+            database.execute("DELETE FROM sessions WHERE hash = ?", (_hash(token),))
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._database.close()
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        """Hold a transaction; raises DataError if the file cannot be written."""
+        with self._lock:
+            try:
+                self._database.execute("PRAGMA synchronous=FULL")  # a revocation survives a power failure
+                self._database.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._database
+                except BaseException:
+                    self._database.execute("ROLLBACK")
+                    raise
+                self._database.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise DataError(
+                    f"{self.path} cannot be written ({error}); check its permissions and the space on its disk."
+                ) from error
+            finally:
+                self._database.execute("PRAGMA synchronous=NORMAL")
+                self._version = None  # data_version does not count changes of this connection
+
+    def _current(self) -> dict[str, tuple[str, Key]]:
+        """Return hash and key by id, read anew where the file has changed."""
+        (version,) = self._database.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            rows = self._database.execute(f"SELECT hash, {_COLUMNS} FROM keys").fetchall()
+            self._known = {row[1]: (row[0], _key(row[1:])) for row in rows}
+            self._version = version
+        return self._known
+
+    def _note_use(self, key: Key) -> None:
+        """Store the time of a key's use, at most once a minute; where the file is busy, at a later use."""
+        now = self._clock()
+        if key.used is not None and now - key.used < _USE_RESOLUTION:
+            return
+        stored, _ = self._known[key.id]
+        self._known[key.id] = stored, replace(key, used=now)
+        with suppress(sqlite3.OperationalError):  # locked by another process, or read-only
+            self._database.execute("PRAGMA busy_timeout=20")
+            self._database.execute("UPDATE keys SET used = ? WHERE id = ?", (now, key.id))
+        self._database.execute("PRAGMA busy_timeout=10000")
+
+
+def _key(row: Sequence[object]) -> Key:
+    values = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    values["indexes"] = None if values["indexes"] is None else tuple(json.loads(str(values["indexes"])))
+    return Key(**values)  # type: ignore[arg-type]
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

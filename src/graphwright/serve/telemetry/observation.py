@@ -1,0 +1,98 @@
+"""The outermost middleware: numbers requests, sets security headers, and logs, counts and audits each response."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from graphwright.serve.problems import send_problem
+from graphwright.serve.security.authentication import SAFE_METHODS, route_path
+from graphwright.serve.security.rates import client_address
+from graphwright.serve.telemetry.logs import REQUEST_ID
+from graphwright.serve.telemetry.telemetry import RequestRecord, Telemetry
+
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""Content-Security-Policy of the page and of /docs: nothing inline, nothing from elsewhere."""
+_DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"  # of everything that is not a page
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """ASGI middleware that numbers requests, sets security headers, and logs, counts and audits each response.
+
+    An exception that no handler took becomes a problem here, without its text, and is logged with it.
+    """
+
+    app: ASGIApp
+    telemetry: Telemetry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Observe one request; other connections but those of the server's lifespan are refused."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        record = RequestRecord(id=_request_id(Headers(scope=scope)), method=scope["method"], path=route_path(scope))
+        scope.setdefault("state", {})["request_id"] = record.id
+        REQUEST_ID.set(record.id)
+        record.client = client_address(scope)
+
+        async def observed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+                message = {**message, "headers": _with_headers(message.get("headers", []), record.id)}
+            await send(message)
+
+        with self.telemetry.request(record, Headers(scope=scope)) as span:
+            scope["state"]["span"] = span
+            try:
+                await self.app(scope, receive, observed)
+            except Exception as error:
+                if record.status:  # the response has begun, and cannot be another any more
+                    raise
+                self.telemetry.log_failure(record, error)
+                await send_problem(scope, receive, observed, error)
+            finally:
+                _complete(record, scope)
+
+
+def _complete(record: RequestRecord, scope: Scope) -> None:
+    """Enter what the inner parts found out about a request."""
+    state, route = scope["state"], scope.get("route")
+    record.grant = state.get("grant")
+    record.route = getattr(route, "path", None)
+    record.index = scope.get("path_params", {}).get("ix")
+    record.audited = record.method not in SAFE_METHODS and state.get("required", "read") != "read"
+
+
+def _request_id(headers: Headers) -> str:
+    """Return the id that a proxy gave to the request, or a new one."""
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a response with those that every response has."""
+    given = {name.lower(): value for name, value in headers}
+    policy = PAGE_POLICY if given.get(b"content-type", b"").startswith(b"text/html") else _DATA_POLICY
+    more = [(b"x-request-id", request_id.encode()), (b"content-security-policy", policy.encode()), *_HEADERS]
+    if b"cache-control" not in given:
+        more.append((b"cache-control", b"no-store"))
+    names = {name for name, _ in more}
+    return [(name, value) for name, value in headers if name.lower() not in names] + more

@@ -1,0 +1,1 @@
+"""Documents and graphs as replies show them."""

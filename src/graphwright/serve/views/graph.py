@@ -1,0 +1,160 @@
+"""Views of an index's graph for people and programs: entities, their statements, neighbours and passages, paths."""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+
+from graphwright import Graph
+from graphwright.graph import Kind
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Columns
+from graphwright.kernels.csr import Csr, undirected
+from graphwright.kernels.paths import paths_between
+from graphwright.operators import Run
+from graphwright.operators.search.nearest import nodes_near
+from graphwright.search import Snapshot
+from graphwright.search.name_index import name_index_of
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.serve.problems import NotFoundError
+
+MAX_EDGES = 6
+"""Length of the longest path that is searched for."""
+_entity_edges: SnapshotCache[Csr] = SnapshotCache()
+
+
+def entities(snapshot: Snapshot, query: str, limit: int) -> list[dict[str, Any]]:
+    """Return the entities whose names equal a text, begin with it or are near to it; without one the best connected.
+
+    Each is {node, name, type, passages, degree}: the number of passages that name it, and of its neighbours.
+    """
+    graph = snapshot.graph
+    nodes = _best_connected(graph, limit) if not query.strip() else _matching(snapshot, query.strip(), limit)
+    return [_summary(graph, node) for node in nodes]
+
+
+def _best_connected(graph: Graph, limit: int) -> list[int]:
+    degrees = np.diff(_adjacency(graph.columns).indptr)
+    candidates = np.flatnonzero(graph.columns.kinds != Kind.CHUNK)
+    order = np.lexsort((candidates, -degrees[candidates]))[:limit]
+    best: list[int] = candidates[order].tolist()
+    return best
+
+
+def _matching(snapshot: Snapshot, query: str, limit: int) -> list[int]:
+    graph, index = snapshot.graph, name_index_of(snapshot.graph.columns)
+    form = index.form(query)
+    found = dict.fromkeys(index.find(form).tolist())
+    if form:
+        first, last = index.forms.ends(form, index.order, prefix=True)
+        found |= dict.fromkeys(index.nodes[first : min(last, first + limit)].tolist())
+    if len(found) < limit:
+        near = nodes_near(Run(), snapshot.names, graph, [query], limit)[0]
+        found |= dict.fromkeys(node for node in near if graph.columns.kinds[node] != Kind.CHUNK)
+    return list(found)[:limit]
+
+
+def _summary(graph: Graph, node: int) -> dict[str, Any]:
+    return {
+        "node": node,
+        "name": graph.names[node],
+        "type": _type(graph, node),
+        "passages": len(graph.chunks_of([node])),
+        "degree": len(_adjacency(graph.columns).row(node)),
+    }
+
+
+def _type(graph: Graph, node: int) -> str:
+    """Return the type that stands behind an entity's name in its text: "Graz (place): a city"; else nothing."""
+    rest = graph.text(node).removeprefix(graph.names[node])
+    return rest[2 : rest.index(")")] if rest.startswith(" (") and ")" in rest else ""
+
+
+def node_of(graph: Graph, name: str) -> int:
+    """Return the node of a number, or the best connected one of a name. Raises NotFoundError for any other text."""
+    if name.isascii() and name.isdigit() and len(name) < 12:
+        nodes = np.array([int(name)])
+    else:
+        index = name_index_of(graph.columns)
+        nodes = np.union1d(index.find(index.form(name)), graph.ids(name))
+    nodes = nodes[graph.holds(nodes)]
+    if not len(nodes):
+        raise NotFoundError(f"No node has the number or the name {name!r}. Search the entities by a part of it.")
+    return int(max(nodes.tolist(), key=lambda node: len(graph.columns.adjacency.row(node))))
+
+
+def entity(graph: Graph, node: int, offset: int, limit: int) -> dict[str, Any]:
+    """Return a node with its statements, passages and neighbours, of each at most `limit` from `offset` on."""
+    columns, page = graph.columns, slice(offset, offset + limit)
+    edges = np.union1d(columns.out.row(node), columns.into.row(node)).astype(np.int64)
+    edges = edges[columns.between_entities(edges)]
+    # An extracted predicate says more than a co-occurrence, so statements with one come first.
+    edges = edges[np.argsort([graph.co_occurs(edge) for edge in edges.tolist()], kind="stable")]
+    chunks = graph.chunks_of([node]).tolist()
+    return {
+        **_summary(graph, node),
+        "text": graph.text(node),
+        "statements": [_statement(graph, edge) for edge in edges[page].tolist()],
+        "total_statements": len(edges),
+        "passages": [_passage(graph, chunk) for chunk in chunks[page]],
+        "total_passages": len(chunks),
+        "neighbours": [_neighbour(graph, node, edge) for edge in edges[page].tolist()],
+    }
+
+
+def _statement(graph: Graph, edge: int) -> dict[str, Any]:
+    head, relation, tail = graph.triple(edge)
+    passages = graph.names.take(graph.chunks_of(edges=[edge]))
+    return {"head": head, "relation": relation, "tail": tail, "text": graph.edge_text(edge), "passages": passages}
+
+
+def _neighbour(graph: Graph, node: int, edge: int) -> dict[str, Any]:
+    head, tail = graph.ends([edge]).tolist()
+    other = tail if head == node else head
+    direction = "out" if head == node else "in"
+    return {"node": other, "name": graph.names[other], "relation": graph.triple(edge)[1], "direction": direction}
+
+
+def _passage(graph: Graph, chunk: int) -> dict[str, Any]:
+    place = None if graph.passages is None else graph.passages.of(chunk)
+    names = ("id", "document", "title", "start", "end")
+    return {"node": chunk, **({} if place is None else {name: getattr(place, name) for name in names})}
+
+
+def paths(graph: Graph, source: int, target: int, limit: int) -> list[list[dict[str, Any]]]:
+    """Return the first `limit` of the shortest paths between two nodes, over statements, of at most MAX_EDGES edges.
+
+    A path lists nodes {node, name} and, between them, relations {relation, forward, text}. None where there is no path.
+    """
+    adjacency = _adjacency(graph.columns)
+    walks = paths_between(adjacency.indptr, adjacency.values, source, target, MAX_EDGES)
+    return [_described(graph, walk) for walk in islice(walks, limit)]
+
+
+def named_paths(graph: Graph, source: str, target: str, limit: int) -> list[list[dict[str, Any]]]:
+    """Return the paths between two nodes that are given by number or name, as `paths` does."""
+    return paths(graph, node_of(graph, source), node_of(graph, target), limit)
+
+
+def _described(graph: Graph, walk: list[int]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"node": walk[0], "name": graph.names[walk[0]]}]
+    for node, after in pairwise(walk):
+        edges = graph.edges_between(node, after)
+        edge = int(min(edges.tolist(), key=graph.co_occurs))
+        forward = int(graph.columns.heads[edge]) == node
+        parts.append({"relation": graph.triple(edge)[1], "forward": forward, "text": graph.edge_text(edge)})
+        parts.append({"node": after, "name": graph.names[after]})
+    return parts
+
+
+def _adjacency(columns: Columns) -> Csr:
+    """Return the distinct neighbours of each node over edges that join two entities, by snapshot id."""
+
+    def compute() -> Csr:
+        edges: Ints = np.arange(len(columns.heads))
+        edges = edges[columns.between_entities(edges)]
+        return undirected(len(columns.names), columns.heads[edges], columns.tails[edges])
+
+    return _entity_edges.get(columns, "adjacency", compute)

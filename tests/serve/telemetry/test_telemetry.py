@@ -1,0 +1,262 @@
+"""Metrics, spans and logs: what they count, and that texts of questions are in none of them unless asked for."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.models.llm_server import LLMServer, error
+from tests.serve.conftest import Running, serving, wait_until
+
+from graphwright.models.settings import LLMSettings
+from graphwright.serve.answer_models import unreachable
+from graphwright.serve.telemetry.logs import AuditLog, JSONFormatter, configure_logging
+from graphwright.serve.telemetry.tracing import TraceSettings, Tracing, trace_settings
+
+QUESTION = "On which river does Graz lie?"
+ANSWER = {"reasoning": "", "found": True, "text": "On the Mur.", "answers": ["Mur"], "citations": [{"passage": 1, "quote": "Graz lies on the Mur"}]}  # fmt: skip # noqa: E501
+
+
+def values(running: Running, name: str) -> dict[str, float]:
+    """The samples of a metric, by their labels."""
+    lines = running.client.get("/metrics").text.splitlines()
+    return {line.rpartition(" ")[0].removeprefix(name): float(line.rpartition(" ")[2]) for line in lines if line.startswith(name)}  # fmt: skip # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def priced(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server with a scripted language model that costs money."""
+    with LLMServer([json.dumps(ANSWER)]) as model:
+        llm = LLMSettings("scripted", model.url, prompt_price=1_000_000.0, completion_price=2_000_000.0)
+        with serving(cities, data=tmp_path_factory.mktemp("priced"), llm=llm, deadline=None) as running:
+            yield running
+
+
+def test_requests_steps_tokens_and_money_are_counted(priced: Running) -> None:
+    client = priced.client
+    replied = '{index="cities",model="scripted",outcome="replied"}'
+    before = values(priced, "graphwright_llm_calls_total").get(replied, 0.0)
+    for route in ("retrieve", "ask", "nothing"):
+        client.post(f"/v1/indexes/cities/{route}", json={"question": QUESTION, "method": "bm25"})
+    labels = '{method="POST",route="/v1/indexes/{ix}/%s",status="200"}'
+    requests = values(priced, "graphwright_requests_total")
+    assert requests[labels % "ask"] == 1 and requests[labels % "retrieve"] == 1
+    assert requests['{method="POST",route="none",status="404"}'] == 1
+    assert values(priced, "graphwright_request_seconds_count")['{method="POST",route="/v1/indexes/{ix}/ask"}'] == 1
+    assert values(priced, "graphwright_step_seconds_count")['{operator="Generate"}'] >= 1
+    own = '{index="cities",model="scripted"}'
+    calls = values(priced, "graphwright_llm_calls_total")[replied]
+    tokens = values(priced, "graphwright_tokens_total")
+    assert calls > before
+    assert tokens['{index="cities",kind="prompt",model="scripted"}'] == 7 * calls
+    assert tokens['{index="cities",kind="completion",model="scripted"}'] == 3 * calls
+    assert values(priced, "graphwright_cost_total")[own] == (7 + 2 * 3) * calls
+    found = values(priced, "graphwright_answers_total")
+    assert found['{found="none",index="cities",method="bm25"}'] == 1
+    assert found['{found="yes",index="cities",method="bm25"}'] == 1
+    assert values(priced, "graphwright_queue") == {"": 0.0}
+    assert values(priced, "graphwright_jobs")['{index="cities",state="queued"}'] == 0
+    assert values(priced, "graphwright_snapshot_age_seconds")['{index="cities"}'] >= 0
+    assert "Graz" not in client.get("/metrics").text
+
+
+def test_a_call_that_fails_is_counted_and_logged_with_the_id_of_its_request(
+    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = {"question": QUESTION, "method": "bm25"}
+    chat = {"model": "cities:bm25", "messages": [{"role": "user", "content": QUESTION}]}
+    with LLMServer([error(404, "no such model")] * 3) as model:
+        llm = LLMSettings("scripted", model.url)
+        with serving(cities, data=tmp_path, llm=llm) as running:
+            client = running.client
+            for number, (route, sent) in enumerate(
+                [
+                    ("indexes/cities/ask", body),
+                    ("indexes/cities/ask", {**body, "stream": True}),
+                    ("chat/completions", chat),
+                ]
+            ):
+                client.post(f"/v1/{route}", json=sent, headers={"X-Request-ID": f"request-{number}"})
+            calls = values(running, "graphwright_llm_calls_total")
+            assert calls == {'{index="cities",model="scripted",outcome="failed"}': 3.0}
+            assert client.post("/v1/indexes/cities/ask", json={**body, "offline": True}).status_code == 200
+    lines = [record for record in caplog.records if "scripted failed" in record.getMessage()]
+    assert [line.request_id for line in lines] == ["request-0", "request-1", "request-2"]  # type: ignore[attr-defined]
+    assert all("no such model" in line.getMessage() and QUESTION not in line.getMessage() for line in lines)
+
+
+def test_a_model_that_cannot_be_reached_is_a_warning_at_the_start(
+    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+    with serving(cities, data=tmp_path / "none", llm=LLMSettings("absent", url)):
+        wait_until(lambda: f"absent cannot be asked: {url} does not answer" in caplog.text)
+    caplog.clear()
+    with LLMServer([]) as model:
+        assert unreachable(LLMSettings("scripted", model.url)) == ""
+
+
+def test_a_streamed_answer_is_counted_once(priced: Running) -> None:
+    def answers() -> float:
+        return values(priced, "graphwright_answers_total").get('{found="yes",index="cities",method="ppr"}', 0.0)
+
+    before = answers()
+    priced.client.post("/v1/indexes/cities/ask", json={"question": QUESTION, "method": "ppr", "stream": True})
+    chat = {"model": "cities:ppr", "messages": [{"role": "user", "content": QUESTION}]}
+    assert priced.client.post("/v1/chat/completions", json=chat).status_code == 200
+    assert answers() == before + 2
+
+
+def test_addresses_and_methods_that_clients_make_up_are_no_labels(server: Running) -> None:
+    for number in range(5):
+        server.client.request("BREW", f"/made/up/{number}")
+        server.client.get(f"/v1/indexes/made-up-{number}")
+    labels = "".join(values(server, "graphwright_requests_total"))
+    assert "made" not in labels and "BREW" not in labels and 'method="other"' in labels
+
+
+# --- Spans
+
+sdk = pytest.importorskip("opentelemetry.sdk.trace", reason='needs the extra "otel"')
+
+
+def traced(cities: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, content: bool) -> list[Any]:
+    """Return the spans of an answer by a language model."""
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(Tracing, "exporting", classmethod(lambda cls, s: cls(provider, content=s.content)))
+    with LLMServer([json.dumps(ANSWER)]) as model:
+        options = {"llm": LLMSettings("scripted", model.url), "traces": "http://localhost:4318", "deadline": None}
+        with serving(cities, data=folder, trace_content=content, **options) as running:
+            exporter.clear()
+            headers = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+            body = {"question": QUESTION, "method": "bm25"}
+            assert running.client.post("/v1/indexes/cities/ask", json=body, headers=headers).status_code == 200
+    return list(exporter.get_finished_spans())
+
+
+def test_spans_follow_the_conventions_and_hold_no_text(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
+    spans = {span.name: span for span in traced(cities, tmp_path, monkeypatch, content=False)}
+    spans.pop("GET /readyz", None)  # of the fixture, which waits for the server
+    assert set(spans) == {"POST /v1/indexes/{ix}/ask", "retrieval cities", "chat scripted"}
+    request, retrieval, chat = (spans[name] for name in ("POST /v1/indexes/{ix}/ask", "retrieval cities", "chat scripted"))  # fmt: skip # noqa: E501
+    assert f"{request.context.trace_id:032x}" == "0af7651916cd43dd8448eb211c80319c"
+    assert retrieval.parent.span_id == chat.parent.span_id == request.context.span_id
+    assert request.start_time <= retrieval.start_time <= retrieval.end_time <= chat.start_time + 1_000_000
+    assert chat.end_time <= request.end_time
+    assert retrieval.attributes["gen_ai.operation.name"] == "retrieval"
+    assert retrieval.attributes["gen_ai.data_source.id"] == "cities"
+    assert chat.attributes["gen_ai.operation.name"] == "chat" and chat.attributes["gen_ai.provider.name"] == "openai"
+    assert (chat.attributes["gen_ai.usage.input_tokens"], chat.attributes["gen_ai.usage.output_tokens"]) == (7, 3)
+    assert request.attributes["http.response.status_code"] == 200 and request.attributes["http.route"]
+    texts = json.dumps([dict(span.attributes) for span in spans.values()])
+    assert "Graz" not in texts and "Mur" not in texts
+
+
+def test_texts_are_in_spans_where_that_is_asked_for(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
+    spans = {span.name: span for span in traced(cities, tmp_path, monkeypatch, content=True)}
+    assert spans["retrieval cities"].attributes["gen_ai.retrieval.query.text"] == QUESTION
+    assert json.loads(spans["retrieval cities"].attributes["gen_ai.retrieval.documents"])[0]["id"]
+    (message,) = json.loads(spans["chat scripted"].attributes["gen_ai.output.messages"])
+    assert message["role"] == "assistant" and "On the Mur" in message["parts"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("address", "environment", "expected"),
+    [
+        (None, {}, None),
+        ("http://c:4318/", {}, "http://c:4318/v1/traces"),
+        (None, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://e:4318"}, "http://e:4318/v1/traces"),
+        (None, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://e/own"}, "http://e/own"),
+        ("http://c:4318", {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://e/own"}, "http://c:4318/v1/traces"),
+        ("http://c:4318", {"OTEL_SDK_DISABLED": "true"}, None),
+        ("http://c:4318", {"OTEL_TRACES_EXPORTER": "none"}, None),
+    ],
+)
+def test_spans_go_where_the_configuration_says(address: str | None, environment: dict[str, str], expected: str | None) -> None:  # fmt: skip # noqa: E501
+    chosen = trace_settings(address, False, environment)
+    assert (None if chosen is None else chosen.address) == expected
+
+
+def test_spans_arrive_at_a_collector() -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='needs the extra "otel"')
+    arrived: list[tuple[str, bytes]] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            arrived.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
+        thread = threading.Thread(target=collector.serve_forever, args=(0.01,))
+        thread.start()
+        tracing = Tracing.exporting(TraceSettings(f"http://127.0.0.1:{collector.server_port}/v1/traces"))
+        tracing.reply("cities", {"method": "bm25", "trace": [], "passages": []}, None)
+        tracing.close()
+        collector.shutdown()
+        thread.join()
+    ((path, body),) = arrived
+    assert path == "/v1/traces" and b"retrieval cities" in body and b"graphwright" in body
+
+
+def test_nothing_is_prepared_for_export_unless_it_is_configured() -> None:
+    code = (
+        "import sys, tempfile; from pathlib import Path; from graphwright.serve.app import create_app; "
+        "from graphwright.serve.catalog import Catalog; from graphwright.serve.settings import ServeSettings; "
+        "create_app(Catalog({}), ServeSettings(data=Path(tempfile.mkdtemp()))); "
+        "print([m for m in sys.modules if m.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- Logs
+
+
+def record(message: str, **extra: Any) -> logging.LogRecord:
+    return logging.getLogger("graphwright.serve").makeRecord("graphwright.serve", 20, "", 0, message, (), None, extra=extra)  # fmt: skip # noqa: E501
+
+
+def test_a_json_line_has_fields_and_no_secret() -> None:
+    message = 'sent {"Authorization": "Bearer abc.def"}\nnext'
+    line = json.loads(JSONFormatter().format(record(message, status=200, key=None, sent=["gws_0123456789"])))
+    assert line["message"] == 'sent {"Authorization": "Bearer ***"}\nnext' and line["sent"] == ["gws_***"]
+    assert line["status"] == 200 and "key" not in line
+
+
+def test_text_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None:
+    loggers = [logging.getLogger(name) for name in ("graphwright.serve", "uvicorn")]
+    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in loggers]
+    try:
+        configure_logging("text")
+        loggers[0].handle(record("GET /a\n2026 ERROR forged", path="/x\n2026 ERROR too", seconds=0.1))
+    finally:
+        for logger, handlers, propagate, level in before:
+            logger.handlers, logger.propagate, logger.level = handlers, propagate, level
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith('GET /a\\n2026 ERROR forged path="/x\\n2026 ERROR too" seconds=0.1')
+
+
+def test_an_audit_log_that_cannot_be_written_does_not_stop_the_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    AuditLog(tmp_path / "file").write({"action": "keys create"})
+    assert "keys create" in caplog.text
