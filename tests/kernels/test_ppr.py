@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
-from tests.toys import plain_signatures
 
-from graphwright.kernels import csr, hops, paths, ppr_push
+from graphwright.kernels import csr, hops, paths, ppr_push, ppr_sweep
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
 
@@ -124,7 +123,7 @@ def test_scratch_is_left_clean_and_every_kernel_is_compiled_once(monkeypatch):
         monkeypatch.setattr(ppr_push, "_PLACES", 1)  # hashed, the second time
     record = workspace(1)
     assert not record.rows.any() and not record.marks.any()
-    for module in (csr, ppr_push, ppr_push, hops, paths):
+    for module in (csr, ppr_push, ppr_sweep, hops, paths):
         for function in vars(module).values():
             if isinstance(function, CPUDispatcher):
-                assert len(plain_signatures(function)) <= 1, function
+                assert len(function.signatures) <= 1, function

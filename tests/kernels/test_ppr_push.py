@@ -7,7 +7,8 @@ import pytest
 from graphwright.kernels import ppr_push as module
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
-from graphwright.kernels.ppr_push import Push, Walk
+from graphwright.kernels.ppr_push import Push
+from graphwright.kernels.ppr_sweep import Walk
 
 
 def _graph(graph):

@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphwright.kernels import ppr_push as push
+from graphwright.kernels import ppr_sweep as module
 from graphwright.kernels.csr import undirected
-from graphwright.kernels.ppr_push import Walk, settled, swept
+from graphwright.kernels.ppr_sweep import Walk, settled, swept
 from graphwright.kernels.ranking import kth
 
 
@@ -49,21 +49,21 @@ def test_settled_is_the_solution_to_the_error_stated(name, restart):
 def test_fewer_sweeps_than_the_bound_of_chebyshev_on_a_hard_graph(monkeypatch):
     # Errors shrink by (1 − √(1 − a²))/a = 0.557 a sweep or faster, a = 0.85: 1e-8 of what is first wrong in 33 or so.
     sweeps = []
-    inner = push._sweep
-    monkeypatch.setattr(push, "_sweep", lambda *given: sweeps.append(1) or inner(*given))
+    inner = module._sweep
+    monkeypatch.setattr(module, "_sweep", lambda *given: sweeps.append(1) or inner(*given))
     settled(_walk(nx.path_graph(3000), [1500], [1.0]))
     assert 10 < len(sweeps) <= 45
 
 
 def test_settled_ends_on_the_true_residual_not_on_the_one_carried_along(monkeypatch):
     walk = _walk(GRAPHS["random"], [5], [1.0])
-    inner, calls = push._iterate, []
+    inner, calls = module._iterate, []
 
     def careless(walk, value, enough):
         calls.append(1)
         return inner(walk, value, (lambda done, _: done == 3) if len(calls) == 1 else enough)
 
-    monkeypatch.setattr(push, "_iterate", careless)
+    monkeypatch.setattr(module, "_iterate", careless)
     nodes, scores = settled(walk)
     assert len(calls) == 3  # stopped too early, gone on with, found right
     assert np.abs(scores - _exact(GRAPHS["random"], walk)[nodes]).sum() <= 1e-8
