@@ -174,7 +174,8 @@ def products(table: ArrayLike | HalfArray, rows: ArrayLike, query: ArrayLike) ->
         raise ValueError(f"the table has shape {matrix.shape}, the query {vector.shape}. Pass one number per column.")
     at = node_ids(rows, len(matrix), "rows")
     if matrix.dtype == np.float32:
-        return np.einsum("ij,j->i", matrix[at], vector)
+        single: Singles = np.einsum("ij,j->i", matrix[at], vector)
+        return single
     out, wide = np.empty(at.size, np.float32), at.astype(np.int64)
     _products(rows_verified(matrix, wide, wide + 1), at, vector, out)
     return out
