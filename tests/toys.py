@@ -20,7 +20,7 @@ from graphwright.learn.retriever import Retriever
 from graphwright.models import HashEncoder
 from graphwright.models.protocols import Floats, PassageText, Span
 from graphwright.operators.state import State, start
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
 from graphwright.store.chunk_columns import ChunkColumns

@@ -18,7 +18,7 @@ from graphwright.store.changes import Progress, Settings
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.build.combination import combined
 from graphwright.extract.derived import Derived
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.build.known_vectors import known_pairs, known_vectors
 from graphwright.build.merge import MergedChunks
 from graphwright.search.name_index import MAX_NORMALISED, name_forms

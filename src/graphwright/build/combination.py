@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import name_index_of
 from graphwright.build.node_passages import NodePassages
 from graphwright.search.snapshot import Snapshot

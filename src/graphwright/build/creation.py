@@ -17,7 +17,8 @@ from graphwright.store.changes import Progress, Settings
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.build.graph_import import ImportedGraph, import_graph
 from graphwright.store.layout import IndexLayout
-from graphwright.search.snapshot import Snapshot, write_snapshot
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.snapshot_format import write_snapshot
 from graphwright.store.store import Store
 from graphwright.models.registry import EMBEDDED, encoder_of
 

@@ -12,7 +12,7 @@ from graphwright.build.build import build_from_chunks
 from graphwright.store.changes import Problem
 from graphwright.extract.derived import Derived
 from graphwright.store.layout import IndexLayout
-from graphwright.search.snapshot import damaged_files, open_snapshot, refused
+from graphwright.search.snapshot_format import damaged_files, open_snapshot, refused
 from graphwright.store.store import Store
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import NamedEncoder

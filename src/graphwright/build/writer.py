@@ -27,7 +27,8 @@ from graphwright.store.changes import (
 from graphwright.extract.derived import Derived, Refiner, Task
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.store.layout import IndexLayout
-from graphwright.search.snapshot import Snapshot, open_snapshot, refused, write_snapshot
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
 from graphwright.store.store import ExtractedChunk, Store, StoredChunk, id_digest
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder
