@@ -16,10 +16,11 @@ from graphwright.learn.registry import load_retriever
 from graphwright.methods.registry import METHODS
 from graphwright.operators.operator import Operator
 from graphwright.operators.subgraph.views import entity_vectors
+from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.passage_vectors import dense_index
 from graphwright.search.snapshot import INDEXES, Snapshot
 from graphwright.search.sparse_postings import SparseIndex
-from graphwright.search.vector_index import ChecksummedIndex, joined
+from graphwright.search.vector_index import joined
 
 _INDEX = (*INDEXES, "graph", "encoder")
 _ATTRIBUTES = {"ix": _INDEX, "Kind": tuple(Kind.__members__)}

@@ -16,7 +16,7 @@ from graphwright.kernels.blocks import Limits
 from graphwright.kernels.csr import group, row_pointers
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats
-from graphwright.search.vector_index import ChecksummedIndex
+from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.text.words import words
 
 K1, B = 1.2, 0.75

@@ -11,7 +11,8 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.csr import group
 from graphwright.models.protocols import Floats, SparseEncoder, SparseRows
-from graphwright.search.vector_index import ChecksummedIndex, EncodingRun
+from graphwright.search.checksummed_index import ChecksummedIndex
+from graphwright.search.vector_index import EncodingRun
 
 _BLOCK = 4096  # passages that are encoded at a time
 

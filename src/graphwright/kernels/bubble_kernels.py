@@ -1,4 +1,4 @@
-"""Compiled part of bubble expansion; `kernels.trees` documents the algorithm.
+"""Compiled part of bubble expansion; `kernels.bubble` documents the algorithm.
 
 A label is the state of one group at one node. Nodes touched have rows in the order in which they were reached, each
 with a label for every group, so label = row · groups + group.
