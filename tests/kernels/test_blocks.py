@@ -62,7 +62,7 @@ INDEXES: list[Any] = [
 
 @pytest.mark.parametrize("index", INDEXES, ids=str)
 @pytest.mark.parametrize("shape", [(N,), (N, 3)])
-def test_indexing_equals_that_of_the_plain_array(
+def test_mapped_array_indexing_equals_plain_array(
     shape: tuple[int, ...], index: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
@@ -70,7 +70,7 @@ def test_indexing_equals_that_of_the_plain_array(
     assert np.array_equal(array[index], plain[index]) and type(array[index]) is type(plain[index])
 
 
-def test_it_behaves_like_an_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mapped_array_behaves_like_an_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = np.arange(N, dtype=np.float32).reshape(-1, 4)
 
     def new() -> Any:
@@ -87,7 +87,7 @@ def test_it_behaves_like_an_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         new()[np.array([N])]
 
 
-def test_only_the_blocks_that_are_read_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mapped_array_verifies_only_blocks_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     array = mapped(np.arange(100_000), tmp_path / "a.npy", monkeypatch, flip=BLOCK * 3 + 10)
     assert array[100] == 100 and array[90_000] == 90_000 and array.verified.sum() == 2
     with pytest.raises(StoreError, match=r"a\.npy is damaged within 16,384 bytes of byte 49,152"):
@@ -97,14 +97,14 @@ def test_only_the_blocks_that_are_read_are_verified(tmp_path: Path, monkeypatch:
             use(array)
 
 
-def test_every_flip_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mapped_array_finds_every_flipped_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size, rng = 128 + 4 * N, np.random.default_rng(1)
     for flip in [0, 6, 60, 127, 128, BLOCK - 1, BLOCK, size - 1, *rng.integers(0, size, 40).tolist()]:
         with pytest.raises(StoreError, match="damaged"):
             np.asarray(mapped(np.arange(N, dtype=np.int32), tmp_path / "a.npy", monkeypatch, flip))
 
 
-def test_values_outside_their_limits_count_as_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mapped_array_value_outside_limits_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.arange(N)
     for limits, wrong in [(Limits(0, N - 2), N - 1), (Limits(1, N), 0), (Limits(0, N, ascending=True), None)]:
         array = mapped(values if wrong is not None else values[::-1], tmp_path / "a.npy", monkeypatch)
@@ -115,9 +115,7 @@ def test_values_outside_their_limits_count_as_damage(tmp_path: Path, monkeypatch
     assert array[0] == N - 1
 
 
-def test_kernels_on_mapped_arrays_give_the_results_of_plain_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_on_mapped_arrays_equal_plain_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = ring()
     some = mapped_ring(tmp_path, monkeypatch)
     for kernel in (lambda g: khop(*g, [7], 9), lambda g: push_ppr(*g, [7], k=5)):
@@ -127,7 +125,7 @@ def test_kernels_on_mapped_arrays_give_the_results_of_plain_ones(
     assert position(*column, b"abd") == N and position(*column, b"abc", np.arange(N), 5) == 5
 
 
-def test_gather_verifies_only_the_blocks_of_its_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gather_verifies_only_blocks_of_its_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, offsets = np.frombuffer(b"abc" * N, np.uint8), np.arange(0, 3 * N + 1, 3)
     damaged = mapped(data, tmp_path / "d.npy", monkeypatch, flip=2 * BLOCK)
     borders = mapped(offsets, tmp_path / "o.npy", monkeypatch)
@@ -137,7 +135,7 @@ def test_gather_verifies_only_the_blocks_of_its_strings(tmp_path: Path, monkeypa
         gather(damaged, borders, [9, 2 * BLOCK // 3])
 
 
-def test_a_kernel_is_not_run_on_a_damaged_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_on_damaged_array_raises_store_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = mapped_ring(tmp_path, monkeypatch, flip=128 + 4 * (N // 2) * 4 + 3)  # a node far above n
     for call in (lambda: khop(*graph, [7], 3), lambda: push_ppr(*graph, [N // 2], k=5)):
         with pytest.raises(StoreError, match="damaged"):

@@ -65,7 +65,7 @@ def cases(draw, most=12):
 @settings(deadline=None, max_examples=400)
 @given(cases(), st.integers(0, 5), st.sampled_from([1, 3, 10, 1000]))
 @example((4, [(0, 1), (1, 2), (2, 3)], [{0}, {3}], [0, 4, 4, 0]), 6, 10)
-def test_it_is_the_plain_search_with_all_its_ties(case, hops, budget):
+def test_bubble_equals_plain_search_with_all_ties(case, hops, budget):
     n, pairs, groups, levels = case
     neighbours, graph = _graph(n, pairs)
     origins = _origins(groups)
@@ -75,7 +75,7 @@ def test_it_is_the_plain_search_with_all_its_ties(case, hops, budget):
 
 
 @pytest.mark.parametrize("n, m, groups, hops", [(60, 110, 3, 6), (300, 900, 5, 2), (400, 500, 2, 9), (300, 320, 4, 3)])
-def test_it_is_the_plain_search_on_larger_graphs(n, m, groups, hops):
+def test_bubble_on_larger_graphs_equals_plain_search(n, m, groups, hops):
     rng = np.random.default_rng(n + hops)
     for _ in range(8):
         neighbours, graph = _graph(n, [tuple(pair) for pair in rng.integers(0, n, (m, 2)).tolist()])
@@ -91,7 +91,7 @@ def test_it_is_the_plain_search_on_larger_graphs(n, m, groups, hops):
     assert result
 
 
-def test_the_other_end_of_an_edge_belongs_to_the_path_of_its_terminal():
+def test_bubble_terminal_of_an_edge_adds_the_other_end():
     # 4 - 0 - 1 - 2, where {0, 4} stands for an edge: the path from 2 ends at 0, and 4 comes with it.
     _, graph = _graph(5, [(4, 0), (0, 1), (1, 2)])
     result = bubble(*graph, [(0, 0, 4), (0, 4, 0), (1, 2, -1)], node_costs(AXIS, QUARTERS[[4] * 5]))
@@ -99,7 +99,7 @@ def test_the_other_end_of_an_edge_belongs_to_the_path_of_its_terminal():
     assert result[1].origins == (0, 2)
 
 
-def test_cost_is_one_less_the_cosine_and_never_below_nothing():
+def test_cost_is_one_minus_cosine_at_least_zero():
     # Eq. 4. Two ways from 0 to 1, by 2 (cost 0.4) or by 3: which is taken tells whether 3 costs less.
     _, graph = _graph(4, [(0, 2), (2, 1), (0, 3), (3, 1)])
 
@@ -114,7 +114,7 @@ def test_cost_is_one_less_the_cosine_and_never_below_nothing():
     assert by_three([1, 0])
 
 
-def test_vectors_are_found_by_row_in_one_table_or_the_other():
+def test_node_costs_look_up_rows_in_two_tables():
     _, graph = _graph(6, [(0, 2), (2, 1), (0, 3), (3, 1), (0, 4), (4, 1), (0, 5), (5, 1)])
     rows, more_rows = [-1, -1, 0, -1, -1, -1], [-1, -1, 1, 1, 0]
 
@@ -129,7 +129,7 @@ def test_vectors_are_found_by_row_in_one_table_or_the_other():
         first(ids=[0, 1])
 
 
-def test_beyond_the_hops_there_is_nothing_and_a_cheap_detour_does_not_hide_what_is_within():
+def test_bubble_limits_hops_exactly_despite_detours():
     line = [(i, i + 1) for i in range(6)]
     _, graph = _graph(7, line)
     costs = node_costs(AXIS, QUARTERS[[4] * 7])
@@ -142,7 +142,7 @@ def test_beyond_the_hops_there_is_nothing_and_a_cheap_detour_does_not_hide_what_
     assert bubble(*graph, _origins([{0}, {7}]), costs, hops=1)[0].walks == ((0, 1, 5, 7),)
 
 
-def test_what_only_one_terminal_explores_is_left_alone(monkeypatch):
+def test_bubble_stops_where_no_two_terminals_can_meet(monkeypatch):
     # A line of three with a terminal at each end, beside one terminal in a component of 30,000.
     n = 30_000
     _, graph = _graph(n, [(0, 1), (1, 2), *((i, i + 1) for i in range(3, n - 1))])
@@ -158,7 +158,7 @@ def test_what_only_one_terminal_explores_is_left_alone(monkeypatch):
     assert bubble(*graph, _origins([{0}, {3}, {200}]), costs, hops=n, budget=1)[0].origins == (1, 2)
 
 
-def test_a_hub_outgrows_the_tables_and_the_workspace_is_left_clean():
+def test_bubble_hub_grows_tables_and_leaves_workspace_clean():
     n = 5000
     _, graph = _graph(n, [(0, i) for i in range(1, n)])
     result = bubble(*graph, _origins([{1}, {2}, {n - 1}]), node_costs(AXIS, QUARTERS[np.full(n, 3)]), budget=3000)
@@ -192,7 +192,7 @@ def test_nothing_in_nothing_out():
     assert bubble(*graph, [], costs) == [] == bubble(*graph, [(0, 0, -1), (1, 1, -1)], costs, budget=0)
 
 
-def test_the_best_candidate_is_near_the_best_tree():
+def test_bubble_best_candidate_is_near_the_best_tree():
     """Over 400 graphs of 9 nodes: never better than the best tree, never worse than (groups - 1) times it.
 
     The bound holds for every graph when all candidates are taken: seen from the terminal of one group in the best

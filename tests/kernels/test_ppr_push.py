@@ -63,7 +63,7 @@ def test_path_of_three_by_hand(started):
 
 
 @pytest.mark.parametrize("threshold", [1e-2, 1e-3, 1e-4])
-def test_push_keeps_its_invariant_and_refining_is_a_step_of_the_walk(started, threshold, monkeypatch):
+def test_push_keeps_invariant_and_refine_is_one_step(started, threshold, monkeypatch):
     monkeypatch.setattr(module, "_WIDE", 0)
     monkeypatch.setattr(module, "_LOCAL", 1000)  # no limit
     graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
@@ -87,7 +87,7 @@ def test_push_keeps_its_invariant_and_refining_is_a_step_of_the_walk(started, th
     assert np.isclose(scores, guess[touched], rtol=1e-12)[~chosen].all()
 
 
-def test_small_neighbourhoods_are_refined_first_and_within_the_edges_allowed(started, monkeypatch):
+def test_refine_takes_small_neighbourhoods_within_budget(started, monkeypatch):
     graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
     push = started(_walk(graph, [7], [1.0], 0.15))
     push.until(1e-3)
@@ -114,7 +114,7 @@ def _watched(monkeypatch):
 
 
 @pytest.mark.parametrize("k", [5, 300])
-def test_hashing_changes_nothing(monkeypatch, k):
+def test_push_hashed_equals_direct_table(monkeypatch, k):
     graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
     bits = _watched(monkeypatch)
     direct = push_ppr(*graph, [11, 39_000], [1.0, 2.0], k=k)
@@ -124,7 +124,7 @@ def test_hashing_changes_nothing(monkeypatch, k):
     assert hashed[0].tolist() == direct[0].tolist() and hashed[1].tolist() == direct[1].tolist()
 
 
-def test_a_table_too_small_grows_and_nothing_is_lost(started, monkeypatch):
+def test_push_small_table_grows_without_loss(started, monkeypatch):
     graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
     walk = _walk(graph, [11, 39_000], [0.25, 0.75], 0.15)
     bits = _watched(monkeypatch)
@@ -141,13 +141,13 @@ def test_a_table_too_small_grows_and_nothing_is_lost(started, monkeypatch):
     assert (residual < 1e-4 * np.diff(graph[0])).all()
 
 
-def test_a_node_of_many_neighbours_makes_room_for_them_all(monkeypatch):
+def test_push_hub_makes_room_for_all_neighbours(monkeypatch):
     monkeypatch.setattr(module, "_PLACES", 1)
     star = undirected(5001, np.zeros(5000, np.int64), np.arange(1, 5001))
     assert push_ppr(*star, [0], k=600)[0].tolist() == list(range(600))
 
 
-def test_what_is_left_of_a_failed_query_is_not_used_again(monkeypatch):
+def test_push_after_a_failed_query_starts_clean(monkeypatch):
     graph = _graph(nx.barabasi_albert_graph(500, 3, seed=2))
     wanted = push_ppr(*graph, [3], k=10)[0].tolist()
     with monkeypatch.context() as broken:

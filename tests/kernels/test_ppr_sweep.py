@@ -35,7 +35,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("restart", [0.02, 0.15, 0.7])
-def test_settled_is_the_solution_to_the_error_stated(name, restart):
+def test_settled_equals_dense_solution(name, restart):
     graph = nx.convert_node_labels_to_integers(GRAPHS[name])
     seed = max(graph, key=graph.degree)
     walk = _walk(graph, [seed], [1.0], restart)
@@ -46,7 +46,7 @@ def test_settled_is_the_solution_to_the_error_stated(name, restart):
     assert (scores > 0).all()
 
 
-def test_fewer_sweeps_than_the_bound_of_chebyshev_on_a_hard_graph(monkeypatch):
+def test_settled_sweeps_fewer_than_chebyshev_bound(monkeypatch):
     # Errors shrink by (1 − √(1 − a²))/a = 0.557 a sweep or faster, a = 0.85: 1e-8 of what is first wrong in 33 or so.
     sweeps = []
     inner = module._sweep
@@ -55,7 +55,7 @@ def test_fewer_sweeps_than_the_bound_of_chebyshev_on_a_hard_graph(monkeypatch):
     assert 10 < len(sweeps) <= 45
 
 
-def test_settled_ends_on_the_true_residual_not_on_the_one_carried_along(monkeypatch):
+def test_settled_checks_the_true_residual(monkeypatch):
     walk = _walk(GRAPHS["random"], [5], [1.0])
     inner, calls = module._iterate, []
 
@@ -70,7 +70,7 @@ def test_settled_ends_on_the_true_residual_not_on_the_one_carried_along(monkeypa
 
 
 @pytest.mark.parametrize("k", [1, 10, 100])
-def test_swept_goes_on_from_what_it_is_given_and_stays_where_the_walk_can_go(k):
+def test_swept_continues_within_reachable_nodes(k):
     graph = nx.disjoint_union(nx.barabasi_albert_graph(300, 3, seed=2), nx.complete_graph(50))
     walk = _walk(graph, [5, 40], [0.5, 0.5])
     touched = np.array(sorted(set(range(0, 300, 2)) | {5, 40}), np.int32)
@@ -82,7 +82,7 @@ def test_swept_goes_on_from_what_it_is_given_and_stays_where_the_walk_can_go(k):
     assert np.mean(exact[result] >= kth(exact, k) * (1 - 1e-6)) >= 0.98
 
 
-def test_swept_from_the_solution_is_the_solution():
+def test_swept_from_solution_returns_solution():
     graph = GRAPHS["random"]
     walk = _walk(graph, [5], [1.0])
     nodes, scores = settled(walk)
