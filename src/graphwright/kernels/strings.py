@@ -3,9 +3,9 @@
 A column is `data`, uint8[bytes], the UTF-8 of its strings end to end, and `offsets`, int64[n + 1], their borders.
 Strings are equal if their bytes are; hashes only select candidates. Words are separated by spaces alone.
 
-Own code, because it needs no Python object for each string and is 3 to 6 times as fast as Python on a million names:
-0.26 s against 1.6 s to sort, 0.20 s against 0.96 s to number them. (rapidfuzz compares strings approximately, which is
-another task.)
+Own code, because an Arrow library costs more than it gives: of a million names, numbering takes 0.19 s here and 0.14 s
+with pyarrow, gathering 0.04 s with both, sorting 0.28 s here and 0.48 s with pyarrow, which has 170 MB. arro3 (23 MB)
+numbers in 0.12 s and gathers in 0.02 s, but does not sort, split into words or find phrases.
 """
 
 from __future__ import annotations
