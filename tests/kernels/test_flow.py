@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.small_graphs import from_networkx
 
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.flow import flow_paths
@@ -55,11 +56,6 @@ def by_hand(
     return [(path, -score) for score, path in sorted(selected)]
 
 
-def csr(graph: nx.Graph) -> tuple[np.ndarray, np.ndarray]:
-    edges = list(graph.edges)
-    return undirected(len(graph), [a for a, _ in edges], [b for _, b in edges])
-
-
 def rows(table: np.ndarray) -> list[tuple[int, ...]]:
     return [tuple(v for v in row if v >= 0) for row in table.tolist()]
 
@@ -67,7 +63,9 @@ def rows(table: np.ndarray) -> list[tuple[int, ...]]:
 def check(graph: nx.Graph, ends: list[int], decay: str, theta: str, hops: int, per_pair: int) -> int:
     """Compare with the brute force, and return how many paths there are; θ must not be met exactly (see below)."""
     expected = by_hand(graph, ends, Fraction(decay), Fraction(theta), hops, per_pair)
-    result = flow_paths(*csr(graph), ends, decay=float(decay), threshold=float(theta), hops=hops, per_pair=per_pair)
+    result = flow_paths(
+        *from_networkx(graph), ends, decay=float(decay), threshold=float(theta), hops=hops, per_pair=per_pair
+    )
     assert rows(result.nodes) == [path for path, _ in expected]
     assert result.scores.tolist() == pytest.approx([float(score) for _, score in expected], abs=1e-12)
     marks = workspace(1)
@@ -163,21 +161,21 @@ def test_flow_paths_skip_edges_of_last_layer() -> None:
     wide = nx.path_graph(4)
     wide.add_edges_from((3, 100 + i) for i in range(5000))
     wide = nx.convert_node_labels_to_integers(wide)
-    assert flow_paths(*csr(wide), [0, 1], decay=0.7, threshold=0.0).touched < 100
+    assert flow_paths(*from_networkx(wide), [0, 1], decay=0.7, threshold=0.0).touched < 100
 
 
 def test_flow_paths_lengthen_within_max_edges() -> None:
     graph = nx.complete_graph(12)
     ends, theta = [0, 5, 11], Fraction(0)
-    result = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=2_000)
+    result = flow_paths(*from_networkx(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=2_000)
     assert result.shortened == len(ends)
     # Three hops are always walked: one more, 12 · 11 · 10 edges and more, would still do, and five would not.
     four = by_hand(graph, ends, Fraction("0.7"), theta, 4, 3)
     assert rows(result.nodes) == [path for path, _ in four]
     assert result.nodes.shape[1] == 9
     assert not workspace(1).marks.any() and not workspace(1).rows.any()
-    least = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=1)
-    three = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=3, max_edges=1)
+    least = flow_paths(*from_networkx(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=1)
+    three = flow_paths(*from_networkx(graph), ends, decay=0.7, threshold=0.0, hops=3, max_edges=1)
     assert least.nodes[:, :4].tolist() == three.nodes.tolist() and (least.nodes[:, 4:] == -1).all()
     assert least.shortened == 3 and three.shortened == 0
 
@@ -185,14 +183,14 @@ def test_flow_paths_lengthen_within_max_edges() -> None:
 def test_flow_paths_shorten_only_dense_ends() -> None:
     # A clique of 14 at one end of a line of six, whose other end is far from it.
     graph = nx.lollipop_graph(14, 6)
-    result = flow_paths(*csr(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, max_edges=5_000)
+    result = flow_paths(*from_networkx(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, max_edges=5_000)
     assert 0 < result.shortened < 4
     assert (19, 18, 17, 16, 15) in [max(path, path[::-1]) for path in rows(result.nodes)]
 
 
 def test_flow_paths_many_hops_on_dense_graph_stay_bounded() -> None:
     graph = nx.gnp_random_graph(400, 0.2, seed=1)
-    result = flow_paths(*csr(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, max_edges=10_000)
+    result = flow_paths(*from_networkx(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, max_edges=10_000)
     assert result.shortened == 10
     # From each end: the edges of three hops, and the spread and the bound of the one more that was tried.
     assert result.touched < 10 * (8 * graph.number_of_edges() + 10_000)
@@ -209,7 +207,7 @@ def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
 
 def test_scores_descend_and_no_path_comes_twice() -> None:
     graph = nx.barabasi_albert_graph(60, 4, seed=3)
-    result = flow_paths(*csr(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
+    result = flow_paths(*from_networkx(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
     paths = rows(result.nodes)
     assert (np.diff(result.scores) <= 0).all() and not math.isnan(result.scores.sum())
     assert len({min(p, p[::-1]) for p in paths}) == len(paths)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.small_graphs import adjacency
 
 from graphwright.kernels.csr import undirected
 from graphwright.kernels.hops import Around, components, khop, random_walk
@@ -110,10 +111,6 @@ def around(edges: list[tuple[int, int]], n: int) -> list[set[int]]:
     return record
 
 
-def graph_of(edges: list[tuple[int, int]], n: int = 10):
-    return undirected(n, [a for a, _ in edges], [b for _, b in edges])
-
-
 def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -> dict[int, float]:
     """Lines 1 to 14 as they are printed; a node whose similarity is NaN is left out."""
     scores = {}
@@ -135,7 +132,7 @@ def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -
 def test_around_scores_equal_algorithm_3(edges, asked, beta, seed) -> None:
     near, similar = around(edges, 10), np.random.default_rng(seed).normal(size=10)
     similar[seed % 10] = np.nan
-    selected, messages = Around(*graph_of(edges)), []
+    selected, messages = Around(*adjacency(edges)), []
 
     def similarity(nodes):
         messages.extend(nodes.tolist())
@@ -147,7 +144,7 @@ def test_around_scores_equal_algorithm_3(edges, asked, beta, seed) -> None:
         assert result == algorithm_3(near, ranked, similar, beta) and len(result) == len(nodes)
         # Ties are many where all are alike: the smaller ids are kept.
         for values in (similar, np.zeros(10)):
-            again = Around(*graph_of(edges))
+            again = Around(*adjacency(edges))
             every = algorithm_3(near, ranked, values, beta)
             for k in range(8):
                 nodes, scores = again.scores(ranked, values.__getitem__, beta, k)
@@ -157,7 +154,7 @@ def test_around_scores_equal_algorithm_3(edges, asked, beta, seed) -> None:
 
 
 def test_around_interrupted_call_is_repeated() -> None:
-    selected, similar = Around(*graph_of([(0, 1), (1, 2), (2, 3), (3, 4)])), np.arange(10.0)
+    selected, similar = Around(*adjacency([(0, 1), (1, 2), (2, 3), (3, 4)])), np.arange(10.0)
 
     def stop(nodes):
         raise KeyboardInterrupt

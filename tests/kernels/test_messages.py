@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.small_graphs import adjacency
 
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.messages import Messages, aggregate, gradients, smooth
@@ -62,14 +63,10 @@ pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
 lists = st.lists(st.integers(0, 9), unique=True, max_size=10)
 
 
-def graph_of(edges: list[tuple[int, int]], n: int = 10):
-    return undirected(n, [a for a, _ in edges], [b for _, b in edges])
-
-
 @settings(deadline=None)
 @given(pairs, lists, st.floats(0, 1), st.integers(1, 5), st.integers(0, 2**32))
 def test_smooth_equals_dense_matrices(edges, nodes, alpha, width, seed) -> None:
-    graph = graph_of(edges)
+    graph = adjacency(edges)
     near = [set(row.tolist()) for row in np.split(graph[1], graph[0][1:-1])]
     signal = np.random.default_rng(seed).normal(size=(len(nodes), width)).astype(np.float32)
     adjacent = np.array([[float(b in near[a]) for b in nodes] for a in nodes]).reshape(len(nodes), len(nodes))

@@ -6,15 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
+from tests.kernels.small_graphs import from_networkx
 
 from graphwright.kernels import csr, hops, paths, ppr_push, ppr_sweep
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
-
-
-def _graph(graph):
-    ends = np.array(graph.edges, np.int64).reshape(-1, 2)
-    return undirected(graph.number_of_nodes(), ends[:, 0], ends[:, 1])
 
 
 def _solved(indptr, neighbours, start, restart):
@@ -69,7 +65,7 @@ SEEDED = {
 @pytest.mark.parametrize("k", [20, 300])
 def test_recall_of_the_exact_top_k(name, k):
     make, least = SEEDED[name]
-    graph = _graph(make())
+    graph = from_networkx(make())
     recalls = []
     for seed in np.random.default_rng(0).choice(graph[0].size - 1, 10):
         exact = np.zeros(graph[0].size - 1)
@@ -83,7 +79,7 @@ def test_recall_of_the_exact_top_k(name, k):
 
 
 def test_push_ppr_ties_go_to_smaller_id():
-    star = _graph(nx.star_graph(6))
+    star = from_networkx(nx.star_graph(6))
     assert push_ppr(*star, [0], k=4)[0].tolist() == push_ppr(*star, [0])[0][:4].tolist() == [0, 1, 2, 3]
 
 
@@ -105,7 +101,7 @@ def test_nothing_in_nothing_out_and_nonsense_is_refused():
 
 
 def test_push_ppr_leaves_scratch_clean_and_compiles_once(monkeypatch):
-    graph = _graph(nx.barabasi_albert_graph(2000, 3, seed=6))
+    graph = from_networkx(nx.barabasi_albert_graph(2000, 3, seed=6))
     fresh = [array.copy() for array in graph]  # writable, as a caller may pass them
     for pair in (graph, fresh):
         push_ppr(*pair, [1], k=5)

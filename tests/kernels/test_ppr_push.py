@@ -3,17 +3,13 @@
 import networkx as nx
 import numpy as np
 import pytest
+from tests.kernels.small_graphs import from_networkx
 
 from graphwright.kernels import ppr_push as module
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.ppr_push import Push
 from graphwright.kernels.ppr_sweep import Walk
-
-
-def _graph(graph):
-    ends = np.array(graph.edges, np.int64).reshape(-1, 2)
-    return undirected(graph.number_of_nodes(), ends[:, 0], ends[:, 1])
 
 
 def _walk(graph, seeds, mass, restart):
@@ -66,7 +62,7 @@ def test_path_of_three_by_hand(started):
 def test_push_keeps_invariant_and_refine_is_one_step(started, threshold, monkeypatch):
     monkeypatch.setattr(module, "_WIDE", 0)
     monkeypatch.setattr(module, "_LOCAL", 1000)  # no limit
-    graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
+    graph = from_networkx(nx.barabasi_albert_graph(300, 3, seed=1))
     walk, restart = _walk(graph, [4, 250], [0.25, 0.75], 0.2), 0.2
     push, step = started(walk), _dense(*graph)
     degree, start = np.diff(graph[0]), np.bincount([4, 250], [0.25, 0.75], 300)
@@ -88,7 +84,7 @@ def test_push_keeps_invariant_and_refine_is_one_step(started, threshold, monkeyp
 
 
 def test_refine_takes_small_neighbourhoods_within_budget(started, monkeypatch):
-    graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
+    graph = from_networkx(nx.barabasi_albert_graph(300, 3, seed=1))
     push = started(_walk(graph, [7], [1.0], 0.15))
     push.until(1e-3)
     monkeypatch.setattr(module, "_MIN_REFINED", 60)
@@ -115,7 +111,7 @@ def _watched(monkeypatch):
 
 @pytest.mark.parametrize("k", [5, 300])
 def test_push_hashed_equals_direct_table(monkeypatch, k):
-    graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
+    graph = from_networkx(nx.barabasi_albert_graph(40_000, 3, seed=9))
     bits = _watched(monkeypatch)
     direct = push_ppr(*graph, [11, 39_000], [1.0, 2.0], k=k)
     monkeypatch.setattr(module, "_PLACES", 64)
@@ -125,7 +121,7 @@ def test_push_hashed_equals_direct_table(monkeypatch, k):
 
 
 def test_push_small_table_grows_without_loss(started, monkeypatch):
-    graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
+    graph = from_networkx(nx.barabasi_albert_graph(40_000, 3, seed=9))
     walk = _walk(graph, [11, 39_000], [0.25, 0.75], 0.15)
     bits = _watched(monkeypatch)
     monkeypatch.setattr(module, "_PLACES", 1)
@@ -148,7 +144,7 @@ def test_push_hub_makes_room_for_all_neighbours(monkeypatch):
 
 
 def test_push_after_a_failed_query_starts_clean(monkeypatch):
-    graph = _graph(nx.barabasi_albert_graph(500, 3, seed=2))
+    graph = from_networkx(nx.barabasi_albert_graph(500, 3, seed=2))
     wanted = push_ppr(*graph, [3], k=10)[0].tolist()
     with monkeypatch.context() as broken:
         broken.setattr(Push, "scores", lambda push: 1 / 0)

@@ -3,17 +3,15 @@
 import networkx as nx
 import numpy as np
 import pytest
+from tests.kernels.small_graphs import from_networkx
 
 from graphwright.kernels import ppr_sweep as module
-from graphwright.kernels.csr import undirected
 from graphwright.kernels.ppr_sweep import Walk, settled, swept
 from graphwright.kernels.ranking import kth
 
 
 def _walk(graph, seeds, mass, restart=0.15):
-    ends = np.array(graph.edges, np.int64).reshape(-1, 2)
-    pair = undirected(graph.number_of_nodes(), ends[:, 0], ends[:, 1])
-    return Walk(*pair, np.array(seeds, np.int32), np.array(mass, np.float64), restart)
+    return Walk(*from_networkx(graph), np.array(seeds, np.int32), np.array(mass, np.float64), restart)
 
 
 def _exact(graph, walk):
