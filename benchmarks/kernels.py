@@ -62,10 +62,10 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
+from graphwright.kernels.bubble import bubble, node_costs
 from graphwright.kernels.csr import undirected
 from graphwright.kernels.flow import flow_paths
 from graphwright.kernels.ppr import push_ppr
-from graphwright.kernels.trees import bubble, node_costs
 from graphwright.models.fake import HashEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.paths.paths import FlowPaths

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -16,13 +15,12 @@ from graphwright import Evidence, Graph, Index, VectorIndex
 from graphwright.build.merge import MergedChunks
 from graphwright.extract.extraction import Extraction
 from graphwright.graph.columns import TextColumn, terminate
-from graphwright.kernels.mapped_type import MappedType
 from graphwright.learn import Checkpoint, load_retriever
 from graphwright.learn.retriever import Retriever
 from graphwright.models import HashEncoder
 from graphwright.models.protocols import Floats, PassageText, Span
 from graphwright.operators.state import State, start
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
 from graphwright.store.chunk_columns import ChunkColumns
@@ -210,8 +208,3 @@ class WordReader:
         asked = set(words(question))
         texts = [passages[at].text[start:end] for at, start, end in sentences]
         return np.array([(0.1 + len(asked & set(words(text)))) / (1 + len(asked)) for text in texts], np.float32)
-
-
-def plain_signatures(function: Any) -> list[Any]:
-    """Return the signatures that a kernel was compiled for, without those of mapped arrays."""
-    return [found for found in function.signatures if not any(isinstance(kind, MappedType) for kind in found)]

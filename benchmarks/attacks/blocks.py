@@ -1,10 +1,11 @@
 """Measure the cost of verifying blocks of large arrays, on a synthetic graph of `--nodes` nodes.
 
 A graph with nine edges per node, four of them to near nodes and five to any, is written twice: with its arrays verified
-in blocks, and without checksums. Each is opened and asked in a process of its own, whose file pages are dropped before
-(where the system allows it): the time to open, of the first hop searches and personalised PageRank, of the same ones
-again, of others, and of reading and verifying all. Both must give the same results. Sizes for 100 million nodes are
-extrapolated in proportion to bytes; times of local queries do not depend on the number of nodes.
+in blocks, whole before a kernel first reads them, and without checksums. Each is opened and asked in a process of its
+own, whose file pages are dropped before (where the system allows it): the time to open, of the first hop searches and
+personalised PageRank, of the same ones again, of others, and of reading and verifying all. Both must give the same
+results. Sizes for 100 million nodes are extrapolated in proportion to bytes; times of later local queries do not depend
+on the number of nodes.
 """
 
 from __future__ import annotations
@@ -81,11 +82,9 @@ def _queries(graph: Graph, seeds: list[int]) -> list[Any]:
 def measure(folder: Path, seed: int) -> Record:
     """Open and ask one of the graphs; called in a process of its own."""
     compiled = make_graph(1000, seed)
-    for blocks in (0, 1 << 60):  # compile the kernels for both kinds of arrays first
-        storage.IN_BLOCKS = blocks
-        with tempfile.TemporaryDirectory() as scratch:
-            save_graph(compiled, Path(scratch) / "graph")
-            _queries(load_graph(Path(scratch) / "graph"), [1])
+    with tempfile.TemporaryDirectory() as scratch:  # compile the kernels first
+        save_graph(compiled, Path(scratch) / "graph")
+        _queries(load_graph(Path(scratch) / "graph"), [1])
     if folder.name == PLAIN:  # opened as if nothing was checked
         storage.check_limits = lambda array, limits, path: None
     _drop_pages(folder)

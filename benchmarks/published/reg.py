@@ -56,7 +56,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.paths.chains import Chains, MergeChains
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.state import Question, State, start
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 

@@ -65,21 +65,6 @@ def test_joined_columns_stand_end_to_end(parts: list[list[str]]) -> None:
     assert list(TextColumn.joined(cut)) == [value for part in parts if len(part) > 2 for value in part[1:-1]]
 
 
-@settings(deadline=None)
-@given(strings.filter(len), st.data())
-def test_gathered_strings_are_a_column(values: list[str], data: st.DataObject) -> None:
-    ids = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=30))
-    gathered = TextColumn.of(values).gather(np.array(ids, np.int64))
-    assert gathered == TextColumn.of(values[i] for i in ids)
-
-
-@settings(deadline=None)
-@given(strings)
-def test_order_is_by_bytes_then_by_position(values: list[str]) -> None:
-    expected = sorted(range(len(values)), key=lambda i: values[i].encode("utf-8", "surrogatepass"))
-    assert TextColumn.of(values).order().tolist() == expected
-
-
 @given(
     st.lists(st.text(max_size=5), max_size=12), st.integers(-14, 14), st.integers(-14, 14), st.sampled_from([1, 2, -1])
 )

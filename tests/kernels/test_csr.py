@@ -22,7 +22,7 @@ def _arrays(pairs):
 
 @settings(deadline=None)
 @given(edges)
-def test_undirected_is_scipys_symmetric_matrix_without_diagonal(case):
+def test_undirected_equals_symmetric_matrix_of_scipy(case):
     n, pairs = case
     heads, tails = _arrays(pairs)
     matrix = coo_array((np.ones(heads.size), (heads, tails)), (n, n)).toarray()
@@ -35,7 +35,7 @@ def test_undirected_is_scipys_symmetric_matrix_without_diagonal(case):
 
 @settings(deadline=None)
 @given(edges)
-def test_group_is_a_stable_sort_by_key(case):
+def test_group_equals_stable_sort_by_key(case):
     n, pairs = case
     keys, values = _arrays(pairs)
     indptr, grouped = group(n, keys, values)
@@ -45,7 +45,7 @@ def test_group_is_a_stable_sort_by_key(case):
 
 @settings(deadline=None)
 @given(edges, st.sets(st.integers(0, 11)))
-def test_induced_is_rows_and_columns_of_the_matrix(case, chosen):
+def test_induced_equals_rows_and_columns_of_matrix(case, chosen):
     n, pairs = case
     nodes = np.array(sorted(v for v in chosen if v < n), np.int32)
     indptr, neighbours = undirected(n, *_arrays(pairs))
@@ -57,14 +57,7 @@ def test_induced_is_rows_and_columns_of_the_matrix(case, chosen):
     assert (part == matrix[np.ix_(nodes, nodes)]).all()
 
 
-def test_a_graph_read_from_disk_is_taken_as_it_is(tmp_path):
-    for name, array in zip(("indptr", "neighbours"), undirected(4, [0, 1, 2], [1, 2, 3]), strict=True):
-        np.save(tmp_path / f"{name}.npy", array)
-    mapped = [np.asarray(np.load(tmp_path / f"{n}.npy", mmap_mode="r")) for n in ("indptr", "neighbours")]
-    assert induced(*mapped, [1, 2, 3])[1].tolist() == [1, 0, 2, 1]
-
-
-def test_what_would_reach_outside_memory_is_refused():
+def test_ids_outside_the_graph_raise_value_error():
     graph = undirected(3, [0], [1])
     with pytest.raises(ValueError, match=r"tails holds 3, but the graph's nodes are 0 to 2"):
         undirected(3, [0], [3])

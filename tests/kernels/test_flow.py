@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.small_graphs import from_networkx
 
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.flow import flow_paths
@@ -55,11 +56,6 @@ def by_hand(
     return [(path, -score) for score, path in sorted(selected)]
 
 
-def csr(graph: nx.Graph) -> tuple[np.ndarray, np.ndarray]:
-    edges = list(graph.edges)
-    return undirected(len(graph), [a for a, _ in edges], [b for _, b in edges])
-
-
 def rows(table: np.ndarray) -> list[tuple[int, ...]]:
     return [tuple(v for v in row if v >= 0) for row in table.tolist()]
 
@@ -67,7 +63,9 @@ def rows(table: np.ndarray) -> list[tuple[int, ...]]:
 def check(graph: nx.Graph, ends: list[int], decay: str, theta: str, hops: int, per_pair: int) -> int:
     """Compare with the brute force, and return how many paths there are; θ must not be met exactly (see below)."""
     expected = by_hand(graph, ends, Fraction(decay), Fraction(theta), hops, per_pair)
-    result = flow_paths(*csr(graph), ends, decay=float(decay), threshold=float(theta), hops=hops, per_pair=per_pair)
+    result = flow_paths(
+        *from_networkx(graph), ends, decay=float(decay), threshold=float(theta), hops=hops, per_pair=per_pair
+    )
     assert rows(result.nodes) == [path for path, _ in expected]
     assert result.scores.tolist() == pytest.approx([float(score) for _, score in expected], abs=1e-12)
     marks = workspace(1)
@@ -90,7 +88,7 @@ THETAS = ["0", "0.0000317", "0.00317", "0.0131", "0.0317", "0.131", "0.317"]
     share=st.floats(0.2, 1),
 )
 @settings(max_examples=400, deadline=None)
-def test_brute_force_over_all_simple_paths_agrees(
+def test_flow_paths_equal_brute_force(
     n: int, density: float, seed: int, decay: str, theta: str, hops: int, per_pair: int, share: float
 ) -> None:
     graph = nx.gnp_random_graph(n, density, seed=seed)
@@ -98,9 +96,9 @@ def test_brute_force_over_all_simple_paths_agrees(
     check(graph, ends, decay, theta, hops, per_pair)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("theta", ["0.00317", "0.0317"])
-def test_brute_force_agrees_on_graphs_with_hubs(seed: int, theta: str) -> None:
+def test_flow_paths_with_hubs_equal_brute_force(seed: int, theta: str) -> None:
     graph = nx.barabasi_albert_graph(30, 3, seed=seed)
     ends = np.random.default_rng(seed).permutation(30)[:8].tolist()
     assert check(graph, ends, "0.7", theta, 3, 3) > 3
@@ -110,13 +108,13 @@ def test_brute_force_agrees_on_graphs_with_hubs(seed: int, theta: str) -> None:
     "graph",
     [nx.complete_graph(6), nx.cycle_graph(6), nx.star_graph(5), nx.grid_graph((3, 3)), nx.circulant_graph(8, [1, 4])],
 )
-def test_ties_of_symmetric_graphs_fall_by_the_nodes(graph: nx.Graph) -> None:
+def test_flow_paths_ties_of_symmetric_graphs_go_by_nodes(graph: nx.Graph) -> None:
     graph = nx.convert_node_labels_to_integers(graph)
     for per_pair in (1, 2, 3):
         assert check(graph, list(graph), "0.7", "0.00317", 3, per_pair)
 
 
-def test_equation_2_flows_in_layers_and_not_back() -> None:
+def test_flow_equation_2_flows_in_layers() -> None:
     # s=0 - a=1, b=2; a - b; a, b - t=3. In layer 1: 0.7/2 each. Nothing flows from a to b, which are of one layer;
     # t gets 0.7 · 0.35/3 from each.
     graph = undirected(4, [0, 0, 1, 1, 2], [1, 2, 2, 3, 3])
@@ -127,7 +125,7 @@ def test_equation_2_flows_in_layers_and_not_back() -> None:
     assert result.scores.tolist() == pytest.approx([(1 + 0.35 + t) / 2] * 2)
 
 
-def test_equation_3_holds_a_node_back_but_lets_it_end_a_path() -> None:
+def test_flow_equation_3_stops_at_nodes_below_threshold() -> None:
     # a - b - c - d: from a, S = 1, 0.7, 0.7 · 0.7/2 = 0.245, 0.245 · 0.7/2; over the degree 1, 0.35, 0.1225.
     line = undirected(4, [0, 1, 2], [1, 2, 3])
 
@@ -145,75 +143,54 @@ def test_equation_3_holds_a_node_back_but_lets_it_end_a_path() -> None:
     assert joined(1.1) == set()
 
 
-def test_equation_4_divides_by_edges_and_counts_both_ends() -> None:
+def test_flow_equation_4_divides_by_edges() -> None:
     line = undirected(4, [0, 1, 2], [1, 2, 3])
     result = flow_paths(*line, [0, 3], decay=0.7, threshold=0.01)
     assert rows(result.nodes) == [(0, 1, 2, 3)]
     assert result.scores[0] == pytest.approx((1 + 0.7 + 0.245 + 0.08575) / 3)
 
 
-def test_a_longer_path_may_be_as_good_and_a_pair_keeps_paths_of_all_lengths() -> None:
-    # 0 and 2 are joined directly, over 1, and over 3 and 4.
-    graph = undirected(5, [0, 0, 1, 0, 3, 4], [2, 1, 2, 3, 4, 2])
-    result = flow_paths(*graph, [0, 2], decay=0.7, threshold=0.0)
-    assert rows(result.nodes) == [(0, 2), (0, 1, 2), (0, 3, 4, 2)]
-    assert (np.diff(result.scores) < 0).all()
-    assert len(flow_paths(*graph, [0, 2], decay=0.7, threshold=0.0, per_pair=2).nodes) == 2
-
-
-def test_the_better_way_round_counts() -> None:
-    # A leaf gives all it has to the hub; the hub gives a leaf a fifth.
-    star = undirected(6, [0] * 5, [1, 2, 3, 4, 5])
-    result = flow_paths(*star, [0, 4], decay=0.7, threshold=0.0)
-    assert rows(result.nodes) == [(4, 0)] and result.scores[0] == pytest.approx(1.7)
-
-
-def test_a_path_may_run_through_other_ends() -> None:
-    line = undirected(3, [0, 1], [1, 2])
-    assert (0, 1, 2) in rows(flow_paths(*line, [0, 1, 2], decay=0.7, threshold=0.0).nodes)
-
-
 @pytest.mark.parametrize("ends", [[], [2], [0, 0], [0, 3]])
-def test_nothing_to_join_gives_nothing(ends: list[int]) -> None:
+def test_flow_paths_without_pairs_are_empty(ends: list[int]) -> None:
     result = flow_paths(*undirected(4, [0, 1], [1, 2]), ends, decay=0.7, threshold=0.0)
     assert result.nodes.shape == (0, 4) and result.scores.shape == (0,)
 
 
-def test_the_edges_of_the_last_layer_are_not_looked_at() -> None:
+def test_flow_paths_skip_edges_of_last_layer() -> None:
     # A hub two edges away, with no end beside it, costs nothing.
     wide = nx.path_graph(4)
     wide.add_edges_from((3, 100 + i) for i in range(5000))
     wide = nx.convert_node_labels_to_integers(wide)
-    assert flow_paths(*csr(wide), [0, 1], decay=0.7, threshold=0.0).touched < 100
+    assert flow_paths(*from_networkx(wide), [0, 1], decay=0.7, threshold=0.0).touched < 100
 
 
-def test_paths_are_lengthened_while_there_is_not_too_much_to_look_at() -> None:
+def test_flow_paths_lengthen_within_max_edges() -> None:
     graph = nx.complete_graph(12)
     ends, theta = [0, 5, 11], Fraction(0)
-    result = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=2_000)
+    result = flow_paths(*from_networkx(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=2_000)
     assert result.shortened == len(ends)
     # Three hops are always walked: one more, 12 · 11 · 10 edges and more, would still do, and five would not.
     four = by_hand(graph, ends, Fraction("0.7"), theta, 4, 3)
     assert rows(result.nodes) == [path for path, _ in four]
     assert result.nodes.shape[1] == 9
     assert not workspace(1).marks.any() and not workspace(1).rows.any()
-    least = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=1)
-    three = flow_paths(*csr(graph), ends, decay=0.7, threshold=0.0, hops=3, max_edges=1)
+    least = flow_paths(*from_networkx(graph), ends, decay=0.7, threshold=0.0, hops=8, max_edges=1)
+    three = flow_paths(*from_networkx(graph), ends, decay=0.7, threshold=0.0, hops=3, max_edges=1)
     assert least.nodes[:, :4].tolist() == three.nodes.tolist() and (least.nodes[:, 4:] == -1).all()
     assert least.shortened == 3 and three.shortened == 0
 
 
-def test_only_the_ends_with_too_much_around_them_have_shorter_paths() -> None:
+def test_flow_paths_shorten_only_dense_ends() -> None:
     # A clique of 14 at one end of a line of six, whose other end is far from it.
     graph = nx.lollipop_graph(14, 6)
-    result = flow_paths(*csr(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, max_edges=5_000)
+    result = flow_paths(*from_networkx(graph), [0, 13, 15, 19], decay=0.7, threshold=0.0, hops=5, max_edges=5_000)
     assert 0 < result.shortened < 4
     assert (19, 18, 17, 16, 15) in [max(path, path[::-1]) for path in rows(result.nodes)]
 
 
-def test_many_hops_on_a_dense_graph_end_soon() -> None:
+def test_flow_paths_many_hops_on_dense_graph_stay_bounded() -> None:
     graph = nx.gnp_random_graph(400, 0.2, seed=1)
-    result = flow_paths(*csr(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, max_edges=10_000)
+    result = flow_paths(*from_networkx(graph), range(0, 400, 40), decay=0.7, threshold=0.0, hops=10, max_edges=10_000)
     assert result.shortened == 10
     # From each end: the edges of three hops, and the spread and the bound of the one more that was tried.
     assert result.touched < 10 * (8 * graph.number_of_edges() + 10_000)
@@ -230,7 +207,7 @@ def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
 
 def test_scores_descend_and_no_path_comes_twice() -> None:
     graph = nx.barabasi_albert_graph(60, 4, seed=3)
-    result = flow_paths(*csr(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
+    result = flow_paths(*from_networkx(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
     paths = rows(result.nodes)
     assert (np.diff(result.scores) <= 0).all() and not math.isnan(result.scores.sum())
     assert len({min(p, p[::-1]) for p in paths}) == len(paths)

@@ -16,13 +16,13 @@ FINITE: NDArray[np.float16] = np.arange(1 << 16, dtype=np.uint16).view(np.float1
 FINITE = FINITE[np.isfinite(FINITE)]
 
 
-def test_every_half_is_read_as_numpy_reads_it_and_written_as_it_was() -> None:
+def test_all_halves_convert_as_in_numpy() -> None:
     singles = to_single(FINITE)
     assert np.array_equal(singles.view(np.uint32), FINITE.astype(np.float32).view(np.uint32))
     assert np.array_equal(to_half(singles).view(np.uint16), FINITE.view(np.uint16))
 
 
-def test_what_lies_between_two_halves_becomes_the_even_one() -> None:
+def test_to_half_rounds_to_nearest_even() -> None:
     normal = np.sort(FINITE[np.abs(FINITE.astype(np.float32)) >= 2.0**-14]).astype(np.float32)
     middle = (normal[:-1] + normal[1:]) / 2
     for values in (middle, np.nextafter(middle, np.float32(-np.inf)), np.nextafter(middle, np.float32(np.inf))):
@@ -31,13 +31,13 @@ def test_what_lies_between_two_halves_becomes_the_even_one() -> None:
 
 
 @given(st.lists(st.floats(-LARGEST, LARGEST, width=32), min_size=1))
-def test_a_number_is_rounded_by_one_in_2048_at_most(values: list[float]) -> None:
+def test_to_half_error_is_at_most_one_in_2048(values: list[float]) -> None:
     given_, kept = np.float32(values), to_single(to_half(values))
     assert (np.abs(kept - given_) <= np.maximum(np.abs(given_) / 2048, 2.0**-24)).all()
 
 
 @pytest.mark.parametrize("number", [65_520.0, -1e30, float("inf"), float("nan")])
-def test_other_numbers_are_refused(number: float) -> None:
+def test_to_half_too_large_or_not_finite_raises_value_error(number: float) -> None:
     with pytest.raises(ValueError, match=r"not finite or above 65,504"):
         to_half([1.0, number])
 
@@ -53,7 +53,7 @@ def test_products_on_several_cores_are_those_on_one(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 16, 384, 385])
-def test_products_are_those_of_the_rounded_numbers_in_whatever_order(dimension: int) -> None:
+def test_products_equal_those_of_rounded_numbers(dimension: int) -> None:
     draw = np.random.default_rng(dimension)
     values, query = (draw.standard_normal((rows, dimension)).astype(np.float32) for rows in (50, 1))
     table, some = HalfArray.of(values), draw.permutation(50)[:20]
@@ -66,7 +66,7 @@ def test_products_are_those_of_the_rounded_numbers_in_whatever_order(dimension: 
     assert np.allclose(table.lengths(), np.linalg.norm(np.asarray(table), axis=1))
 
 
-def test_a_mapped_matrix_verifies_what_is_read() -> None:
+def test_half_array_mapped_verifies_blocks_read() -> None:
     bits = to_half(np.random.default_rng(0).standard_normal((512, 64))).view(np.uint16)
     raw = bits.reshape(-1).view(np.uint8).copy()
     sums = block_sums(raw)
@@ -83,12 +83,20 @@ def test_a_mapped_matrix_verifies_what_is_read() -> None:
         table @ query
 
 
-def test_matrices_of_other_shapes_are_refused() -> None:
+def test_half_array_product_of_other_shape_raises_value_error() -> None:
     with pytest.raises(ValueError, match=r"shape \(2, 3\) cannot be multiplied"):
         HalfArray.of(np.ones((2, 3))) @ np.ones(2, np.float32)
 
 
-def test_no_rows() -> None:
+def test_half_array_without_rows_gives_empty_results() -> None:
     none = HalfArray.of(np.empty((0, 4)))
     assert (none @ np.ones(4, np.float32)).shape == (0,) and none[:].shape == (0, 4) and none.lengths().size == 0
     assert (none @ np.ones((4, 2), np.float32)).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "query", "message"), [([2], [1.0], "rows holds 2"), ([0], [1.0, 2.0], r"the query \(2,\)")]
+)
+def test_products_invalid_row_or_query_raises_value_error(rows: list[int], query: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        products([[1.0], [2.0]], rows, query)

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, as_networkx
+from tests.kernels.small_graphs import adjacency
 
 from graphwright.kernels.csr import undirected
-from graphwright.kernels.half import products
 from graphwright.kernels.hops import Around, components, khop, random_walk
 from graphwright.kernels.ppr import push_ppr
 
@@ -33,7 +32,7 @@ cases = st.integers(1, 15).flatmap(
 
 @settings(deadline=None)
 @given(cases, st.integers(0, 5))
-def test_khop_is_networkxs_distance_nearest_first(case, limit):
+def test_khop_equals_distances_of_networkx(case, limit):
     n, pairs, seeds = case
     theirs, ours = _graph(n, pairs)
     expected = nx.multi_source_dijkstra_path_length(theirs, set(seeds)) if seeds else {}
@@ -42,7 +41,7 @@ def test_khop_is_networkxs_distance_nearest_first(case, limit):
     assert list(zip(distance.tolist(), nodes.tolist(), strict=True)) == pairs
 
 
-def test_walks_repeat_for_a_seed_and_differ_between_seeds():
+def test_random_walk_repeats_for_a_seed():
     _, graph = _graph(50, [(i, (i * 7 + 3) % 50) for i in range(50)])
     once, again, other = (random_walk(*graph, [4], seed=s) for s in (1, 1, 2))
     assert all((a == b).all() for a, b in zip(once, again, strict=True))
@@ -61,7 +60,7 @@ def test_the_generator_is_splitmix64():
     assert [_draw(state) for _ in published] == [(x >> 11) * 2.0**-53 for x in published]
 
 
-def test_long_walks_visit_as_pagerank_says():
+def test_random_walk_visits_converge_to_pagerank():
     _, graph = _graph(6, [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)])
     nodes, visits = random_walk(*graph, [0, 5], [3.0, 1.0], walks=1, steps=400_000, restart=0.3, seed=7)
     expected = dict(zip(*push_ppr(*graph, [0, 5], [3.0, 1.0], restart=0.3), strict=True))
@@ -83,7 +82,7 @@ def test_nothing_in_nothing_out_and_nonsense_is_refused():
 
 @settings(deadline=None)
 @given(st.integers(1, 30), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=40))
-def test_components_are_those_of_networkx(n: int, pairs: list[tuple[int, int]]) -> None:
+def test_components_equal_those_of_networkx(n: int, pairs: list[tuple[int, int]]) -> None:
     pairs = [(a % n, b % n) for a, b in pairs]
     graph = nx.Graph()
     graph.add_nodes_from(range(n))
@@ -95,14 +94,7 @@ def test_components_are_those_of_networkx(n: int, pairs: list[tuple[int, int]]) 
     assert labels.max() == len(wanted) - 1 and labels.dtype == np.int32
 
 
-@pytest.mark.parametrize("name", sorted(GRAPHS))
-def test_of_a_part_of_a_graph_only_its_own_edges_join(name: str) -> None:
-    part = GRAPHS[name].part([n for n in GRAPHS[name].nodes.tolist() if n % 3 != 1])
-    labels = components(*part.adjacency)
-    assert len(set(labels.tolist())) == nx.number_connected_components(as_networkx(part))
-
-
-def test_no_node_no_component() -> None:
+def test_components_of_empty_graph_are_empty() -> None:
     assert components(*undirected(0, [], [])).tolist() == []
 
 
@@ -117,10 +109,6 @@ def around(edges: list[tuple[int, int]], n: int) -> list[set[int]]:
             record[a].add(b)
             record[b].add(a)
     return record
-
-
-def graph_of(edges: list[tuple[int, int]], n: int = 10):
-    return undirected(n, [a for a, _ in edges], [b for _, b in edges])
 
 
 def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -> dict[int, float]:
@@ -141,10 +129,10 @@ def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -
 
 @settings(deadline=None)
 @given(pairs, st.lists(lists, min_size=1, max_size=5), st.floats(0, 3), st.integers(0, 2**32))
-def test_scores_around_a_list_are_algorithm_3_to_the_bit_whatever_was_asked_before(edges, asked, beta, seed) -> None:
+def test_around_scores_equal_algorithm_3(edges, asked, beta, seed) -> None:
     near, similar = around(edges, 10), np.random.default_rng(seed).normal(size=10)
     similar[seed % 10] = np.nan
-    selected, messages = Around(*graph_of(edges)), []
+    selected, messages = Around(*adjacency(edges)), []
 
     def similarity(nodes):
         messages.extend(nodes.tolist())
@@ -156,7 +144,7 @@ def test_scores_around_a_list_are_algorithm_3_to_the_bit_whatever_was_asked_befo
         assert result == algorithm_3(near, ranked, similar, beta) and len(result) == len(nodes)
         # Ties are many where all are alike: the smaller ids are kept.
         for values in (similar, np.zeros(10)):
-            again = Around(*graph_of(edges))
+            again = Around(*adjacency(edges))
             every = algorithm_3(near, ranked, values, beta)
             for k in range(8):
                 nodes, scores = again.scores(ranked, values.__getitem__, beta, k)
@@ -165,8 +153,8 @@ def test_scores_around_a_list_are_algorithm_3_to_the_bit_whatever_was_asked_befo
     assert len(messages) == len(set(messages))  # each node's similarity is asked for once
 
 
-def test_an_interrupted_call_is_not_taken_for_done() -> None:
-    selected, similar = Around(*graph_of([(0, 1), (1, 2), (2, 3), (3, 4)])), np.arange(10.0)
+def test_around_interrupted_call_is_repeated() -> None:
+    selected, similar = Around(*adjacency([(0, 1), (1, 2), (2, 3), (3, 4)])), np.arange(10.0)
 
     def stop(nodes):
         raise KeyboardInterrupt
@@ -180,28 +168,6 @@ def test_an_interrupted_call_is_not_taken_for_done() -> None:
     assert dict(zip(nodes.tolist(), scores.tolist(), strict=True)) == expected
 
 
-def test_ids_that_look_alike_are_told_apart() -> None:
-    """As in a graph of ten nodes, where ids agree in their last bits and whole rows are between them."""
-    rng = np.random.default_rng(0)
-    edges, far = [(int(a), int(b)) for a, b in rng.integers(0, 10, (20, 2))], 4096 * np.arange(10) + 5
-    small, large = graph_of(edges), graph_of([(int(far[a]), int(far[b])) for a, b in edges], 50_000)
-    selected = Around(*small), Around(*large)
-    for ranked in ([3], [5, 3], [1, 2, 5, 3, 7]):
-        nodes, scores = selected[0].scores(ranked, lambda nodes: nodes / 7)
-        others, same = selected[1].scores(far[ranked], lambda nodes: nodes // 4096 / 7)
-        assert far[nodes].tolist() == others.tolist() and scores.tolist() == same.tolist()
-
-
-@settings(deadline=None)
-@given(st.integers(1, 200), st.lists(st.integers(0, 6), max_size=30), st.integers(0, 2**32))
-def test_products_agree_with_numpy_and_do_not_depend_on_what_else_was_asked(width, rows, seed) -> None:
-    rng = np.random.default_rng(seed)
-    table, query = rng.normal(size=(7, width)).astype(np.float32), rng.normal(size=width).astype(np.float32)
-    result = products(table, rows, query)
-    assert result.dtype == np.float32 and np.allclose(result, table[rows].astype(float) @ query, atol=1e-4)
-    assert result.tolist() == [float(products(table, [row], query)[0]) for row in rows]
-
-
 def test_what_lies_outside_is_refused() -> None:
     line = undirected(3, [0, 1], [1, 2])
     with pytest.raises(ValueError, match="ranked holds 3"):
@@ -210,7 +176,3 @@ def test_what_lies_outside_is_refused() -> None:
         Around(*line).scores([-1], np.zeros_like)
     with pytest.raises(ValueError, match=r"shape \(1,\) for 2 nodes"):
         Around(*line).scores([1], lambda nodes: [1.0])
-    with pytest.raises(ValueError, match="rows holds 2"):
-        products([[1.0], [2.0]], [2], [1.0])
-    with pytest.raises(ValueError, match=r"the query \(2,\)"):
-        products([[1.0], [2.0]], [0], [1.0, 2.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kernels.small_graphs import adjacency
 
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.messages import Messages, aggregate, gradients, smooth
@@ -19,25 +20,25 @@ def one_node(values: list[float]) -> Messages:
     return Messages(ptr, np.arange(count), np.zeros(count, np.int64), x, np.ones((1, 1), np.float32))
 
 
-def test_the_deviation_of_great_values_that_are_near_each_other_is_told() -> None:
+def test_aggregate_deviation_of_large_close_values_is_exact() -> None:
     values = [4000.0, 4000.5, 3999.5] * 100
     # Mean of squares less square of mean is not told in float32, whose numbers about 4000² are 1 apart.
     assert aggregate(one_node(values)).stats[0, 3] == pytest.approx(np.std(values), rel=1e-3)
     assert aggregate(one_node([4000.25] * 300)).stats[0, 3] == pytest.approx(1e-3, rel=1e-3)
 
 
-def test_of_equal_messages_the_first_is_the_greatest_and_the_least() -> None:
+def test_aggregate_ties_go_to_first_message() -> None:
     assert aggregate(one_node([2, 7, 7, 1, 1])).top[0].tolist() == [1, 3]
     assert aggregate(one_node([0, 0, 0])).top[0].tolist() == [0, 0]
 
 
-def test_a_node_that_nothing_leads_to_gathers_nothing() -> None:
+def test_aggregate_node_without_messages_is_zero() -> None:
     result = aggregate(one_node([-2, -3]))
     assert result.stats[0].tolist() == pytest.approx([-2.5, -2, -3, 0.5], rel=1e-5) and not result.stats[1].any()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_gradient_is_that_of_small_differences(seed: int) -> None:
+def test_gradients_equal_finite_differences(seed: int) -> None:
     draw = np.random.default_rng(seed)
     ptr, begin, gate = np.array([0, 3, 3, 7, 8]), draw.integers(0, 4, 8), draw.integers(0, 2, 8)
     x, gates = (draw.uniform(0.5, 2, shape).astype(np.float32) for shape in ((4, 2), (2, 2)))
@@ -62,14 +63,10 @@ pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
 lists = st.lists(st.integers(0, 9), unique=True, max_size=10)
 
 
-def graph_of(edges: list[tuple[int, int]], n: int = 10):
-    return undirected(n, [a for a, _ in edges], [b for _, b in edges])
-
-
 @settings(deadline=None)
 @given(pairs, lists, st.floats(0, 1), st.integers(1, 5), st.integers(0, 2**32))
-def test_smooth_agrees_with_dense_matrices(edges, nodes, alpha, width, seed) -> None:
-    graph = graph_of(edges)
+def test_smooth_equals_dense_matrices(edges, nodes, alpha, width, seed) -> None:
+    graph = adjacency(edges)
     near = [set(row.tolist()) for row in np.split(graph[1], graph[0][1:-1])]
     signal = np.random.default_rng(seed).normal(size=(len(nodes), width)).astype(np.float32)
     adjacent = np.array([[float(b in near[a]) for b in nodes] for a in nodes]).reshape(len(nodes), len(nodes))
@@ -84,16 +81,7 @@ def test_smooth_agrees_with_dense_matrices(edges, nodes, alpha, width, seed) -> 
     assert (signal == before).all() and not workspace(10).marks.any()
 
 
-def test_smoothing_tells_ids_that_look_alike_apart() -> None:
-    """As in a graph of ten nodes, where ids agree in their last bits and whole rows are between them."""
-    rng = np.random.default_rng(0)
-    edges, far = [(int(a), int(b)) for a, b in rng.integers(0, 10, (20, 2))], 4096 * np.arange(10) + 5
-    small, large = graph_of(edges), graph_of([(int(far[a]), int(far[b])) for a, b in edges], 50_000)
-    signal = rng.normal(size=(6, 3)).astype(np.float32)
-    assert smooth(*small, range(6), signal, 0.4).tolist() == smooth(*large, far[:6], signal, 0.4).tolist()
-
-
-def test_smoothing_of_what_lies_outside_is_refused() -> None:
+def test_smooth_invalid_nodes_raise_value_error() -> None:
     line = undirected(3, [0, 1], [1, 2])
     with pytest.raises(ValueError, match="nodes holds"):
         smooth(*line, [5], [[1.0]], 0.2)

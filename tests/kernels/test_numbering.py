@@ -13,7 +13,7 @@ codes = st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1)), max_s
 
 @settings(deadline=None)
 @given(st.lists(codes, max_size=5))
-def test_numbers_are_those_of_a_dictionary_by_first_appearance(batches):
+def test_numbering_equals_dictionary_by_first_appearance(batches):
     numbering, known = Numbering(), {}
     for batch in batches:
         wanted = [known.setdefault(code, len(known)) for code in batch]
@@ -26,7 +26,7 @@ def test_numbers_are_those_of_a_dictionary_by_first_appearance(batches):
 
 
 @pytest.mark.parametrize("spread", [1, 2**40])
-def test_a_growing_table_keeps_its_numbers(monkeypatch, spread):
+def test_numbering_keeps_numbers_as_it_grows(monkeypatch, spread):
     monkeypatch.setattr(module, "_FIRST", 4)
     numbering = Numbering()
     drawn = np.random.default_rng(0).integers(0, 5_000, 50_000).astype(np.uint64) * np.uint64(spread)
@@ -34,8 +34,3 @@ def test_a_growing_table_keeps_its_numbers(monkeypatch, spread):
     wanted = [first.setdefault(code, len(first)) for code in drawn.tolist()]
     assert numbering.take(drawn).tolist() == wanted
     assert numbering.find(drawn).tolist() == wanted
-
-
-def test_an_empty_batch_adds_no_numbers():
-    numbering = Numbering()
-    assert numbering.take([]).size == 0 and len(numbering) == 0 and numbering.find([0]).tolist() == [-1]

@@ -3,16 +3,13 @@
 import networkx as nx
 import numpy as np
 import pytest
+from tests.kernels.small_graphs import from_networkx
 
 from graphwright.kernels import ppr_push as module
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
-from graphwright.kernels.ppr_push import Push, Walk
-
-
-def _graph(graph):
-    ends = np.array(graph.edges, np.int64).reshape(-1, 2)
-    return undirected(graph.number_of_nodes(), ends[:, 0], ends[:, 1])
+from graphwright.kernels.ppr_push import Push
+from graphwright.kernels.ppr_sweep import Walk
 
 
 def _walk(graph, seeds, mass, restart):
@@ -62,10 +59,10 @@ def test_path_of_three_by_hand(started):
 
 
 @pytest.mark.parametrize("threshold", [1e-2, 1e-3, 1e-4])
-def test_push_keeps_its_invariant_and_refining_is_a_step_of_the_walk(started, threshold, monkeypatch):
+def test_push_keeps_invariant_and_refine_is_one_step(started, threshold, monkeypatch):
     monkeypatch.setattr(module, "_WIDE", 0)
     monkeypatch.setattr(module, "_LOCAL", 1000)  # no limit
-    graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
+    graph = from_networkx(nx.barabasi_albert_graph(300, 3, seed=1))
     walk, restart = _walk(graph, [4, 250], [0.25, 0.75], 0.2), 0.2
     push, step = started(walk), _dense(*graph)
     degree, start = np.diff(graph[0]), np.bincount([4, 250], [0.25, 0.75], 300)
@@ -86,8 +83,8 @@ def test_push_keeps_its_invariant_and_refining_is_a_step_of_the_walk(started, th
     assert np.isclose(scores, guess[touched], rtol=1e-12)[~chosen].all()
 
 
-def test_small_neighbourhoods_are_refined_first_and_within_the_edges_allowed(started, monkeypatch):
-    graph = _graph(nx.barabasi_albert_graph(300, 3, seed=1))
+def test_refine_takes_small_neighbourhoods_within_budget(started, monkeypatch):
+    graph = from_networkx(nx.barabasi_albert_graph(300, 3, seed=1))
     push = started(_walk(graph, [7], [1.0], 0.15))
     push.until(1e-3)
     monkeypatch.setattr(module, "_MIN_REFINED", 60)
@@ -113,8 +110,8 @@ def _watched(monkeypatch):
 
 
 @pytest.mark.parametrize("k", [5, 300])
-def test_hashing_changes_nothing(monkeypatch, k):
-    graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
+def test_push_hashed_equals_direct_table(monkeypatch, k):
+    graph = from_networkx(nx.barabasi_albert_graph(40_000, 3, seed=9))
     bits = _watched(monkeypatch)
     direct = push_ppr(*graph, [11, 39_000], [1.0, 2.0], k=k)
     monkeypatch.setattr(module, "_PLACES", 64)
@@ -123,8 +120,8 @@ def test_hashing_changes_nothing(monkeypatch, k):
     assert hashed[0].tolist() == direct[0].tolist() and hashed[1].tolist() == direct[1].tolist()
 
 
-def test_a_table_too_small_grows_and_nothing_is_lost(started, monkeypatch):
-    graph = _graph(nx.barabasi_albert_graph(40_000, 3, seed=9))
+def test_push_small_table_grows_without_loss(started, monkeypatch):
+    graph = from_networkx(nx.barabasi_albert_graph(40_000, 3, seed=9))
     walk = _walk(graph, [11, 39_000], [0.25, 0.75], 0.15)
     bits = _watched(monkeypatch)
     monkeypatch.setattr(module, "_PLACES", 1)
@@ -140,14 +137,14 @@ def test_a_table_too_small_grows_and_nothing_is_lost(started, monkeypatch):
     assert (residual < 1e-4 * np.diff(graph[0])).all()
 
 
-def test_a_node_of_many_neighbours_makes_room_for_them_all(monkeypatch):
+def test_push_hub_makes_room_for_all_neighbours(monkeypatch):
     monkeypatch.setattr(module, "_PLACES", 1)
     star = undirected(5001, np.zeros(5000, np.int64), np.arange(1, 5001))
     assert push_ppr(*star, [0], k=600)[0].tolist() == list(range(600))
 
 
-def test_what_is_left_of_a_failed_query_is_not_used_again(monkeypatch):
-    graph = _graph(nx.barabasi_albert_graph(500, 3, seed=2))
+def test_push_after_a_failed_query_starts_clean(monkeypatch):
+    graph = from_networkx(nx.barabasi_albert_graph(500, 3, seed=2))
     wanted = push_ppr(*graph, [3], k=10)[0].tolist()
     with monkeypatch.context() as broken:
         broken.setattr(Push, "scores", lambda push: 1 / 0)

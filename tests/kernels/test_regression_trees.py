@@ -48,7 +48,7 @@ def walked(tree: Tree, row: list[float]) -> float:
 
 
 @given(st.lists(TREES, max_size=4), ROWS)
-def test_rows_reach_the_leaves_of_a_plain_walk(trees: list[Tree], rows: list[list[float]]) -> None:
+def test_trees_equal_a_plain_walk(trees: list[Tree], rows: list[list[float]]) -> None:
     made = RegressionTrees(**in_preorder(trees))
     expected = [sum(walked(tree, row) for tree in trees) for row in rows]
     assert made(np.reshape(np.array(rows, np.float32), (-1, 3))).tolist() == pytest.approx(expected)
@@ -67,12 +67,12 @@ def test_rows_reach_the_leaves_of_a_plain_walk(trees: list[Tree], rows: list[lis
         ({"value": [0.5]}, "3 features and 1 values"),
     ],
 )
-def test_trees_that_a_walk_could_leave_are_refused(change: dict[str, list[float]], says: str) -> None:
+def test_trees_inconsistent_arrays_raise_value_error(change: dict[str, list[float]], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         RegressionTrees(**{**ONE, **change})
 
 
-def test_rows_without_a_feature_are_refused_and_values_differ() -> None:
+def test_trees_rows_without_a_feature_raise_value_error() -> None:
     trees = RegressionTrees(**{**ONE, "feature": [1, -1, -1]})
     assert trees.features == 2 and trees != RegressionTrees(**ONE)
     with pytest.raises(ValueError, match=r"ask for 2 features; rows are of shape \(1, 1\)"):

@@ -59,7 +59,7 @@ def plain_walks(
 
 @settings(deadline=None)
 @given(worlds())
-def test_one_step_leads_to_the_neighbours_by_each_relation_each_way(world: tuple[int, list[Triple]]) -> None:
+def test_leading_one_step_gives_neighbours_by_relation_and_direction(world: tuple[int, list[Triple]]) -> None:
     n, triples = world
     result = leading(labelled(n, triples), RELATIONS, Front.of(0), np.array([-1], np.int32), 0)
     wanted: dict[int, set[int]] = {}
@@ -76,9 +76,7 @@ def test_one_step_leads_to_the_neighbours_by_each_relation_each_way(world: tuple
 
 @settings(deadline=None)
 @given(worlds(4, 8, 12), st.booleans())
-def test_fronts_are_exactly_the_ends_of_all_walks_up_to_four_steps(
-    world: tuple[int, list[Triple]], returning: bool
-) -> None:
+def test_leading_gives_the_ends_of_all_walks(world: tuple[int, list[Triple]], returning: bool) -> None:
     n, triples = world
     graph, source = labelled(n, triples), -1 if returning else 0
     level = {(): (Front.of(0), np.array([-1], np.int32), -1)}
@@ -103,9 +101,7 @@ def test_fronts_are_exactly_the_ends_of_all_walks_up_to_four_steps(
 
 @settings(deadline=None)
 @given(worlds(4, 8, 12), st.lists(st.integers(0, 2 * RELATIONS - 1), min_size=1, max_size=4), st.booleans())
-def test_every_walk_by_given_ways_is_found_once(
-    world: tuple[int, list[Triple]], any_ways: list[int], returning: bool
-) -> None:
+def test_walks_by_gives_every_walk_once(world: tuple[int, list[Triple]], any_ways: list[int], returning: bool) -> None:
     n, triples = world
     wanted: dict[tuple[int, ...], set[tuple[int, ...]]] = {tuple(any_ways): set()}
     for walk, ways in plain_walks(triples, len(any_ways), returning=returning):
@@ -122,7 +118,7 @@ def test_every_walk_by_given_ways_is_found_once(
     assert not workspace(n).marks.any()
 
 
-def test_a_walk_goes_back_by_another_relation_but_not_straight_back_nor_to_where_it_began() -> None:
+def test_walks_by_turns_back_only_by_another_relation() -> None:
     director, writer = 0, 1
     heat, mann, ali = range(3)
     triples = [(heat, director, mann), (ali, director, mann), (ali, writer, mann), (heat, writer, mann)]
@@ -132,7 +128,7 @@ def test_a_walk_goes_back_by_another_relation_but_not_straight_back_nor_to_where
     assert walks_by(graph, heat, (to, 2 * writer), 9)[0].tolist() == [[heat, mann, ali]]
 
 
-def test_a_returning_walk_comes_back_by_another_triple_and_takes_a_loop_along_it() -> None:
+def test_walks_by_returning_may_end_at_the_source() -> None:
     spouse, wrote = 0, 1
     ida, udo = range(2)
     graph = labelled(2, [(ida, spouse, udo), (udo, spouse, ida), (ida, wrote, ida)])
@@ -143,7 +139,7 @@ def test_a_returning_walk_comes_back_by_another_triple_and_takes_a_loop_along_it
     assert walks_by(graph, ida, (loop, to), 9, returning=True)[0].tolist() == [[ida, ida, udo]]
 
 
-def test_no_more_walks_than_asked_for() -> None:
+def test_walks_by_stops_at_max_walks() -> None:
     star = [(0, 0, leaf) for leaf in range(1, 6)]
     assert walks_by(labelled(6, star), 0, (1,), 2)[0].tolist() == [[0, 1], [0, 2]]
 
@@ -195,14 +191,14 @@ def chain_worlds(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], set[int],
 
 @settings(deadline=None)
 @given(chain_worlds())
-def test_with_inverses_they_are_those_of_algorithm_1_over_both_directions(world) -> None:
+def test_expand_chains_equals_algorithm_1_over_both_directions(world) -> None:
     n, triples, entities, longest = world
     assert ours(n, triples, entities, length=longest) == algorithm_1(both_ways(triples), entities, longest)
 
 
 @settings(deadline=None)
 @given(chain_worlds())
-def test_head_to_tail_they_are_those_of_algorithm_1_and_of_its_mirror_image(world) -> None:
+def test_expand_chains_without_inverse_equals_algorithm_1_and_its_mirror(world) -> None:
     n, triples, entities, longest = world
     forth = algorithm_1([(i, h, t) for i, (h, t) in enumerate(triples)], entities, longest)
     back = algorithm_1([(i, t, h) for i, (h, t) in enumerate(triples)], entities, longest)
@@ -216,17 +212,7 @@ def test_head_to_tail_they_are_those_of_algorithm_1_and_of_its_mirror_image(worl
     assert [len(chain.triples) for chain in result] == sorted(len(chain.triples) for chain in result)
 
 
-@settings(deadline=None)
-@given(chain_worlds())
-def test_every_prefix_is_a_chain_and_no_chain_holds_a_node_twice(world) -> None:
-    n, triples, entities, longest = world
-    result = set(ours(n, triples, entities, length=longest))
-    for nodes, walked in result:
-        assert len(set(nodes)) == len(nodes) and nodes[0] in entities
-        assert len(walked) == 1 or Chain(nodes[:-1], walked[:-1]) in result
-
-
-def test_chains_by_hand() -> None:
+def test_expand_chains_worked_example() -> None:
     # 0 and 4 are asked for; 0 → 1 → 2 → 3 → 1, 1 → 3, and 4 → 1 → 0.
     triples = [(0, 1), (1, 2), (2, 3), (3, 1), (1, 3), (4, 1), (1, 0)]
     assert ours(5, triples, {0, 4}, inverse=False)[:9] == [
@@ -242,25 +228,7 @@ def test_chains_by_hand() -> None:
     ]
 
 
-def test_a_node_is_extended_to_once_but_may_be_begun_with_as_well() -> None:
-    # 0 → 1, 0 → 2 and 1 → 2, 1 → 3, 2 → 3: there are two ways to 3, and the first is taken.
-    triples = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
-    forth = [Chain((0, 1), (0,)), Chain((0, 2), (1,)), Chain((0, 1, 2), (0, 2)), Chain((0, 1, 3), (0, 3))]
-    assert ours(4, triples, {0}, inverse=False) == forth
-    # Parallel triples at a query entity are chains of their own.
-    assert ours(2, [(0, 1), (0, 1)], {0}) == [Chain((0, 1), (0,)), Chain((0, 1), (1,))]
-
-
-def test_a_chain_of_any_length_and_many_sources() -> None:
-    n = 3000
-    line = [(i, i + 1) for i in range(n - 1)]
-    assert len(ours(n, line, {0})[-1].triples) == n - 1
-    assert len(ours(n, line, {0}, length=7)) == 7
-    ring = [(i, (i + 1) % 60) for i in range(60)]
-    assert len(ours(60, ring, set(range(60)), inverse=False, length=2)) == 60 * 4
-
-
-def test_chains_are_frozen_and_inputs_may_be() -> None:
+def test_expand_chains_takes_and_returns_read_only_arrays() -> None:
     arrays = [readonly(ids, np.int64) for ids in ([0, 1], [1, 2], [0])]
     for part in expand_chains(3, *arrays):
         assert not part.flags.writeable
@@ -276,6 +244,6 @@ def test_chains_are_frozen_and_inputs_may_be() -> None:
         ((2, [0], [1], [0]), {"length": 0}, "length is 0"),
     ],
 )
-def test_chains_of_what_is_no_graph_are_refused(arguments, options, message) -> None:
+def test_expand_chains_invalid_input_raises_value_error(arguments, options, message) -> None:
     with pytest.raises(ValueError, match=message):
         expand_chains(*arguments, **options)

@@ -16,7 +16,7 @@ from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.models.protocols import Floats
 from graphwright.operators.state import State
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from graphwright import Graph
 from graphwright.search.snapshot import SnapshotCache
 
 
-def test_threads_that_ask_for_the_same_wait_for_one_of_them() -> None:
+def test_snapshot_cache_computes_once_for_all_threads() -> None:
     selected: SnapshotCache[object] = SnapshotCache()
     graph, made, ready = Graph.from_triples([("a", "r", "b")]), list[int](), threading.Barrier(4)
 
@@ -31,7 +31,7 @@ def test_threads_that_ask_for_the_same_wait_for_one_of_them() -> None:
     assert selected.get(graph.columns, "another", make) is not selected.get(graph.columns, "one", make)
 
 
-def test_nothing_stays_of_a_failure_nor_of_a_snapshot_that_is_gone() -> None:
+def test_snapshot_cache_drops_failures_and_freed_snapshots() -> None:
     selected: SnapshotCache[set[int]] = SnapshotCache()
     graph = Graph.from_triples([("a", "r", "b")])
     with pytest.raises(ZeroDivisionError):

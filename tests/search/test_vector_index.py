@@ -12,7 +12,7 @@ from graphwright.models import HashEncoder
 from graphwright.search.vector_index import joined
 
 
-def test_rows_are_kept_as_given_and_scored_by_dot_product() -> None:
+def test_vector_index_scores_by_dot_product() -> None:
     index = VectorIndex.from_array([[3, 4], [0, 2]])
     assert index.vectors.tolist() == [[3, 4], [0, 2]] and index.vectors.dtype == np.float32
     assert index.scores(np.float32([1, 1])).tolist() == [7, 2]
@@ -20,7 +20,7 @@ def test_rows_are_kept_as_given_and_scored_by_dot_product() -> None:
         index.vectors[0, 0] = 1
 
 
-def test_ids_without_a_row_are_left_out_and_ids_may_share_one() -> None:
+def test_scores_of_skips_ids_without_a_row() -> None:
     index = VectorIndex(np.float32([[1, 0], [0, 1]]), np.int32([1, -1, 0, 1]))
     assert index.ids.tolist() == [0, 2, 3]
     ids, scores = index.scores_of(np.array([3, 1, 2, 99]), np.float32([1, 5]))
@@ -28,12 +28,12 @@ def test_ids_without_a_row_are_left_out_and_ids_may_share_one() -> None:
 
 
 @pytest.mark.parametrize("bad, message", [([1, 2], "shape"), ([[1, float("inf")]], "row 0 .* not finite")])
-def test_bad_tables_are_refused(bad: object, message: str) -> None:
+def test_from_array_invalid_table_raises_option_error(bad: object, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         VectorIndex.from_array(bad)  # type: ignore[arg-type]
 
 
-def test_searching_by_text_needs_an_encoder_of_the_same_dimension() -> None:
+def test_vector_search_without_fitting_encoder_raises() -> None:
     state = start("?", GRAPHS["line"])
     with pytest.raises(OptionError, match="has no encoder"):
         VectorSearch(VectorIndex.from_array(np.ones((5, 2))))(state)
@@ -58,7 +58,7 @@ def test_search_agrees_with_numpy() -> None:
     assert result is not None and result.nodes.tolist() == np.argsort(-exact)[:7].tolist()
 
 
-def test_cosines_are_of_any_length_and_0_where_there_is_no_direction() -> None:
+def test_cosines_without_direction_are_zero() -> None:
     index = VectorIndex(np.float32([[0, 4], [3, 4], [0, 0]]), np.int32([1, -1, 0, 2]))
     ids = np.array([0, 1, 2, 3, 99, 0])
     assert index.cosines(ids, np.float32([0, 0.5])) == pytest.approx([0.8, 0, 1, 0, 0, 0.8])
@@ -66,7 +66,7 @@ def test_cosines_are_of_any_length_and_0_where_there_is_no_direction() -> None:
     assert index.has(ids).tolist() == [True, False, True, True, False, True]
 
 
-def test_two_joined_are_searched_as_one_and_none_is_copied() -> None:
+def test_joined_searches_both_without_copies() -> None:
     encoder = HashEncoder(2)
     passages = VectorIndex(np.float32([[1, 2], [3, 4]]), np.int32([-1, 1, -1, 0]), encoder)
     names = VectorIndex(np.float32([[5, 6], [7, 8]]), np.int32([0, 1, 1]))
@@ -88,7 +88,7 @@ def test_two_joined_are_searched_as_one_and_none_is_copied() -> None:
     assert repr(both) == f"joined({passages!r}, {names!r})"
 
 
-def test_joined_by_position_or_by_row_a_search_is_that_of_one_table() -> None:
+def test_joined_search_equals_one_table() -> None:
     graph, encoder = GRAPHS["club"], HashEncoder()
     table = np.random.default_rng(4).standard_normal((34, 64)).astype(np.float32)
     rest = VectorIndex(table[20:], np.concatenate((np.full(20, -1), np.arange(14))).astype(np.int32), encoder)
@@ -99,7 +99,7 @@ def test_joined_by_position_or_by_row_a_search_is_that_of_one_table() -> None:
     assert result.scores == pytest.approx(expected.scores, abs=1e-5)
 
 
-def test_only_what_belongs_together_can_be_joined() -> None:
+def test_joined_incompatible_indexes_raise_option_error() -> None:
     a, b = VectorIndex.from_array(np.eye(2)), VectorIndex.from_array(np.eye(3))
     with pytest.raises(OptionError, match="different dimension"):
         joined(a, b)

@@ -47,7 +47,7 @@ def unchanged(before: Pages, after: Pages) -> list[bool]:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), min_size=1, max_size=5), st.integers(0, 2**32))
-def test_any_history_keeps_the_vectors_and_nothing_of_the_removed(
+def test_pages_keep_vectors_over_any_history(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], seed: int
 ) -> None:
     rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("pages")
@@ -70,7 +70,7 @@ def test_any_history_keeps_the_vectors_and_nothing_of_the_removed(
     assert vectors_checksum(pages.sums, place, 16) == whole.checksum
 
 
-def test_a_change_writes_only_the_pages_that_it_touches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_pages_rewrites_only_touched_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_pages, "PAGE", 2**14)
     vectors = halves(np.random.default_rng(0).standard_normal((5120, 16)))
     pages, place = first(tmp_path / "a", vectors)
@@ -84,9 +84,7 @@ def test_a_change_writes_only_the_pages_that_it_touches(tmp_path: Path, monkeypa
     assert unchanged(less, last) == [True, False] + [True] * 9 and last.rows == less.rows
 
 
-def test_adding_one_document_encodes_its_texts_alone_and_writes_one_page_of_each_space(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_add_document_writes_one_page_of_each_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_pages, "PAGE", 2**14)
     rows = [Document(f"{at:03d}", f"Town{at} lies on River{at}. Anna{at} Berg lives in Town{at}.") for at in range(300)]
     with Index.create(tmp_path / "index", encoder=HashEncoder(128), settings=Settings()) as index:
@@ -108,9 +106,7 @@ def test_adding_one_document_encodes_its_texts_alone_and_writes_one_page_of_each
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_damage_is_found_in_the_block_that_is_read(
-    large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_map_pages_damage_names_the_block(large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_pages, "PAGE", 2**15)
     monkeypatch.setattr(vector_pages, "IN_BLOCKS", 0 if large else storage.IN_BLOCKS)
     vectors = halves(np.random.default_rng(0).standard_normal((5120, 16)))
@@ -136,7 +132,7 @@ def test_damage_is_found_in_the_block_that_is_read(
         map_pages(pages)
 
 
-def test_an_encoder_that_tells_no_dimension_begins_without_vectors(tmp_path: Path) -> None:
+def test_encoder_without_dimension_starts_empty(tmp_path: Path) -> None:
     class Plain:
         id = "plain"
 
@@ -150,7 +146,7 @@ def test_an_encoder_that_tells_no_dimension_begins_without_vectors(tmp_path: Pat
 
 
 @pytest.mark.parametrize("width", [8, 16, 64, 384])
-def test_scores_do_not_depend_on_the_places_of_rows(width: int, tmp_path: Path) -> None:
+def test_scores_are_independent_of_row_order(width: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(width)
     vectors, query = (
         rng.standard_normal((3000, width)).astype(np.float32),
@@ -163,7 +159,7 @@ def test_scores_do_not_depend_on_the_places_of_rows(width: int, tmp_path: Path) 
     assert scores.tolist() == VectorIndex(map_pages(shuffled)).scores(query)[other][np.argsort(order)].tolist()
 
 
-def test_a_snapshot_of_an_older_format_is_refused_by_name(tmp_path: Path) -> None:
+def test_open_older_format_raises_store_error(tmp_path: Path) -> None:
     with Index.create(tmp_path / "index", encoder=HashEncoder(8)) as index:
         index.add([Document("a", "Graz lies on the Mur.")])
         path = next(index.path.glob("snapshot-*/about.json"))

@@ -21,7 +21,7 @@ from graphwright.extract.derived import Derived
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import WRITTEN, Graph
 from graphwright.models.protocols import Encoder, Floats, Usage
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import MAX_NORMALISED, name_forms
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex

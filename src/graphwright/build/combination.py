@@ -24,7 +24,7 @@ from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Col
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Floats
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex

@@ -26,7 +26,8 @@ from graphwright.errors import OptionError
 from graphwright.extract.extractors import extractor_of
 from graphwright.graph.graph import Graph
 from graphwright.models.registry import EMBEDDED, encoder_of
-from graphwright.search.snapshot import Snapshot, write_snapshot
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.snapshot_format import write_snapshot
 from graphwright.store.changes import Progress
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.folder_creation import create_folder

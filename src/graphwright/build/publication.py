@@ -9,7 +9,8 @@ from graphwright.build.build import build_from_chunks
 from graphwright.build.operation import QUICK, Operation
 from graphwright.errors import StoreError
 from graphwright.extract.derived import Derived
-from graphwright.search.snapshot import Snapshot, open_snapshot, refused, write_snapshot
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
 from graphwright.store.digests import id_digest
 
 

@@ -12,7 +12,7 @@ from graphwright.extract.derived import Derived
 from graphwright.graph.columns import Passages
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import NamedEncoder
-from graphwright.search.snapshot import damaged_files, open_snapshot, refused
+from graphwright.search.snapshot_format import damaged_files, open_snapshot, refused
 from graphwright.store.layout import IndexLayout
 from graphwright.store.problem import Problem
 from graphwright.store.store import Store

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from graphwright.errors import StoreError, cause_of, explained
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import Columns, Graph
-from graphwright.kernels.blocks import Limits, MappedArray, block_sums, outside
+from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, outside
 from graphwright.kernels.csr import Csr
-from graphwright.kernels.mapped_type import BLOCK
 
 FORMAT = 2
 IN_BLOCKS = 64 * 2**20

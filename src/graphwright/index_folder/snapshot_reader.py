@@ -12,7 +12,8 @@ from graphwright.errors import DataError, StoreError
 from graphwright.extract.derived import Derived
 from graphwright.models.protocols import NamedEncoder
 from graphwright.search.filter import Filter
-from graphwright.search.snapshot import Snapshot, open_snapshot
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.snapshot_format import open_snapshot
 from graphwright.store.digests import id_digest
 from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store

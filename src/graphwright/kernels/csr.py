@@ -11,8 +11,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.blocks import MappedArray
-
 Pointers = NDArray[np.int64]
 """Row pointers of a CSR array: int64[n + 1]."""
 Ids = NDArray[np.int32]
@@ -43,13 +41,11 @@ def compiled_before() -> bool:
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
     """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary.
 
-    A mapped array of that dtype, in which kernels verify each block that they reach, is returned as it is.
+    Of an array that is verified in blocks the plain one is returned, all of it verified.
 
     >>> readonly([1, 2], np.int32).flags.writeable
     False
     """
-    if isinstance(array, MappedArray) and array.dtype == dtype:
-        return cast(NDArray[Any], array.verified)
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view

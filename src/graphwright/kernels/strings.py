@@ -3,9 +3,9 @@
 A column is `data`, uint8[bytes], the UTF-8 of its strings end to end, and `offsets`, int64[n + 1], their borders.
 Strings are equal if their bytes are; hashes only select candidates. Words are separated by spaces alone.
 
-Own code, because it needs no Python object for each string and is 3 to 6 times as fast as Python on a million names:
-0.26 s against 1.6 s to sort, 0.20 s against 0.96 s to number them. (rapidfuzz compares strings approximately, which is
-another task.)
+Own code, because an Arrow library costs more than it gives: of a million names, numbering takes 0.19 s here and 0.14 s
+with pyarrow, gathering 0.04 s with both, sorting 0.28 s here and 0.48 s with pyarrow, which has 170 MB. arro3 (23 MB)
+numbers in 0.12 s and gathers in 0.02 s, but does not sort, split into words or find phrases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.blocks import MappedArray
+from graphwright.kernels.blocks import rows_verified
 from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, row_pointers
 from graphwright.kernels.ranking import sort_by
 
@@ -284,10 +284,9 @@ def _phrases(
 
 
 @kernel
-def _copy(data: Bytes, offsets: Pointers, ids: Pointers, borders: Pointers, out: Bytes) -> None:
-    for i in range(ids.size):
-        start = np.uint64(offsets[ids[i]])
-        there = np.uint64(borders[i])
+def _copy(data: Bytes, starts: Pointers, borders: Pointers, out: Bytes) -> None:
+    for i in range(starts.size):
+        start, there = np.uint64(starts[i]), np.uint64(borders[i])
         for k in range(np.uint64(borders[i + 1] - borders[i])):
             out[there + np.uint64(k)] = data[start + np.uint64(k)]
 
@@ -390,20 +389,24 @@ def fingerprints(data: ArrayLike, offsets: ArrayLike) -> Hashes:
 def gather(data: ArrayLike, offsets: ArrayLike, ids: ArrayLike) -> tuple[Bytes, Pointers]:
     """Return the strings at `ids`, int64[k], in that order, as the `data` and `offsets` of a new column.
 
-    Raises ValueError for an id that is not a position, or if the offsets do not fit the data.
+    Of arrays that are mapped in blocks only those of these strings are verified.
+    Raises ValueError for an id that is not a position, or if the offsets of a string do not fit the data.
 
     >>> block, borders = gather(np.frombuffer(b"abcde", np.uint8), [0, 2, 3, 5], [2, 0, 2])
     >>> block.tobytes(), borders.tolist()
     (b'deabde', [0, 2, 4, 6])
     """
-    block, borders = _column(data, offsets, "offsets")
-    positions, n = readonly(ids, np.int64), borders.size - 1
+    positions, n, size = np.asarray(ids, np.int64), len(offsets) - 1, len(data)  # type: ignore[arg-type]
     if positions.size and not 0 <= positions.min() <= positions.max() < n:
         raise ValueError(f"ids range from {positions.min()} to {positions.max()}, but the column has {n} strings.")
-    frozen = readonly(row_pointers(borders[positions + 1] - borders[positions]), np.int64)
-    out = np.empty(int(frozen[-1]), np.uint8)
-    _copy(block, borders, positions, frozen, out)
-    return readonly(out, np.uint8), frozen
+    pointers = rows_verified(offsets, positions, positions + 2)
+    starts, ends = readonly(pointers[positions], np.int64), readonly(pointers[positions + 1], np.int64)
+    if positions.size and not (starts.min() >= 0 and ends.max() <= size and (starts <= ends).all()):
+        raise ValueError(f"offsets does not cut {size} bytes of data. Pass ascending offsets within them.")
+    borders = readonly(row_pointers(ends - starts), np.int64)
+    out = np.empty(int(borders[-1]), np.uint8)
+    _copy(readonly(rows_verified(data, starts, ends), np.uint8), starts, borders, out)
+    return readonly(out, np.uint8), borders
 
 
 _AS_STORED = readonly([], np.int64)
@@ -468,10 +471,7 @@ def ranking(data: ArrayLike, offsets: ArrayLike) -> Pointers:
 def _column(data: ArrayLike, offsets: ArrayLike, what: str) -> tuple[Bytes, Pointers]:
     """Check both arrays, because kernels do not check bounds, and return them as kernels take them."""
     block, borders = readonly(data, np.uint8), readonly(offsets, np.int64)
-    # The order of mapped offsets is verified with each block.
-    ordered = isinstance(borders, MappedArray) and borders.limits.ascending
-    descends = not ordered and np.any(borders[1:] < borders[:-1])
-    if not borders.size or borders[0] < 0 or borders[-1] > block.size or descends:
+    if not borders.size or borders[0] < 0 or borders[-1] > block.size or np.any(borders[1:] < borders[:-1]):
         raise ValueError(f"{what} does not cut {block.size} bytes of data. Pass ascending offsets within them.")
     if block.size < 8:  # eight bytes are read at a time
         block = readonly(np.append(block, np.zeros(8, np.uint8)), np.uint8)

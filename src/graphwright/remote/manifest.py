@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from graphwright.errors import StoreError
 from graphwright.remote.bucket import Bucket
-from graphwright.search.snapshot import FORMAT
+from graphwright.search.snapshot_format import FORMAT
 from graphwright.store.chunk_record import RECORD_VERSION
 from graphwright.store.tables import SCHEMA
 

@@ -25,7 +25,7 @@ from graphwright.remote.manifest import (
     sums_of,
 )
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
-from graphwright.search.snapshot import damaged_files
+from graphwright.search.snapshot_format import damaged_files
 from graphwright.store.changes import Progress
 from graphwright.store.layout import IndexLayout
 from graphwright.store.locks import Lease, writer_lock

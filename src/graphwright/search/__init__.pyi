@@ -1,11 +1,11 @@
+from .bm25_postings import WordIndex as WordIndex
 from .clustering import Communities as Communities
 from .clustering import communities as communities
 from .filter import Filter as Filter
-from .inverted_index import SparseIndex as SparseIndex
-from .inverted_index import WordIndex as WordIndex
 from .name_index import NameIndex as NameIndex
 from .passage_vectors import dense_index as dense_index
 from .snapshot import Snapshot as Snapshot
-from .snapshot import open_snapshot as open_snapshot
+from .snapshot_format import open_snapshot as open_snapshot
+from .sparse_postings import SparseIndex as SparseIndex
 from .vector_index import VectorIndex as VectorIndex
 from .vector_index import joined as joined

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import zlib
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -16,24 +11,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.errors import StoreError, cause_of, explained
-from graphwright.files import flush_all
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
-from graphwright.kernels.blocks import Limits, block_sums
 from graphwright.models.protocols import Encoder
-from graphwright.search.inverted_index import WordIndex
-from graphwright.search.vector_index import VectorIndex, vectors_checksum
-from graphwright.search.vector_pages import Pages, map_pages, write_pages
+from graphwright.search.bm25_postings import WordIndex
+from graphwright.search.vector_index import VectorIndex
 from graphwright.store.locks import Lease
 
-FORMAT = 6
 INDEXES = ("passages", "names", "triples", "words")  # of a snapshot
-_BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
-_NEAREST = "names.nearest.npy"
-_READ = 2**20  # bytes of a file: larger ones are mapped
-_TOGETHER = 2  # files that are verified at a time
-_REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 Value = TypeVar("Value")
 
 
@@ -133,162 +117,3 @@ class SnapshotCache(Generic[Value]):
 class _CacheEntry:
     lock: Lock = field(default_factory=Lock)
     values: list[Any] = field(default_factory=list)  # one at most
-
-
-def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
-    """Write a snapshot into a new folder; all of it is on disk when this returns."""
-    folder.mkdir(parents=True)
-    save_graph(snapshot.graph, folder / "graph")
-    snapshot.words.save(folder / "words")
-    spaces, shared = dict[str, dict[str, Any]](), dict[str, int]()
-    for name in snapshot.about["texts"]:
-        spaces[name], unchanged = _write_space(folder, name, getattr(snapshot, name))
-        shared |= unchanged
-    if snapshot.nearest is not None:
-        save_array(snapshot.nearest, folder / _NEAREST)
-    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    about = {
-        **snapshot.about,
-        "format": FORMAT,
-        "spaces": spaces,
-        "words": snapshot.words.checksum,
-        "files": _file_checksums(folder, set(files).difference(shared)) | shared,
-    }
-    about["sum"] = _checksum(about)
-    (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-    flush_all(path for path in folder.rglob("*") if path.is_file() and path.stat().st_nlink == 1)  # others are linked
-
-
-def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:
-    """Write vectors; return the description of the space, and the checksums of the files that are those of before."""
-    before, (vectors, text_of) = space.pages, space.by_text()
-    pages, place = write_pages(folder, name, vectors, before)
-    row_of = np.append(place, np.int32(-1))[np.asarray(text_of)]
-    parts = {"place": place, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
-    for part, array in parts.items():
-        save_array(array, folder / f"{name}.{part}.npy")
-    about = {"rows": pages.rows, "dimension": pages.dimension, "page rows": pages.page_rows}
-    checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
-    old = {} if before is None else _checksums_of(before.folder)
-    linked = [path.name for path in pages.paths() if before is not None and _is_same(path, before.folder / path.name)]
-    return {**about, "checksum": checksum}, {file: old[file] for file in linked if file in old}
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    return other.exists() and path.samefile(other)
-
-
-def _checksums_of(folder: Path) -> dict[str, int]:
-    """Return the checksums of the files of a snapshot."""
-    files: dict[str, int] = json.loads((folder / "about.json").read_text(encoding="utf-8"))["files"]
-    return files
-
-
-def damaged_files(folder: Path, *, vectors: bool = False, blocks: bool = True) -> list[str]:
-    """Return the names of a snapshot's files that have changed since it was written.
-
-    `vectors`: check files of vectors only; `blocks`: also those that are verified in blocks when they are read. A
-    missing file counts as changed; so does about.json, which has the checksums. Raises StoreError where the system
-    refuses to open a file.
-    """
-    try:
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        files = about["files"]
-        if about.pop("sum") != _checksum(about):
-            return ["about.json"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if cause_of(error):
-            raise StoreError(f"{folder / 'about.json'} cannot be read: {explained(error, _REMEDY)}") from error
-        return ["about.json"]
-    names = [name for name in files if not vectors or "/" not in name]
-    with ThreadPoolExecutor(_TOGETHER) as pool:
-        damaged = pool.map(lambda name: _is_damaged(folder / name, files[name], blocks), names)
-        return [name for name, is_damaged in zip(names, damaged, strict=True) if is_damaged]
-
-
-def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
-    """Return whether a file is missing or has changed."""
-    try:
-        if path.suffix == ".page" and not blocks:
-            return not path.exists()
-        if checksum != _BY_BLOCKS:
-            return _file_checksum(path) != checksum
-        if blocks:
-            np.asarray(load_array(path))
-        return not path.exists()
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {explained(error, _REMEDY)}") from error
-    except StoreError as error:
-        if refused(error):
-            raise
-        return True
-
-
-def refused(error: StoreError) -> bool:
-    """Return whether an error says that the system refused a file, which need not be damaged."""
-    return error.__cause__ is not None and cause_of(error.__cause__) != 0
-
-
-def _file_checksum(path: Path) -> int:
-    """Return a checksum of a file: fast, and enough to find accidental damage."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        content = np.memmap(file, np.uint8, "r") if size > _READ else np.fromfile(file, np.uint8)
-        return zlib.crc32(block_sums(content).tobytes(), size & 0xFFFFFFFF)
-
-
-def _file_checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """Return the checksum of each file, -1 for one that has checksums of its blocks."""
-    listed = list(names)
-    paths = [folder / name for name in listed]
-    with ThreadPoolExecutor(_TOGETHER) as pool:
-        sums = pool.map(lambda path: _BY_BLOCKS if block_file(path).exists() else _file_checksum(path), paths)
-        return dict(zip(listed, sums, strict=True))
-
-
-def _checksum(about: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(about, sort_keys=True).encode())
-
-
-def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
-    """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one that it was written with.
-
-    Raises StoreError for one that is missing, truncated, damaged, or of another format. Files above 64 MB are verified
-    in blocks, each before it is first read, which raises StoreError too.
-    """
-    lease = Lease(folder)
-    try:
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        version = about.get("format")
-    except (OSError, ValueError, AttributeError) as error:
-        raise StoreError(f"{folder} is not a readable snapshot: {explained(error, _REMEDY)}") from error
-    if version != FORMAT:
-        raise StoreError(f"{folder} has format {version}; this version reads {FORMAT}. {_REMEDY}")
-    if damaged := damaged_files(folder, blocks=False):
-        raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
-    graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
-    for name, space in about["spaces"].items():
-        ids = graph.edges if name == "triples" else graph
-        spaces[name] = _open_space(folder, name, space, (about["texts"].get(name), len(ids)), encoder)
-    vars(words)["checksum"] = about["words"]
-    nearest = np.asarray(load_array(folder / _NEAREST)) if _NEAREST in about["files"] else None
-    return Snapshot.of(graph, spaces, words, encoder, about, lease=lease, nearest=nearest)
-
-
-def _open_space(
-    folder: Path, name: str, about: Mapping[str, Any], lengths: tuple[int, int], encoder: Encoder
-) -> VectorIndex:
-    """Open the vectors of a space; `lengths`: the numbers of its texts and of its ids. Raises StoreError."""
-    place, row_of, blocks, sums = (
-        np.asarray(load_array(folder / f"{name}.{part}.npy")) for part in ("place", "rows", "blocks", "sums")
-    )
-    pages = Pages(folder, name, about["rows"], about["dimension"], about["page rows"], blocks, sums)
-    if (len(place), len(row_of)) != lengths:
-        raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
-    check_limits(row_of, Limits(-1, pages.rows - 1), folder / f"{name}.rows.npy")
-    check_limits(place, Limits(0, pages.rows - 1), folder / f"{name}.place.npy")
-    space = VectorIndex(map_pages(pages), row_of, encoder, place=place, pages=pages)
-    vars(space)["checksum"] = about["checksum"]  # known since it was written
-    return space

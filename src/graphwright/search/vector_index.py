@@ -1,22 +1,21 @@
-"""Vectors of the nodes or edges of a snapshot, the union of two such indexes, and the base of checksummed indexes."""
+"""Vectors of the nodes or edges of a snapshot, and the union of two such indexes."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.kernels.blocks import MappedArray
 from graphwright.kernels.half import HalfArray, products
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.models.sparse import SparseEncoder, SparseRows
+from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.vector_pages import Pages
 from graphwright.search.vector_rows import VectorRows, row_sums
 
@@ -33,54 +32,6 @@ class EncodingRun(Protocol):
     def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
         """Return one sparse row per question."""
         ...
-
-
-class ChecksummedIndex:
-    """Base of indexes that are equal if their arrays are: checksum, equality, hash and repr."""
-
-    _expression = ""
-
-    def named(self, expression: str) -> Self:
-        """Return this index with another repr, as what belongs to a snapshot has: `ix.names`; nothing is copied."""
-        if self._expression == expression:
-            return self
-        result = copy(self)
-        object.__setattr__(result, "_expression", expression)
-        return result
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The numbers of rows and columns."""
-        raise NotImplementedError
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the arrays that the index consists of; by default those of its fields."""
-        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
-        return [np.asarray(value) for value in values if isinstance(value, np.ndarray | MappedArray)]
-
-    @cached_property
-    def checksum(self) -> str:
-        """Sixteen hexadecimal digits over all arrays."""
-        digest = hashlib.blake2b(digest_size=8)
-        for array in self.arrays():
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return self.shape == other.shape and self.checksum == other.checksum
-
-    def __hash__(self) -> int:
-        return hash(self.checksum)
-
-    def __repr__(self) -> str:
-        return self._expression or self.fingerprint
-
-    @property
-    def fingerprint(self) -> str:
-        """Its kind, its shape, and the first half of its checksum."""
-        return f"{type(self).__name__}({' × '.join(map(str, self.shape))}, {self.checksum[:8]})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

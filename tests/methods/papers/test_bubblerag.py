@@ -18,7 +18,7 @@ from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
 from graphwright.operators import GroupAnchors, Grow, NamesAndPhrases, OnGraph, Operator, StatementGraph
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
 

@@ -20,7 +20,7 @@ from graphwright.models import CachedEncoder, HashEncoder, MiniLM
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 
 MEMORY = ModelMemory()
 Vector = np.ndarray

@@ -20,7 +20,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near, nodes_near
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 

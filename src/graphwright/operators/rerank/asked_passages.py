@@ -14,7 +14,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import frequency, positions_in, reach
 from graphwright.operators.state import State
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 

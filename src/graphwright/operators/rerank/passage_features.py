@@ -14,7 +14,7 @@ from graphwright.operators.rerank.passage_pairs import connected_pairs
 from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import positions_in, rarity
 from graphwright.operators.state import State
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 
 ALONE = (

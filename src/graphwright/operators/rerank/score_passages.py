@@ -16,7 +16,7 @@ from graphwright.operators.rerank.passage_features import PassageFeatures
 from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 
 

@@ -20,7 +20,7 @@ from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex, cosines
 
 _NAMES = {"LLM": "an LLM", "Encoder": "an encoder", "CrossEncoder": "a cross-encoder", "Operator": "an operator"}

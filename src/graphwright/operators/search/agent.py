@@ -110,7 +110,7 @@ class Agent(Operator):
 
     Ours; reasoning and acting in turns is from ReAct (Yao et al., 2023).
 
-    >>> from graphwright.search.inverted_index import WordIndex
+    >>> from graphwright.search.bm25_postings import WordIndex
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.search.search import WordSearch
     >>> from graphwright.operators.state import start

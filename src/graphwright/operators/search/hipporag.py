@@ -17,7 +17,7 @@ from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.seeds import scaled_passages, united_seeds
 from graphwright.operators.state import State
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 

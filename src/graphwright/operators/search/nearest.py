@@ -14,7 +14,7 @@ from graphwright.kernels.csr import Csr
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
-from graphwright.search.inverted_index import WordIndex
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex

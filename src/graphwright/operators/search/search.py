@@ -18,7 +18,8 @@ from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near
 from graphwright.operators.state import State
-from graphwright.search.inverted_index import SparseIndex, WordIndex
+from graphwright.search.bm25_postings import WordIndex
+from graphwright.search.sparse_postings import SparseIndex
 from graphwright.search.vector_index import VectorIndex
 
 

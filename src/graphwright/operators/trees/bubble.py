@@ -13,8 +13,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Piece
 from graphwright.graph.graph import Graph
-from graphwright.kernels.expansion import Costs
-from graphwright.kernels.trees import Meeting, bubble, node_costs
+from graphwright.kernels.bubble import Meeting, bubble, node_costs
+from graphwright.kernels.bubble_kernels import Costs
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.paths import edges_between
 from graphwright.operators.run import Run

@@ -12,8 +12,8 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, walk_to
 from graphwright.kernels.ppr import push_ppr
+from graphwright.kernels.prize_tree import prize_tree
 from graphwright.kernels.ranking import top
-from graphwright.kernels.trees import prize_tree
 from graphwright.operators.operator import Operator, source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -86,7 +86,7 @@ class PrizeTree(Operator):
     The search is limited to the `nodes` nodes that a personalised PageRank from the prizes reaches most, so that its
     cost does not grow with the graph (with 500, on two multihop sets, 92 % of the trees are those found with 5,000,
     and the sums are 0.2 % lower). It uses the growth of Goemans and Williamson with strong pruning (see
-    graphwright.kernels.trees), which is near the best tree, not always the best. Without prizes there is no item.
+    graphwright.kernels.bubble), which is near the best tree, not always the best. Without prizes there is no item.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start

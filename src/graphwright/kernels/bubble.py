@@ -1,4 +1,4 @@
-"""Trees: bubble expansion (BubbleRAG), compiled in `kernels.expansion`, and prize-collecting Steiner trees."""
+"""Bubble expansion (BubbleRAG): candidates where groups of terminals meet; compiled in `kernels.bubble_kernels`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels import expansion as at
-from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, same_length, workspace
-from graphwright.kernels.expansion import Costs, Tables
+from graphwright.kernels import bubble_kernels as at
+from graphwright.kernels.bubble_kernels import Costs, Tables
+from graphwright.kernels.csr import Ids, Pointers, Workspace, node_ids, readonly, workspace
 from graphwright.kernels.half import HalfArray, matrix_of
 
 Table = NDArray[np.int64]
 
 _ROOM = 1024  # initial rows of the tables
-Part = tuple[list[int], list[int]]
-_EPSILON = 1e-9  # rounding error of a used-up prize
 
 
 class Meeting(NamedTuple):
@@ -44,12 +42,13 @@ def node_costs(
     direction = np.asarray(query, np.float64)
     length = np.sqrt(direction @ direction)
     direction = readonly(direction / length if length else direction, np.float64)
-    tables = [matrix_of(np.empty((0, direction.size)) if t is None else t) for t in (vectors, more)]
-    for table in tables:
+    first = matrix_of(vectors)
+    second = first[:0] if more is None else matrix_of(more)  # of one type with the first: nothing is compiled twice
+    for table in (first, second):
         if table.ndim != 2 or table.shape[1] != direction.size:
             raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")
     first_rows, second_rows = (readonly(r, np.int32) for r in (rows, more_rows))
-    return Costs(direction, readonly(ids, np.int64), tables[0], first_rows, tables[1], second_rows)
+    return Costs(direction, readonly(ids, np.int64), first, first_rows, second, second_rows)
 
 
 def bubble(
@@ -189,144 +188,3 @@ def _walks(paths: Sequence[list[int]]) -> tuple[tuple[int, ...], ...]:
     first, second, *others = paths
     whole = first[::-1] + second[first[0] == second[0] :]
     return tuple(whole), *(tuple(path) for path in others)
-
-
-@kernel
-def _next_edge(
-    heads: Ids, tails: Ids, costs: Floats, open_edges: Ids, count: int, cluster: Ids, room: Floats, depth: Floats
-) -> tuple[int, float, int]:
-    """Return the open edge that is filled first (-1 for none), the time until then, and the number of open edges.
-
-    Edges inside one cluster are removed.
-    """
-    best, wait, size = -1, np.inf, 0
-    for i in range(count):
-        edge = open_edges[i]
-        u, v = heads[edge], tails[edge]
-        a, b = cluster[u], cluster[v]
-        if a == b:
-            continue
-        open_edges[size] = edge
-        size += 1
-        growing = (room[a] > 0.0) + (room[b] > 0.0)
-        if growing:
-            left = max(costs[edge] - depth[u] - depth[v], 0.0) / growing
-            if left < wait:
-                best, wait = edge, left
-    return best, wait, size
-
-
-@kernel
-def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
-    """Let every growing cluster grow; one whose prizes are used up stops."""
-    for v in range(cluster.size):
-        if room[cluster[v]] > 0.0:
-            depth[v] += time
-    for v in range(cluster.size):
-        if cluster[v] == v and room[v] > 0.0:
-            room[v] = room[v] - time if room[v] - time > _EPSILON else 0.0
-
-
-@kernel
-def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> int:
-    """Write the edges that join clusters into `chosen`, in the order filled; return their number.
-
-    A cluster is identified by its smallest node, with the room left for its moat in `room`: initially its prize.
-    """
-    size, count = 0, heads.size
-    cluster = np.arange(room.size).astype(np.int32)
-    open_edges = np.arange(heads.size).astype(np.int32)
-    depth = np.zeros(room.size)
-    while True:
-        growing, smallest = 0, np.inf
-        for v in range(room.size):
-            if cluster[v] == v and room[v] > 0.0:
-                growing += 1
-                smallest = min(smallest, room[v])
-        edge, wait, count = _next_edge(heads, tails, costs, open_edges, count, cluster, room, depth)
-        if growing < 2 or edge < 0:
-            return size
-        _pass(min(wait, smallest), cluster, room, depth)
-        if wait <= smallest:
-            a, b = cluster[heads[edge]], cluster[tails[edge]]
-            a, b = min(a, b), max(a, b)
-            room[a] += room[b]
-            cluster[cluster == b] = a
-            chosen[size] = edge
-            size += 1
-
-
-def _best_part(n: int, links: dict[int, list[tuple[int, int]]], costs: list[float], prizes: list[float]) -> Part:
-    """Return the nodes and edges of the connected part of a forest of the highest worth.
-
-    A node's worth is its prize plus the worth of each child beyond the cost of the edge to it. `links`: the neighbours
-    of each node that has any, and the edges to them.
-    """
-    above, worth = dict[int, tuple[int, int]](), prizes.copy()
-    order = list[int]()
-    for root in range(n):
-        if root in above:
-            continue
-        above[root] = -1, -1
-        tree = [root]
-        for v in tree:  # grows
-            for u, edge in links.get(v, ()):
-                if u not in above:
-                    above[u] = v, edge
-                    tree.append(u)
-        order += tree
-    for v in reversed(order):
-        parent, edge = above[v]
-        if edge >= 0 and worth[v] > costs[edge]:
-            worth[parent] += worth[v] - costs[edge]
-    top = worth.index(max(worth))
-    nodes, edges = {top}, list[int]()
-    for v in order:
-        parent, edge = above[v]
-        if parent in nodes and worth[v] > costs[edge] and v != top:
-            nodes.add(v)
-            edges.append(edge)
-    return sorted(nodes), sorted(edges)
-
-
-def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, prizes: ArrayLike) -> tuple[Ids, Ids]:
-    """Return the nodes and edges of a tree with a high sum of prizes minus edge costs (approximate).
-
-    The growth of Goemans and Williamson (1995), without a root as in G-Retriever: a moat grows around each node with a
-    prize, all at the same rate, until its prize is used up; where moats fill an edge, their clusters merge and share
-    the unused prizes; growth ends when at most one cluster grows. Of the forest of these edges the connected part of
-    the highest worth is selected, by the strong pruning of Johnson, Minkoff and Phillips (2000). Equal times by smaller
-    edge, equal worth by smaller node.
-
-    `heads`, `tails`: the ends of each edge, int[m], walked either way; `costs`: float[m], `prizes`: float[n], 0 or
-    more. Returns ascending node ids and edge numbers; both empty if no node has a prize. At most O(n (n + m)), meant
-    for a neighbourhood: about 4 ms for 500 nodes and 3,000 edges.
-    Raises ValueError for an end that is not a node, lengths that differ, or an amount that is negative or not finite.
-
-    >>> nodes, edges = prize_tree(4, [0, 1, 2], [1, 2, 3], [0.5, 0.5, 0.5], [3, 0, 2, 0.4])
-    >>> nodes.tolist(), edges.tolist()
-    ([0, 1, 2], [0, 1])
-    """
-    heads, tails = node_ids(heads, n, "heads"), node_ids(tails, n, "tails")
-    costs, prizes = _amounts(costs, heads.size, "costs"), _amounts(prizes, n, "prizes")
-    same_length("heads", heads.size, "tails", tails.size)
-    if not prizes.any():
-        return np.empty(0, np.int32), np.empty(0, np.int32)
-    links: dict[int, list[tuple[int, int]]] = {}
-    forest = np.empty(n, np.int32)
-    size = _grow(heads, tails, costs, prizes.copy(), forest)
-    for edge in forest[:size].tolist():
-        head, tail = int(heads[edge]), int(tails[edge])
-        links.setdefault(head, []).append((tail, edge))
-        links.setdefault(tail, []).append((head, edge))
-    nodes, edges = _best_part(n, links, costs.tolist(), prizes.tolist())
-    return np.array(nodes, np.int32), np.array(edges, np.int32)
-
-
-def _amounts(values: ArrayLike, count: int, what: str) -> Floats:
-    amounts = readonly(values, np.float64)
-    if amounts.shape != (count,):
-        raise ValueError(f"{what} has shape {amounts.shape}; pass {count}, one for each.")
-    if not (np.isfinite(amounts) & (amounts >= 0)).all():
-        raise ValueError(f"{what} has a negative or infinite value (minimum {amounts.min()}). Pass numbers, 0 or more.")
-    return amounts

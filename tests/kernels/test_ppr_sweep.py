@@ -3,17 +3,15 @@
 import networkx as nx
 import numpy as np
 import pytest
+from tests.kernels.small_graphs import from_networkx
 
-from graphwright.kernels import ppr_push as push
-from graphwright.kernels.csr import undirected
-from graphwright.kernels.ppr_push import Walk, settled, swept
+from graphwright.kernels import ppr_sweep as module
+from graphwright.kernels.ppr_sweep import Walk, settled, swept
 from graphwright.kernels.ranking import kth
 
 
 def _walk(graph, seeds, mass, restart=0.15):
-    ends = np.array(graph.edges, np.int64).reshape(-1, 2)
-    pair = undirected(graph.number_of_nodes(), ends[:, 0], ends[:, 1])
-    return Walk(*pair, np.array(seeds, np.int32), np.array(mass, np.float64), restart)
+    return Walk(*from_networkx(graph), np.array(seeds, np.int32), np.array(mass, np.float64), restart)
 
 
 def _exact(graph, walk):
@@ -35,7 +33,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("restart", [0.02, 0.15, 0.7])
-def test_settled_is_the_solution_to_the_error_stated(name, restart):
+def test_settled_equals_dense_solution(name, restart):
     graph = nx.convert_node_labels_to_integers(GRAPHS[name])
     seed = max(graph, key=graph.degree)
     walk = _walk(graph, [seed], [1.0], restart)
@@ -46,31 +44,31 @@ def test_settled_is_the_solution_to_the_error_stated(name, restart):
     assert (scores > 0).all()
 
 
-def test_fewer_sweeps_than_the_bound_of_chebyshev_on_a_hard_graph(monkeypatch):
+def test_settled_sweeps_fewer_than_chebyshev_bound(monkeypatch):
     # Errors shrink by (1 − √(1 − a²))/a = 0.557 a sweep or faster, a = 0.85: 1e-8 of what is first wrong in 33 or so.
     sweeps = []
-    inner = push._sweep
-    monkeypatch.setattr(push, "_sweep", lambda *given: sweeps.append(1) or inner(*given))
+    inner = module._sweep
+    monkeypatch.setattr(module, "_sweep", lambda *given: sweeps.append(1) or inner(*given))
     settled(_walk(nx.path_graph(3000), [1500], [1.0]))
     assert 10 < len(sweeps) <= 45
 
 
-def test_settled_ends_on_the_true_residual_not_on_the_one_carried_along(monkeypatch):
+def test_settled_checks_the_true_residual(monkeypatch):
     walk = _walk(GRAPHS["random"], [5], [1.0])
-    inner, calls = push._iterate, []
+    inner, calls = module._iterate, []
 
     def careless(walk, value, enough):
         calls.append(1)
         return inner(walk, value, (lambda done, _: done == 3) if len(calls) == 1 else enough)
 
-    monkeypatch.setattr(push, "_iterate", careless)
+    monkeypatch.setattr(module, "_iterate", careless)
     nodes, scores = settled(walk)
     assert len(calls) == 3  # stopped too early, gone on with, found right
     assert np.abs(scores - _exact(GRAPHS["random"], walk)[nodes]).sum() <= 1e-8
 
 
 @pytest.mark.parametrize("k", [1, 10, 100])
-def test_swept_goes_on_from_what_it_is_given_and_stays_where_the_walk_can_go(k):
+def test_swept_continues_within_reachable_nodes(k):
     graph = nx.disjoint_union(nx.barabasi_albert_graph(300, 3, seed=2), nx.complete_graph(50))
     walk = _walk(graph, [5, 40], [0.5, 0.5])
     touched = np.array(sorted(set(range(0, 300, 2)) | {5, 40}), np.int32)
@@ -82,7 +80,7 @@ def test_swept_goes_on_from_what_it_is_given_and_stays_where_the_walk_can_go(k):
     assert np.mean(exact[result] >= kth(exact, k) * (1 - 1e-6)) >= 0.98
 
 
-def test_swept_from_the_solution_is_the_solution():
+def test_swept_from_solution_returns_solution():
     graph = GRAPHS["random"]
     walk = _walk(graph, [5], [1.0])
     nodes, scores = settled(walk)

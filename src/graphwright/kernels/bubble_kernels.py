@@ -1,4 +1,4 @@
-"""Compiled part of bubble expansion; `kernels.trees` documents the algorithm.
+"""Compiled part of bubble expansion; `kernels.bubble` documents the algorithm.
 
 A label is the state of one group at one node. Nodes touched have rows in the order in which they were reached, each
 with a label for every group, so label = row · groups + group.
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.kernels.csr import Ids, Pointers, kernel
-from graphwright.kernels.half import single
 
 Table = NDArray[np.int64]
 Rows32 = NDArray[np.float32] | NDArray[np.uint16]
 
+_SCALE = np.float32(2.0**112)  # between the exponents of half precision and float32
 _UNIT = 2.0**32  # costs are whole multiples of 2^-32: sums are exact, and ties do not depend on their order
 NODE, COST, HOPS, STAMP = 0, 1, 2, 3  # columns of Tables.nodes, a row for each node touched
 DISTANCE, FROM, ORIGIN, SERIAL = 0, 1, 2, 3  # of Tables.labels, a row for each group at each node touched
@@ -93,17 +93,26 @@ def _row(rows: Ids, count: int, node: int) -> int:
 
 
 @kernel
+def _number(value: float, is_half: bool) -> np.float64:
+    """Return a number of a vector, of the bits of a half as `half.HalfArray` reads them."""
+    if not is_half:
+        return np.float64(value)
+    moved = np.uint32(np.int32(np.int16(value)) << 13) & np.uint32(0x8FFFE000)
+    return np.float64(np.uint32(moved).view(np.float32) * _SCALE)
+
+
+@kernel
 def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
     """Return 1 - cos, at least 0, in units; four partial sums, so that additions run in parallel."""
     d0 = d1 = d2 = d3 = s0 = s1 = s2 = s3 = 0.0
-    whole = vector.size & ~3
+    whole, is_half = vector.size & ~3, vector.itemsize == 2
     for i in range(0, whole, 4):
-        a, b = np.float64(single(vector[i])), np.float64(single(vector[i + 1]))
-        c, d = np.float64(single(vector[i + 2])), np.float64(single(vector[i + 3]))
+        a, b = _number(vector[i], is_half), _number(vector[i + 1], is_half)
+        c, d = _number(vector[i + 2], is_half), _number(vector[i + 3], is_half)
         d0, d1, d2, d3 = d0 + a * query[i], d1 + b * query[i + 1], d2 + c * query[i + 2], d3 + d * query[i + 3]
         s0, s1, s2, s3 = s0 + a * a, s1 + b * b, s2 + c * c, s3 + d * d
     for i in range(whole, vector.size):
-        a = np.float64(single(vector[i]))
+        a = _number(vector[i], is_half)
         d0, s0 = d0 + a * query[i], s0 + a * a
     length = (s0 + s1) + (s2 + s3)
     if length == 0.0:

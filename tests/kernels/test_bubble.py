@@ -1,19 +1,18 @@
-"""Bubble expansion against a plain implementation and the best tree; prize-collecting trees against brute force."""
+"""Bubble expansion against a plain implementation and the best tree."""
 
 import itertools
 from fractions import Fraction
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.kernels.plain_bubble import best_tree, is_connected, plain_bubble
 
-from graphwright.kernels import trees as kernel
-from graphwright.kernels.csr import readonly, undirected, workspace
-from graphwright.kernels.expansion import SETTLED
-from graphwright.kernels.trees import bubble, node_costs, prize_tree
+from graphwright.kernels import bubble as kernel
+from graphwright.kernels.bubble import bubble, node_costs
+from graphwright.kernels.bubble_kernels import SETTLED
+from graphwright.kernels.csr import undirected, workspace
 
 # Vectors whose cosine with the first axis is a multiple of a quarter, to the bit: costs 0 to 1 in quarters.
 QUARTERS = np.zeros((5, 16), np.float32)
@@ -66,7 +65,7 @@ def cases(draw, most=12):
 @settings(deadline=None, max_examples=400)
 @given(cases(), st.integers(0, 5), st.sampled_from([1, 3, 10, 1000]))
 @example((4, [(0, 1), (1, 2), (2, 3)], [{0}, {3}], [0, 4, 4, 0]), 6, 10)
-def test_it_is_the_plain_search_with_all_its_ties(case, hops, budget):
+def test_bubble_equals_plain_search_with_all_ties(case, hops, budget):
     n, pairs, groups, levels = case
     neighbours, graph = _graph(n, pairs)
     origins = _origins(groups)
@@ -76,7 +75,7 @@ def test_it_is_the_plain_search_with_all_its_ties(case, hops, budget):
 
 
 @pytest.mark.parametrize("n, m, groups, hops", [(60, 110, 3, 6), (300, 900, 5, 2), (400, 500, 2, 9), (300, 320, 4, 3)])
-def test_it_is_the_plain_search_on_larger_graphs(n, m, groups, hops):
+def test_bubble_on_larger_graphs_equals_plain_search(n, m, groups, hops):
     rng = np.random.default_rng(n + hops)
     for _ in range(8):
         neighbours, graph = _graph(n, [tuple(pair) for pair in rng.integers(0, n, (m, 2)).tolist()])
@@ -92,7 +91,7 @@ def test_it_is_the_plain_search_on_larger_graphs(n, m, groups, hops):
     assert result
 
 
-def test_the_other_end_of_an_edge_belongs_to_the_path_of_its_terminal():
+def test_bubble_terminal_of_an_edge_adds_the_other_end():
     # 4 - 0 - 1 - 2, where {0, 4} stands for an edge: the path from 2 ends at 0, and 4 comes with it.
     _, graph = _graph(5, [(4, 0), (0, 1), (1, 2)])
     result = bubble(*graph, [(0, 0, 4), (0, 4, 0), (1, 2, -1)], node_costs(AXIS, QUARTERS[[4] * 5]))
@@ -100,7 +99,7 @@ def test_the_other_end_of_an_edge_belongs_to_the_path_of_its_terminal():
     assert result[1].origins == (0, 2)
 
 
-def test_cost_is_one_less_the_cosine_and_never_below_nothing():
+def test_cost_is_one_minus_cosine_at_least_zero():
     # Eq. 4. Two ways from 0 to 1, by 2 (cost 0.4) or by 3: which is taken tells whether 3 costs less.
     _, graph = _graph(4, [(0, 2), (2, 1), (0, 3), (3, 1)])
 
@@ -115,7 +114,7 @@ def test_cost_is_one_less_the_cosine_and_never_below_nothing():
     assert by_three([1, 0])
 
 
-def test_vectors_are_found_by_row_in_one_table_or_the_other():
+def test_node_costs_look_up_rows_in_two_tables():
     _, graph = _graph(6, [(0, 2), (2, 1), (0, 3), (3, 1), (0, 4), (4, 1), (0, 5), (5, 1)])
     rows, more_rows = [-1, -1, 0, -1, -1, -1], [-1, -1, 1, 1, 0]
 
@@ -130,7 +129,7 @@ def test_vectors_are_found_by_row_in_one_table_or_the_other():
         first(ids=[0, 1])
 
 
-def test_beyond_the_hops_there_is_nothing_and_a_cheap_detour_does_not_hide_what_is_within():
+def test_bubble_limits_hops_exactly_despite_detours():
     line = [(i, i + 1) for i in range(6)]
     _, graph = _graph(7, line)
     costs = node_costs(AXIS, QUARTERS[[4] * 7])
@@ -143,7 +142,7 @@ def test_beyond_the_hops_there_is_nothing_and_a_cheap_detour_does_not_hide_what_
     assert bubble(*graph, _origins([{0}, {7}]), costs, hops=1)[0].walks == ((0, 1, 5, 7),)
 
 
-def test_what_only_one_terminal_explores_is_left_alone(monkeypatch):
+def test_bubble_stops_where_no_two_terminals_can_meet(monkeypatch):
     # A line of three with a terminal at each end, beside one terminal in a component of 30,000.
     n = 30_000
     _, graph = _graph(n, [(0, 1), (1, 2), *((i, i + 1) for i in range(3, n - 1))])
@@ -159,7 +158,7 @@ def test_what_only_one_terminal_explores_is_left_alone(monkeypatch):
     assert bubble(*graph, _origins([{0}, {3}, {200}]), costs, hops=n, budget=1)[0].origins == (1, 2)
 
 
-def test_a_hub_outgrows_the_tables_and_the_workspace_is_left_clean():
+def test_bubble_hub_grows_tables_and_leaves_workspace_clean():
     n = 5000
     _, graph = _graph(n, [(0, i) for i in range(1, n)])
     result = bubble(*graph, _origins([{1}, {2}, {n - 1}]), node_costs(AXIS, QUARTERS[np.full(n, 3)]), budget=3000)
@@ -193,7 +192,7 @@ def test_nothing_in_nothing_out():
     assert bubble(*graph, [], costs) == [] == bubble(*graph, [(0, 0, -1), (1, 1, -1)], costs, budget=0)
 
 
-def test_the_best_candidate_is_near_the_best_tree():
+def test_bubble_best_candidate_is_near_the_best_tree():
     """Over 400 graphs of 9 nodes: never better than the best tree, never worse than (groups - 1) times it.
 
     The bound holds for every graph when all candidates are taken: seen from the terminal of one group in the best
@@ -231,107 +230,3 @@ def _worse_than(optimum, candidates, groups, costs):
     whole = [nodes for nodes in candidates if all(nodes & group for group in groups)]
     paid = [sum(costs[v] for v in nodes - terminals) for nodes in whole]
     return (min(paid) + 1e-3) / (optimum + 1e-3) if paid else None
-
-
-Edge = tuple[int, int]
-
-
-def best_worth(n: int, edges: list[Edge], costs: list[float], prizes: list[float]) -> float:
-    """The most that a tree can be worth: of every connected set of nodes, by its cheapest spanning tree."""
-    graph = nx.Graph()
-    graph.add_nodes_from(range(n))
-    for (a, b), cost in zip(edges, costs, strict=True):
-        if a != b and cost < graph.get_edge_data(a, b, {"cost": np.inf})["cost"]:
-            graph.add_edge(a, b, cost=cost)
-    best = 0.0
-    for size in range(1, n + 1):
-        for nodes in itertools.combinations(range(n), size):
-            part = graph.subgraph(nodes)
-            if nx.is_connected(part):
-                paid = nx.minimum_spanning_tree(part, weight="cost").size(weight="cost")
-                best = max(best, sum(prizes[v] for v in nodes) - paid)
-    return best
-
-
-def found_worth(n: int, edges: list[Edge], costs: list[float], prizes: list[float]) -> float:
-    """What the tree found is worth, having checked that it is a tree of the graph."""
-    heads, tails = [a for a, _ in edges], [b for _, b in edges]
-    nodes, chosen = prize_tree(n, heads, tails, costs, prizes)
-    assert nodes.dtype == chosen.dtype == np.int32
-    assert (np.diff(nodes) > 0).all() and (np.diff(chosen) > 0).all()
-    if not len(nodes):
-        assert not any(prizes) and not len(chosen)
-        return 0.0
-    tree = nx.Graph()
-    tree.add_nodes_from(nodes.tolist())
-    tree.add_edges_from(edges[e] for e in chosen.tolist())
-    assert set(tree) == set(nodes.tolist()) and nx.is_tree(tree) and tree.number_of_edges() == len(chosen)
-    return float(sum(prizes[v] for v in nodes) - sum(costs[e] for e in chosen))
-
-
-@st.composite
-def networks(draw: st.DrawFn) -> tuple[int, list[Edge], list[float], list[float]]:
-    n = draw(st.integers(1, 7))
-    ends = st.integers(0, n - 1)
-    edges = draw(st.lists(st.tuples(ends, ends), max_size=14))
-    costs = draw(st.lists(st.sampled_from([0.0, 0.3, 0.5, 0.5, 1.0, 2.0]), min_size=len(edges), max_size=len(edges)))
-    prizes = draw(st.lists(st.sampled_from([0.0, 0.0, 0.2, 1.0, 2.0, 3.0, 5.0]), min_size=n, max_size=n))
-    return n, edges, costs, prizes
-
-
-@settings(max_examples=400, deadline=None)
-@given(networks())
-def test_what_is_paid_and_missed_is_at_most_twice_the_least(network: tuple[int, list[Edge], list[float], list[float]]):  # type: ignore[no-untyped-def]
-    """The bound of Goemans and Williamson, on costs paid and prizes missed."""
-    result, best, every = found_worth(*network), best_worth(*network), sum(network[3])
-    assert result <= best + 1e-9
-    assert every - result <= 2 * (every - best) + 1e-9
-
-
-def test_it_is_nearly_always_the_best_tree() -> None:
-    rng = np.random.default_rng(4)
-    missed = 0
-    for _ in range(300):
-        n = int(rng.integers(2, 8))
-        edges = [(int(a), int(b)) for a, b in rng.integers(0, n, (int(rng.integers(1, 13)), 2))]
-        costs = rng.choice([0.3, 0.5, 1.0, 2.0], len(edges)).tolist()
-        prizes = rng.choice([0.0, 0.0, 1.0, 2.0, 5.0], n).tolist()
-        missed += found_worth(n, edges, costs, prizes) < best_worth(n, edges, costs, prizes) - 1e-9
-    assert missed <= 6
-
-
-def test_a_worked_number() -> None:
-    # 3 and 2 are two edges of 0.5 apart: together 4. The 0.4 at the end does not pay for its edge.
-    nodes, edges = prize_tree(4, [0, 1, 2], [1, 2, 3], [0.5, 0.5, 0.5], [3, 0, 2, 0.4])
-    assert nodes.tolist() == [0, 1, 2] and edges.tolist() == [0, 1]
-    # At a cost of 1.5 each the two prizes are worth more apart, and the larger is kept.
-    nodes, edges = prize_tree(3, [0, 1], [1, 2], [1.5, 1.5], [3, 0, 2])
-    assert nodes.tolist() == [0] and edges.tolist() == []
-
-
-def test_ties_go_to_smaller_numbers() -> None:
-    nodes, edges = prize_tree(2, [0, 0, 1], [1, 1, 0], [0.5, 0.5, 0.5], [1, 1])
-    assert nodes.tolist() == [0, 1] and edges.tolist() == [0]
-    nodes, _ = prize_tree(3, [], [], [], [1, 2, 2])
-    assert nodes.tolist() == [1]
-
-
-def test_it_takes_read_only_arrays_and_leaves_them_alone() -> None:
-    prizes = readonly([1.0, 1.0], np.float64)
-    nodes, _ = prize_tree(2, readonly([0], np.int32), readonly([1], np.int32), readonly([0.1], np.float64), prizes)
-    assert nodes.tolist() == [0, 1] and prizes.tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "output"),
-    [
-        ((2, [0], [2], [1.0], [1, 1]), "tails holds 2"),
-        ((2, [0], [1, 1], [1.0], [1, 1]), "heads holds 1 values and tails 2"),
-        ((2, [0], [1], [1.0, 2.0], [1, 1]), r"costs has shape \(2,\); pass 1"),
-        ((2, [0], [1], [-1.0], [1, 1]), "costs has a negative or infinite value"),
-        ((2, [0], [1], [1.0], [1, np.inf]), "prizes has a negative or infinite value"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(arguments: tuple[object, ...], output: str) -> None:
-    with pytest.raises(ValueError, match=output):
-        prize_tree(*arguments)  # type: ignore[arg-type]

@@ -1,129 +1,21 @@
-"""Inverted indexes of passages: words with BM25, and the columns of a sparse encoder such as SPLADE."""
+"""Postings of the columns of a sparse encoder, such as SPLADE."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph, Kind
-from graphwright.graph.storage import check_limits, load_array, save_array
-from graphwright.kernels.blocks import Limits
-from graphwright.kernels.csr import group, row_pointers
-from graphwright.kernels.strings import tokens
+from graphwright.kernels.csr import group
 from graphwright.models.protocols import Floats
 from graphwright.models.sparse import SparseEncoder, SparseRows
-from graphwright.search.vector_index import ChecksummedIndex, EncodingRun
-from graphwright.text.words import words
+from graphwright.search.checksummed_index import ChecksummedIndex
+from graphwright.search.vector_index import EncodingRun
 
-K1, B = 1.2, 0.75
-_FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
 _BLOCK = 4096  # passages that are encoded at a time
-_WEIGHTS = 2**20  # weights that are computed at a time, with some times their memory
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WordIndex(ChecksummedIndex):
-    """BM25 scores of passages, word by word; row i of the passages belongs to node `nodes[i]`, ascending.
-
-    `vocabulary`: the words, sorted. Word w occurs in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, and
-    adds the `weights: float32` at the same positions to their scores. With N rows, df rows that contain the word, and
-    tf occurrences among the dl words of a row (avgdl on average), the weight is
-
-        ln(1 + (N - df + 1/2) / (df + 1/2)) · tf / (tf + k1 · (1 - b + b · dl / avgdl)),    k1 = 1.2, b = 0.75
-
-    (Robertson and Zaragoza, 2009, with the idf and without the constant factor k1 + 1, as Lucene has it.)
-
-    >>> index = WordIndex.of(["a red fox", "a red hen", "tax law"], np.arange(3))
-    >>> index.postings("red")[0].tolist(), index.scores("a red fox").argsort().tolist()
-    ([0, 1], [2, 1, 0])
-    """
-
-    vocabulary: TextColumn
-    indptr: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    weights: Floats
-    nodes: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
-        """Index one text per node."""
-        return cls.of_words(TextColumn.of(" ".join(words(text)) for text in texts), nodes)
-
-    @classmethod
-    def of_words(cls, column: TextColumn, nodes: NDArray[np.int64]) -> WordIndex:
-        """Index one text per node, each given as its words (see `words`) with spaces between them."""
-        n = max(len(nodes), 1)
-        number, owner, starts, ends = tokens(column.data, column.offsets)
-        # Words are numbered by their first appearance, so what lies between these are strings of a column, too.
-        borders = np.stack((starts, ends), axis=1).ravel() if len(starts) else np.zeros(1, np.int64)
-        vocabulary = TextColumn(column.data, borders).gather(np.arange(0, len(borders) - 1, 2))
-        order = vocabulary.order()
-        rank = np.empty(len(order), np.int32)
-        rank[order] = np.arange(len(order))
-        length = np.bincount(owner, minlength=n)
-        every, occurrences = group(len(order), rank[number], owner)  # rows of each word, ascending
-        del number, owner  # gigabytes of a large index
-        word = np.repeat(np.arange(len(order), dtype=np.int32), np.diff(every))
-        is_first = np.ones(len(word), bool)
-        is_first[1:] = (word[1:] != word[:-1]) | (occurrences[1:] != occurrences[:-1])
-        first = np.append(np.flatnonzero(is_first), len(word))
-        word, row = word[first[:-1]], occurrences[first[:-1]]
-        df = np.bincount(word, minlength=len(order))
-        norm = K1 * (1 - B + B * length / max(length.mean(), 1e-9))
-        idf, weights = np.log1p((len(nodes) - df + 0.5) / (df + 0.5)), np.empty(len(word), np.float32)
-        for start in range(0, len(word), _WEIGHTS):
-            part = slice(start, start + _WEIGHTS)
-            tf = np.diff(first[start : start + _WEIGHTS + 1])
-            weights[part] = idf[word[part]] * tf / (tf + norm[row[part]])
-        return cls(vocabulary.gather(order), row_pointers(df), row, weights, nodes)
-
-    def scores(self, text: str) -> Floats:
-        """Return the BM25 score of every row for the words of `text`: float32[rows], 0 where none occurs."""
-        total = np.zeros(len(self.nodes), np.float32)
-        for word in words(text):
-            rows, scores = self.postings(word)
-            total[rows] += scores
-        return total
-
-    def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
-        """Return the rows with a word (in the form of `words`), and its part of the BM25 score of each."""
-        at = self.vocabulary.first(word)
-        if at == len(self.vocabulary) or self.vocabulary[at] != word:
-            return np.empty(0, np.int32), np.empty(0, np.float32)
-        part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
-        return self.rows[part], self.weights[part]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The numbers of passages and of words."""
-        return len(self.nodes), len(self.vocabulary)
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the arrays in the order of their files."""
-        return [self.vocabulary.data, self.vocabulary.offsets, self.indptr, self.rows, self.weights, self.nodes]
-
-    def save(self, folder: Path) -> None:
-        """Write the index into a new folder; all of it is on disk when this returns."""
-        folder.mkdir(parents=True)
-        for name, array in zip(_FILES, self.arrays(), strict=True):
-            save_array(array, folder / f"{name}.npy")
-
-    @classmethod
-    def load(cls, folder: Path) -> WordIndex:
-        """Open an index that `save` wrote, memory-mapped. Raises StoreError if a file is missing or truncated."""
-        arrays = {name: load_array(folder / f"{name}.npy") for name in _FILES}
-        data, borders, indptr, rows, weights, nodes = arrays.values()
-        limits = {"borders": Limits(0, len(data), True), "indptr": Limits(0, len(rows), True)}
-        for name, limit in (limits | {"rows": Limits(0, len(nodes) - 1)}).items():
-            check_limits(arrays[name], limit, folder / f"{name}.npy")
-        return cls(TextColumn(data, borders), indptr, rows, weights, nodes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ from graphwright.kernels import csr as module
 from graphwright.kernels.csr import workspace
 
 
-def test_each_thread_has_its_own():
+def test_workspace_is_one_per_thread():
     seen = []
     thread = threading.Thread(target=lambda: seen.append(workspace(5)))
     thread.start()
@@ -16,7 +16,7 @@ def test_each_thread_has_its_own():
     assert seen[0] is not workspace(5)
 
 
-def test_an_error_drops_it():
+def test_workspace_is_dropped_after_an_error():
     before = workspace(5)
     with pytest.raises(KeyboardInterrupt), before:
         raise KeyboardInterrupt
@@ -26,7 +26,7 @@ def test_an_error_drops_it():
     assert workspace(5) is scratch
 
 
-def test_it_grows_and_is_replaced_when_far_too_large_for_long():
+def test_workspace_grows_and_shrinks_after_many_small_queries():
     module._local.current = None
     large = workspace(1000)
     assert workspace(10) is large

@@ -1,0 +1,62 @@
+"""Base of indexes that are equal if their arrays are."""
+
+from __future__ import annotations
+
+import hashlib
+from copy import copy
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.kernels.blocks import MappedArray
+
+
+class ChecksummedIndex:
+    """Base of indexes that are equal if their arrays are: checksum, equality, hash and repr."""
+
+    _expression = ""
+
+    def named(self, expression: str) -> Self:
+        """Return this index with another repr, as what belongs to a snapshot has: `ix.names`; nothing is copied."""
+        if self._expression == expression:
+            return self
+        result = copy(self)
+        object.__setattr__(result, "_expression", expression)
+        return result
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of rows and columns."""
+        raise NotImplementedError
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the arrays that the index consists of; by default those of its fields."""
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        return [np.asarray(value) for value in values if isinstance(value, np.ndarray | MappedArray)]
+
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over all arrays."""
+        digest = hashlib.blake2b(digest_size=8)
+        for array in self.arrays():
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self.shape == other.shape and self.checksum == other.checksum
+
+    def __hash__(self) -> int:
+        return hash(self.checksum)
+
+    def __repr__(self) -> str:
+        return self._expression or self.fingerprint
+
+    @property
+    def fingerprint(self) -> str:
+        """Its kind, its shape, and the first half of its checksum."""
+        return f"{type(self).__name__}({' × '.join(map(str, self.shape))}, {self.checksum[:8]})"
