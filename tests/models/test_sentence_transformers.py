@@ -5,10 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from graphwright.methods.expression import read_expression
 from tests.toys import corpus_index
 
-from graphwright import start
+from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.graph import Kind
 from graphwright.models.protocols import CrossEncoder, NamedEncoder, SparseEncoder
@@ -17,6 +16,9 @@ from graphwright.models.sentence_transformers import (
     SentenceTransformerEncoder,
     SentenceTransformerSparseEncoder,
 )
+from graphwright.operators import SparseSearch
+from graphwright.search import SparseIndex
+from graphwright.search.passage_vectors import dense_index
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it a b some more words ##s"
 WORDS = VOCABULARY.split()
@@ -324,8 +326,8 @@ def test_splade_and_contriever_search_an_index_with_given_weights(splade, encode
     from sentence_transformers import SentenceTransformer
 
     snapshot = corpus_index().snapshot
-    sparse = f"SparseSearch(sparse_index(ix.graph, {splade!r})) % 3 >> ToPassages()"
-    dense = f"VectorSearch(dense_index(ix.graph, {encoder!r})) % 3 >> ToPassages()"
+    sparse = SparseSearch(SparseIndex.of(snapshot.graph, splade)) % 3 >> ToPassages()
+    dense = VectorSearch(dense_index(snapshot.graph, encoder)) % 3 >> ToPassages()
     asked = "the mur and salt"
     chunks = [node for node in snapshot.graph.nodes.tolist() if snapshot.graph.columns.kinds[node] == Kind.CHUNK]
     texts = [snapshot.graph.reading(node) for node in chunks]
@@ -333,8 +335,8 @@ def test_splade_and_contriever_search_an_index_with_given_weights(splade, encode
         sparse: splade.encode_passages(texts).dense() @ splade.encode_queries([asked]).dense()[0],
         dense: SentenceTransformer(encoder.name, device="cpu").encode(texts) @ encoder.encode([asked])[0],
     }
-    for text, scores in expected.items():
-        passages = read_expression(text, snapshot)(start(asked, snapshot.graph)).passages
+    for step, scores in expected.items():
+        passages = step(start(asked, snapshot.graph)).passages
         best = sorted(zip((-scores).tolist(), chunks, strict=True))[: len(passages)]
         np.testing.assert_allclose(passages.scores, [-score for score, _ in best], rtol=1e-4)
-        assert len(passages) == 3 or text == sparse
+        assert len(passages) == 3 or step == sparse
