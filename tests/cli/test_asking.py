@@ -53,8 +53,8 @@ def bubbled() -> State:
 def test_anchors_and_groups_are_shown_with_weights_nodes_and_edges() -> None:
     state = bubbled()
     shown = section(explained(state), "Anchors")
-    steps = [name for name in ("Keywords", "Specialise", "GroupAnchors") if name in shown]
-    assert steps == ["Keywords", "Specialise", "GroupAnchors"]
+    steps = [name for name in ("NamesAndPhrases", "SpecialiseInContext", "GroupAnchors") if name in shown]
+    assert steps == ["NamesAndPhrases", "SpecialiseInContext", "GroupAnchors"]
     groups = shown[shown.index("GroupAnchors") :]
     for anchor in state.anchors or ():
         assert f"{anchor.weight:.2f}" in groups

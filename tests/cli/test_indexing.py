@@ -193,9 +193,11 @@ def test_a_written_answer_has_checked_citations_and_reports_what_was_dropped(
     shown = graphwright(*ask)
     assert "It was founded [1]" in shown.stdout and f"“{citation['text'][:20]}" in shown.stdout
     assert len(server.requests) == 1  # the same prompt is asked, and paid for, once
-    retrieved = graphwright(*ask, "--method", "VectorSearch(ix.passages) % 3")  # the model answers from it, too
+    own = tmp_path / "own.py"
+    own.write_text("from graphwright import VectorSearch\ndef method(ix):\n    return VectorSearch(ix.passages) % 3\n")
+    retrieved = graphwright(*ask, "--method-file", own)  # the model answers from it, too
     assert "It was founded [1]" in retrieved.stdout and len(server.requests) == 2, retrieved.stderr
-    alone = graphwright(*ask, "--method", "VectorSearch(ix.passages) % 3 @offline")
+    alone = graphwright(*ask, "--method", "vector(top_k=3)@offline")
     assert alone.returncode == 0 and "It was founded" not in alone.stdout and len(server.requests) == 2
     assert json.loads(graphwright(*ask[:-4], "--offline", "--json").stdout)["citations"]
 

@@ -56,7 +56,7 @@ class Fails(Operator):
 
 
 def test_a_row_tells_of_the_question_and_what_was_found() -> None:
-    row = asked({"vector": make_method("vector", IX)})["vector"]
+    row = asked({"vector": make_method("vector", IX).pipeline})["vector"]
     assert (row["question"], row["type"], row["answers"], row["entities"], row["hops"]) == ("q1", "bridge", 1, 0, None)
     assert row["gold"] == [FIRST, SECOND] and row["documents"][0][0] in {str(d["id"]) for d in CORPUS}
     assert row["answer"]["text"] and row["answer"]["citations"][0]["text"]
@@ -188,9 +188,10 @@ def test_all_methods_together_find_and_take_what_each_does_alone(
 
     def rows(some: list[str]) -> dict[tuple[str, str], Row]:
         with Index.open(path, encoder=TimedEncoder()) as index:
-            pipelines = {name: entry_of(name).built(index.snapshot, llm) for name in some}
+            methods = {name: entry_of(name).built(index.snapshot, llm) for name in some}
+            pipelines = {name: method.pipeline for name, method in methods.items()}
             if where == "documents" and llm is None:  # answers of readers are slow, and are those of the graph
-                pipelines = {name: operator.search for name, operator in pipelines.items()}
+                pipelines = {name: method.search for name, method in methods.items()}
             measures = select_measures(["recall@2", "hit", "f1", "micro f1"])
             asker = Asker(index.snapshot, pipelines, measures, together=len(some) > 1)
             asker.warm(questions[0], some)
@@ -266,11 +267,15 @@ def test_over_a_graph_answers_are_names_and_entities_are_given_unless_they_are_t
     graph = replace(IX, graph=statements_of(), names=None, triples=None)
     question = GraphQuestion("q", "Who made it?", ("Mann", "Nobody"), entities=("Heat",), hops=1)
     measures = select_measures([*default_metrics("graph", ["answers"]), "path f1", "subgraph recall"])
-    row = asked({"lego-1": make_method("lego-1", graph)}, question, snapshot=graph, measures=measures)["lego-1"]
+    row = asked({"lego-1": make_method("lego-1", graph).pipeline}, question, snapshot=graph, measures=measures)[
+        "lego-1"
+    ]
     assert row["answer"]["short"] == ["Mann"] and row["metrics"]["hits@1"] == 1.0
     assert row["metrics"]["f1"] == pytest.approx(2 / 3) and row["ratios"] == {"micro f1": [2.0, 3.0]}
     assert (row["hops"], row["entities"], row["answers"]) == (1, 1, 2)
-    linked = asked({"lego-1": make_method("lego-1", graph)}, question, snapshot=graph, measures=measures, linked=True)
+    linked = asked(
+        {"lego-1": make_method("lego-1", graph).pipeline}, question, snapshot=graph, measures=measures, linked=True
+    )
     assert linked["lego-1"]["metrics"]["hits@1"] == 0.0, "no name stands in the question"
 
 

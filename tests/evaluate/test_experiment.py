@@ -24,7 +24,7 @@ metrics = ["recall@2", "mrr@10"]
 [methods]
 "a b" = "vector"
 wide = "ppr(top_k=7)"
-own = "VectorSearch(ix.passages) % 2 >> ToPassages()"
+own = "vector(top_k=2)"
 [sweep]
 "ppr.restart" = [0.3, 0.5]
 """
@@ -73,9 +73,8 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     odd = [
         Entry(name, "bm25") for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
     ]
-    methods = ["vector", "b = ppr(restart=0.5)", "pathrag(order=HopFirst())", *odd]
-    methods += ["KHop(1) >> ToPassages()", "MaskEntities(Keep(), 'a  b\\n\x7f')"]
-    sweep = {"top_k": (None, 5), "prompt": values("PathContext,FlatContext")}
+    methods = ["vector", "b = ppr(restart=0.5)", "lego-1(pruning='a  b\\n\x7f')", *odd]
+    sweep = {"top_k": (None, 5), "pruning": values("TP,EP")}
     before = Experiment(tmp_path, methods, embed=("passages", "names"), sweep=sweep, linked=True, answered=False)
     write_plan(tmp_path / "plan.toml", before)
     after = read_plan(tmp_path / "plan.toml")

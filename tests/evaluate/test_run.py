@@ -23,6 +23,7 @@ from graphwright.index_folder.index import Index
 from graphwright.methods.house import bm25
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
+from graphwright.operators import EdgeSearch, LinkEntities
 from graphwright.operators.operator import Composite, Operator
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.run import Run
@@ -287,9 +288,9 @@ def test_what_can_be_built_and_not_asked_is_refused_before_any_work(
 ) -> None:
     index = {"index": once / "index"} if indexed else {}
     with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* EdgeSearch\(3\)"):
-        ask(Experiment(data, ("vector", "wide = EdgeSearch(3) >> ToPassages()")), tmp_path / "run", **index)
+        ask(Experiment(data, ("vector", Entry("wide", lambda ix: EdgeSearch(3)))), tmp_path / "run", **index)  # type: ignore[arg-type]
     assert not (tmp_path / "run" / "index").exists()
-    mended = Experiment(data, ("vector", "wide = VectorSearch(ix.passages) >> ToPassages()"))
+    mended = Experiment(data, ("vector", "wide = vector(top_k=9)"))
     assert list(ask(mended, tmp_path / "run", **index)["methods"]) == ["vector", "wide"]
 
 
@@ -616,7 +617,7 @@ def test_answers_are_asked_for_where_that_is_all_that_can_be_measured(data: Path
     ask(Experiment(data, (named_by_its_function,)), tmp_path / "own")  # it only retrieves
     assert rows(tmp_path / "own")[0]["answer"]["text"].startswith("The river")
     with pytest.raises(OptionError, match="gives no answer, but answers are measured"):
-        ask(Experiment(data, ("LinkEntities(ix.names)",)), tmp_path / "other")
+        ask(Experiment(data, (Entry("links", lambda ix: LinkEntities(ix.names)),)), tmp_path / "other")
     with pytest.raises(DataError, match="recall@5 needs gold"):
         ask(Experiment(data, ("bm25",), metrics=("recall@5",)), tmp_path / "third")
 
@@ -637,7 +638,7 @@ def test_answers_are_judged_where_a_judge_is_given(data: Path, tmp_path: Path) -
 def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, tmp_path: Path) -> None:
     for method, says in (
         ("reg(retriever='missing')", "missing: no such file"),
-        ("VectorSerch(ix.passages) >> ToPassages()", "Did you mean 'VectorSearch'"),
+        ("vektor", "Did you mean 'vector'"),
         ("ppr(restart=7)", "restart"),
     ):
         with pytest.raises(GraphwrightError, match=says):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks 
 # fmt: off
 QUICK = (
     "txt", "md", "html", "jsonl", "csv", "ipynb", "eml", "docx", "questions", "openie", "settings", "plan",
-    "labels", "structured", "reply", "stream", "expression", "terminal", "extra-body", "server-file", "vectors",
+    "labels", "structured", "reply", "stream", "options", "terminal", "extra-body", "server-file", "vectors",
     "retriever", "hotpotqa", "musique", "rog", "beir", "ours", "hipporag", "metaqa", "mail-mbox",
 )
 # fmt: on

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from tests.toys import GRAPHS, WordReader, corpus_index, same
 
@@ -9,7 +11,9 @@ from graphwright import Evidence, Induce, Keep, KHop, ToPassages, Triples, start
 from graphwright.errors import NeedsError
 from graphwright.generate import Quote
 from graphwright.graph import Graph
-from graphwright.operators import HasEvidence, If, OnGraph, Operator, Reached, Repeat
+from graphwright.operators import Fallback, HasEvidence, If, OnGraph, Operator, Reached, Repeat
+from graphwright.operators.run import Run
+from graphwright.operators.state import Anchor, State
 
 FAMILY = GRAPHS["family"]
 SEARCH_OR_ALL = KHop(1) >> If(HasEvidence(), Keep(), Triples())
@@ -63,3 +67,45 @@ def test_on_graph_puts_the_graph_back() -> None:
     assert state.graph is FAMILY and state.evidence is not None
     assert len(state.evidence) == len(FAMILY.part([0, 1]).edges) < len(FAMILY.edges)
     assert OnGraph(part, Induce())(start("?", FAMILY, evidence=Evidence.of_nodes([0]))).graph is FAMILY
+
+
+@dataclass(frozen=True, repr=False)
+class Failing(Operator):
+    """Streams a text, sets anchors, and fails or not."""
+
+    fails: bool
+    text: str = ""
+    gives = ("anchors",)
+
+    def apply(self, state: State, run: Run) -> State:
+        if self.text and run.on_text is not None:
+            run.on_text(self.text)
+        if self.fails:
+            run.fail("of no use")
+        return state.with_(anchors=(Anchor(self.text or "none"),))
+
+
+def test_fallback_after_a_failure_runs_the_second_on_the_state_before_and_keeps_the_step() -> None:
+    state = Fallback(Failing(True, "first"), Failing(False, "second"))(start("?", GRAPHS["family"]))
+    assert [anchor.text for anchor in state.anchors or ()] == ["second"]
+    assert [(step.failed, step.notes) for step in state.trace] == [(True, ("of no use",)), (False, ())]
+
+
+def test_fallback_after_a_usable_result_runs_no_second() -> None:
+    state = Fallback(Failing(False, "first"), Failing(True, "second"))(start("?", GRAPHS["family"]))
+    assert [anchor.text for anchor in state.anchors or ()] == ["first"] and len(state.trace) == 1
+
+
+def test_fallback_streams_no_second_text_after_a_first() -> None:
+    heard: list[str] = []
+    for first in ("first", ""):
+        Fallback(Failing(True, first), Failing(False, "second"))(
+            start("?", GRAPHS["family"]), Run(on_text=heard.append)
+        )
+    assert heard == ["first", "second"]
+
+
+def test_fallback_of_steps_counts_the_last_one() -> None:
+    steps = Failing(True) >> Failing(False, "later")
+    state = Fallback(steps, Failing(False, "second"))(start("?", GRAPHS["family"]))
+    assert [anchor.text for anchor in state.anchors or ()] == ["later"]

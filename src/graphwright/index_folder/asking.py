@@ -102,7 +102,8 @@ class IndexAsking(ABC):
         The text of `token` events is provisional; the last event, `done`, has the verified answer. Closing the
         generator cancels what runs.
 
-        >>> import tempfile; from graphwright.models.fake import HashEncoder
+        >>> import tempfile; from pathlib import Path
+        >>> from graphwright.index_folder.index import Index; from graphwright.models.fake import HashEncoder
         >>> index = Index(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
         >>> _ = index.add([{"id": "graz", "title": "Graz", "text": "Graz lies on the Mur in Styria."}])
         >>> events = list(index.stream("On which river does Graz lie?", "bm25"))

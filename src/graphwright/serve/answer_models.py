@@ -190,14 +190,11 @@ def reason_of(error: ModelError) -> str:
 def unreachable(settings: LLMSettings) -> str:
     """Return why the server of a language model cannot be reached; an empty text where it answers anything at all.
 
-    No key is sent. A model that LiteLLM is asked for is not checked unless its address is given.
+    No key is sent.
     """
     import httpx
 
-    url = settings.base_url
-    if url is None and settings.model.startswith("litellm:"):
-        return ""
-    url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+    url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     try:
         httpx.get(f"{url.rstrip('/')}/models", timeout=_PATIENCE)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
