@@ -182,8 +182,8 @@ def check_evaluate(outputs: Outputs) -> None:
         return dict(json.loads(Path("runs", run, "summary.json").read_text(encoding="utf-8"))["methods"])
 
     assert list(measured("mine")) == ["multihop", "bubblerag", "vector"] and Path("runs/mine/report.html").exists()
-    assert list(measured("expressions")) == ["vector", "ppr(top_k=40)", "mine"]
-    assert list(measured("planned")) == ["vector", "wide(restart=0.3)", "wide(restart=0.5)", "mine"]
+    assert list(measured("own")) == ["vector", "wide", "reranked"]
+    assert list(measured("planned")) == ["vector", "wide(restart=0.3)", "wide(restart=0.5)", "short"]
     done = graphwright("evaluate", "runs/mine/experiment.toml", "--index", "my-index", "--out", "runs/again")
     assert done.returncode == 0, done.stderr
     again, first = measured("again"), measured("mine")

@@ -74,7 +74,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         Entry(name, "bm25") for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
     ]
     methods = ["vector", "b = ppr(restart=0.5)", "lego-1(pruning='a  b\\n\x7f')", *odd]
-    sweep = {"top_k": (None, 5), "pruning": values("TP,EP")}
+    sweep = {"top_k": (None, 5), "seeds": values("20,many")}
     before = Experiment(tmp_path, methods, embed=("passages", "names"), sweep=sweep, linked=True, answered=False)
     write_plan(tmp_path / "plan.toml", before)
     after = read_plan(tmp_path / "plan.toml")

@@ -225,7 +225,7 @@ def needy(ix: Snapshot) -> Operator:
 
 
 def without_passages(ix: Snapshot) -> Operator:
-    return VectorSearch(ix.passages)
+    return LinkEntities(ix.names)
 
 
 def test_method_can_be_a_function_from_a_snapshot(data: Path, tmp_path: Path) -> None:
@@ -288,7 +288,8 @@ def test_what_can_be_built_and_not_asked_is_refused_before_any_work(
 ) -> None:
     index = {"index": once / "index"} if indexed else {}
     with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* EdgeSearch\(3\)"):
-        ask(Experiment(data, ("vector", Entry("wide", lambda ix: EdgeSearch(3)))), tmp_path / "run", **index)  # type: ignore[arg-type]
+        wide = Entry("wide", "rerank", {"first": EdgeSearch(3)})  # type: ignore[arg-type]
+        ask(Experiment(data, ("vector", wide)), tmp_path / "run", **index)
     assert not (tmp_path / "run" / "index").exists()
     mended = Experiment(data, ("vector", "wide = vector(top_k=9)"))
     assert list(ask(mended, tmp_path / "run", **index)["methods"]) == ["vector", "wide"]

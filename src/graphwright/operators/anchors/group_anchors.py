@@ -30,12 +30,7 @@ _CANDIDATE_CHARACTERS = 200  # of a candidate in a prompt
 
 
 class _Grouping(Operator):
-    """Turns anchors into weighted groups of candidate nodes and edges, each an anchor; their weights sum to 1.
-
-    The candidates of an anchor are its own nodes and edges, the `k` nodes nearest to its text, and the `k` edges
-    nearest to it of those at all these nodes; by the vectors of `names` and `triples`, without them by words. The nodes
-    of another anchor's name are not candidates, and a theme has edges only.
-    """
+    """Turns anchors into weighted groups of candidate nodes and edges, each an anchor; their weights sum to 1."""
 
     names: VectorIndex | None
     triples: VectorIndex | None
