@@ -70,7 +70,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "adapters": {
         "graphs of other libraries become graphs as property graphs do": (
-            "build.assembly:graph_of data.graph_files.property_graphs:Node data.graph_files.property_graphs:node_of data.graph_files.property_graphs:Edge "
+            "build.assembly:graph_of data.graph_files.property_graphs:Node data.graph_files.property_graphs:node_of "
+            "data.graph_files.property_graphs:Edge "
             "data.graph_files.property_graphs:edge_of data.graph_files.dump:NO_RELATION"
         ),
         "results are exported in parts, and typed": (
@@ -86,7 +87,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "kernels.csr:Csr kernels.csr:undirected kernels.paths:paths_between operators.search.nearest:nodes_near "
             "search.name_index:name_index_of"
         ),
-        "uploads are bounded and split": "data.document:split data.formats.archives:measured data.formats.format:UnreadableError",
+        "uploads are bounded and split": (
+            "data.document:split data.formats.archives:measured data.formats.format:UnreadableError"
+        ),
         "the settings of models are those of the command line": (
             "models.registry:EMBEDDED models.address:OPENAI_URL models.settings:SETTINGS "
             "models.address:checked_address models.settings:read_settings"
@@ -101,7 +104,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "build.document_sources:read_sources store.digests:content_hash"
         ),
         "question sets are checked as they are read": (
-            "data.decoding:existing data.question_sets.questions:Source data.question_sets.questions:Triple data.question_sets.questions:check_gold "
+            "data.decoding:existing data.question_sets.questions:Source data.question_sets.questions:Triple "
+            "data.question_sets.questions:check_gold "
             "data.records.read:checked"
         ),
         "answers are judged by their sentences and citations": ("generate.citations:without_markers text.words:WORD"),
@@ -114,7 +118,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "cli": {
         "it starts the server": (
-            "serve.app:create_app serve.catalog:Catalog serve.connections:DrainingServer serve.connections:timed_protocol "
+            "serve.app:create_app serve.catalog:Catalog serve.connections:DrainingServer "
+            "serve.connections:timed_protocol "
             "serve.mcp.server:create_mcp serve.security.authentication:create_command serve.security.keys:Key "
             "serve.security.keys:Keys serve.server:Library serve.settings:ServeSettings "
             "serve.settings:default_data_folder serve.settings:read_server_file serve.telemetry.logs:AuditLog "
