@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from tests.cli.command import graphwright
-from tests.models.llm_server import LLMServer, Say, Waiting
-from tests.toys import corpus_index
 
 from graphwright import Index
 from graphwright.errors import ModelError
 from graphwright.models import Cancellation, OpenAILLM
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.testing import corpus_index
+from graphwright.testing.llm_server import LLMServer, Say, Waiting
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 SLOW = 0.4  # seconds of a reply

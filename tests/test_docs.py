@@ -22,8 +22,6 @@ import pytest
 from tests.cli.command import graphwright
 from tests.cli.test_indexing import model
 from tests.cli.test_training import LEARNED, TRIPLES, write
-from tests.models.llm_server import LLMServer
-from tests.toys import CORPUS, corpus_index
 
 import graphwright as package
 from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
@@ -32,6 +30,8 @@ from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators import Composed, Operator
+from graphwright.testing import CORPUS, corpus_index
+from graphwright.testing.llm_server import LLMServer
 
 _LAZY = ("graphwright.extract", "graphwright.search")
 ROOT = Path(__file__).parents[1]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.toys import CORPUS
 
 from graphwright import Index
 from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of
@@ -24,6 +23,7 @@ from graphwright.extract.llm import GenerativeExtractor
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Usage
+from graphwright.testing import CORPUS
 
 
 @dataclass(frozen=True)

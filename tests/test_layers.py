@@ -32,10 +32,10 @@ ORDER = [
     "methods",
     "streaming",
     "index_folder",
-    "testing",
     "evaluate",
     "adapters",
     "serve",
+    "testing",
     "cli",
     "__main__",
 ]

@@ -1,63 +1,26 @@
-"""Toy graphs and a toy corpus that tests share, each with a name that says what it is."""
+"""Graphs, snapshots and retrievers that tests of the rooms share, beside those of graphwright.testing."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 
-from graphwright import Evidence, Graph, Index, VectorIndex
+from graphwright import Evidence, Graph, VectorIndex
 from graphwright.build.merge import MergedChunks
 from graphwright.extract.extraction import Extraction
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.learn import Checkpoint, load_retriever
 from graphwright.learn.retriever import Retriever
 from graphwright.models import HashEncoder
-from graphwright.models.protocols import Floats, PassageText, Span
 from graphwright.operators.state import State, start
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
-from graphwright.store import Settings
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord
-from graphwright.text.words import words
-
-# Lothair's kin: a small tree with one person of two marriages.
-FAMILY = [
-    ("Lothair I", "spouse", "Ermengarde of Tours"),
-    ("Ermengarde of Tours", "mother of", "Lothair II"),
-    ("Lothair I", "father of", "Lothair II"),
-    ("Lothair II", "spouse", "Teutberga"),
-    ("Lothair II", "spouse", "Waldrada"),
-    ("Waldrada", "mother of", "Gisela"),
-    ("Waldrada", "mother of", "Bertha"),
-]
-LINE = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d"), ("d", "r", "e")]
-# Two triangles without a bridge, and parallel edges with different relations.
-APART = [
-    ("a", "r", "b"),
-    ("b", "r", "c"),
-    ("c", "r", "a"),
-    ("x", "s", "y"),
-    ("y", "s", "z"),
-    ("z", "s", "x"),
-    ("a", "t", "b"),
-]
-LOOPS = [("a", "r", "a"), ("a", "r", "b"), ("b", "r", "a"), ("c", "r", "c")]
-STAR = [("hub", "r", f"leaf {i}") for i in range(6)]
-
-
-def _club() -> list[tuple[str, str, str]]:
-    return [(f"member {a}", "knows", f"member {b}") for a, b in nx.karate_club_graph().edges]
-
-
-TRIPLES = {"family": FAMILY, "line": LINE, "apart": APART, "loops": LOOPS, "star": STAR, "club": _club()}
-GRAPHS = {name: Graph.from_triples(triples) for name, triples in TRIPLES.items()}
+from graphwright.testing import GRAPHS
 
 
 def loose(texts: Iterable[str]) -> Graph:
@@ -104,11 +67,6 @@ def as_networkx(graph: Graph) -> nx.Graph:
     return simple
 
 
-def vectors_of(graph: Graph) -> VectorIndex:
-    encoder = HashEncoder()
-    return VectorIndex.from_array(encoder.encode(list(graph.names)), encoder)
-
-
 def knowledge(graph: Graph) -> Snapshot:
     """A snapshot of a graph without passages, in which nothing is embedded."""
     nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
@@ -145,66 +103,3 @@ def same(a: Evidence | None, b: Evidence | None) -> bool:
         return a is b
     scores = (None if e.scores is None else e.scores.tolist() for e in (a, b))
     return a.identities() == b.identities() and next(scores) == next(scores)
-
-
-CORPUS = [
-    {
-        "id": "lothair",
-        "title": "Lothair II",
-        "text": "Lothair II was king of Lotharingia. "
-        "He was a son of Lothair I and Ermengarde of Tours. He married Teutberga in 855.",
-    },
-    {
-        "id": "teutberga",
-        "title": "Teutberga",
-        "text": "Teutberga was a daughter of Boso the Elder. She was a queen of Lotharingia by marriage to Lothair II.",
-    },
-    {
-        "id": "ermengarde",
-        "title": "Ermengarde of Tours",
-        "text": "Ermengarde of Tours was the daughter of Hugh of Tours. She founded the abbey of Erstein in Alsace.",
-    },
-    {
-        "id": "erstein",
-        "title": "Erstein Abbey",
-        "text": "The abbey of Erstein stood in Alsace. It was destroyed in 1525 during the German Peasants' War.",
-    },
-    {
-        "id": "bread",
-        "title": "Bread",
-        "text": "Bread is baked from a dough of flour and water. It is one of the oldest foods that people prepare.",
-    },
-    {
-        "id": "mur",
-        "title": "Mur (river)",
-        "text": "The Mur rises in the Hohe Tauern and flows through Graz. It joins the Drava near Legrad.",
-    },
-]
-
-
-@cache
-def corpus_index() -> Index:
-    """An index of CORPUS with all texts embedded by the hashing encoder; read only."""
-    folder = Path(tempfile.mkdtemp(prefix="graphwright-test-"))
-    settings = Settings(embed=("passages", "names", "triples"))
-    index = Index.create(folder / "index", encoder=HashEncoder(), settings=settings)
-    index.add(CORPUS)
-    return index
-
-
-@dataclass(frozen=True)
-class WordReader:
-    """A reader without weights: it finds no spans, and scores a sentence by the words of the question that it has."""
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        return []
-
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        return 1.0
-
-    def sentence_scores(
-        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
-    ) -> Floats:
-        asked = set(words(question))
-        texts = [passages[at].text[start:end] for at, start, end in sentences]
-        return np.array([(0.1 + len(asked & set(words(text)))) / (1 + len(asked)) for text in texts], np.float32)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.adapters.pages import run_page
-from tests.toys import corpus_index
+
+from graphwright.testing import corpus_index
 
 pytest.importorskip("dspy")
 

@@ -1,7 +1,7 @@
 """Graphs of igraph, in and out."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph
@@ -11,7 +11,6 @@ igraph = pytest.importorskip("igraph")
 from graphwright.adapters.igraph import from_igraph, to_igraph  # noqa: E402
 
 
-@settings(max_examples=30)
 @given(TRIPLES)
 def test_any_graph_comes_back(triples):
     graph = Graph.from_triples(triples)

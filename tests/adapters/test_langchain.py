@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.adapters.pages import run_page
-from tests.toys import corpus_index
+
+from graphwright.testing import corpus_index
 
 pytest.importorskip("langchain_core")
 pytest.importorskip("langchain_tests")

@@ -1,7 +1,7 @@
 """Graphs of networkx, in and out."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Evidence, Graph
@@ -11,7 +11,6 @@ nx = pytest.importorskip("networkx")
 from graphwright.adapters.networkx import from_networkx, to_networkx  # noqa: E402
 
 
-@settings(max_examples=30)
 @given(TRIPLES)
 def test_any_graph_comes_back(triples):
     graph = Graph.from_triples(triples)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.adapters.graphs import RIVERS, TRIPLES
 
 from graphwright import Graph, VectorIndex
@@ -13,7 +13,6 @@ Data = pytest.importorskip("torch_geometric.data").Data
 from graphwright.adapters.pyg import from_pyg, to_pyg  # noqa: E402
 
 
-@settings(max_examples=30)
 @given(TRIPLES)
 def test_any_graph_comes_back(triples):
     graph = Graph.from_triples(triples)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph
@@ -21,7 +21,6 @@ def test_texts_parallel_edges_and_nodes_of_one_name_come_back(library):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@settings(max_examples=30)
 @given(triples=TRIPLES)
 def test_any_graph_comes_back(library, triples):
     pytest.importorskip(library)

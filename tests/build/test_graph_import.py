@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Graph
@@ -36,7 +36,6 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\x01\0"),
 )
 
 
-@settings(deadline=None, max_examples=30)
 @given(triples=st.lists(st.tuples(names, names, names), min_size=1, max_size=30))
 def test_an_import_equals_the_graph_of_its_triples(triples, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dump")

@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 from tests.cli.command import graphwright
 from tests.data.formats.made import rivers_pdf
-from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, explain, start
 from graphwright.cli.asking import show_state
@@ -21,6 +20,7 @@ from graphwright.operators import GroupAnchors, NamesAndPhrases, Operator, Speci
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.search.vector_index import joined
+from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

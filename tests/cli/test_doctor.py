@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.command import graphwright
-from tests.models.llm_server import LLMServer, Say, error
-from tests.toys import CORPUS
 
 from graphwright import Index
 from graphwright.cli import doctor
@@ -24,6 +22,8 @@ from graphwright.cli.doctor import Check, Status
 from graphwright.errors import StoreError
 from graphwright.models import HashEncoder, MiniLM
 from graphwright.models.settings import SETTINGS
+from graphwright.testing import CORPUS
+from graphwright.testing.llm_server import LLMServer, Say, error
 
 SECRET = "sk-nobody-may-see-this"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import graphwright
-from tests.toys import CORPUS
+
+from graphwright.testing import CORPUS
 
 
 def test_documents_are_indexed_in_processes(tmp_path: Path) -> None:

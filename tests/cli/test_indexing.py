@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 from tests.cli.command import graphwright
-from tests.models.llm_server import LLMServer, Say, error
-from tests.toys import CORPUS
 
 from graphwright import Index
 from graphwright.cli.indexing_output import show_notes
@@ -22,6 +20,8 @@ from graphwright.data.document import Skipped
 from graphwright.extract.extractors import extractor_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.store.changes import Changes
+from graphwright.testing import CORPUS
+from graphwright.testing.llm_server import LLMServer, Say, error
 
 FORGED = "The moon is made of cheese"
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.command import graphwright
-from tests.models.llm_server import LLMServer, Say
+
+from graphwright.testing.llm_server import LLMServer, Say
 
 NOUNS = ("Harbor", "Winter", "Moon", "Garden", "Road")
 FILMS = [f"{first} {noun}" for first in ("Red", "Blue", "Lost", "Last", "Cold", "High", "Old", "Far") for noun in NOUNS]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from published.budgets import missed_topological_recall
-from tests.toys import CORPUS, FAMILY, GRAPHS, corpus_index
 
 from graphwright import (
     Evidence,
@@ -53,6 +52,7 @@ from graphwright.operators.state import Ranking
 from graphwright.operators.subgraph.views import PassageGraph
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
+from graphwright.testing import CORPUS, FAMILY, GRAPHS, corpus_index
 
 # One passage each. Linked are erstein - ermengarde - lothair - teutberga, in a row; bread and mur are apart.
 IX = corpus_index().snapshot

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Index
@@ -68,7 +68,6 @@ def test_author_and_year_of_two_documents_decide_nothing_and_links_stay() -> Non
     assert CitedDocuments([twin]).cited_in("Stenetorp et al. (2012)") == {"other"}
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.lists(st.sampled_from("abcd"), min_size=3, max_size=5), min_size=1, max_size=5),
     st.lists(st.sampled_from("abcd"), max_size=12),

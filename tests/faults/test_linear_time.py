@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 from tests.faults.linear_time import assert_linear
-from tests.toys import corpus_index
 
 from graphwright.data.decoding import clean
 from graphwright.data.document import Document, split
@@ -20,6 +19,7 @@ from graphwright.extract.extraction import Excerpt
 from graphwright.models.structured import parse_reply
 from graphwright.operators.anchors.link_entities import _candidates, _joined
 from graphwright.operators.state import MAX_QUESTION
+from graphwright.testing import corpus_index
 from graphwright.text import names, sentences, words
 from graphwright.text.question_form import question_form, tokens
 

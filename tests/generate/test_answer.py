@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.llm_server import LLMServer, cut_stream, events, silent
-from tests.shown import passages_in, prompt_of
-from tests.toys import CORPUS, WordReader, corpus_index, family_state, loose
+from tests.toys import family_state, loose
 
 from graphwright import ShortestPaths, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -32,6 +30,8 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
 from graphwright.prompts.replies import REPLIES
+from graphwright.testing import CORPUS, WordReader, corpus_index, passages_in, prompt_of
+from graphwright.testing.llm_server import LLMServer, cut_stream, events, silent
 from graphwright.text.words import words
 
 INSTRUCTIONS = Context("?").prompt[0]

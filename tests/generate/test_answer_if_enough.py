@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.models.llm_server import LLMServer
-from tests.shown import passages_in
-from tests.toys import corpus_index
 
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import OptionError
@@ -20,6 +17,8 @@ from graphwright.operators.operator import Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.answer_prompt import Context
+from graphwright.testing import corpus_index, passages_in
+from graphwright.testing.llm_server import LLMServer
 
 INSTRUCTIONS = Context("?").prompt[0]
 

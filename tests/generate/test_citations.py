@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from tests.toys import GRAPHS, corpus_index, family_state
+from tests.toys import family_state
 
 from graphwright import Evidence, Graph, Index, ToPassages, start
 from graphwright.generate.citations import citation
 from graphwright.graph import Ranking
 from graphwright.graph.items import Steps
 from graphwright.models import HashEncoder
+from graphwright.testing import GRAPHS, corpus_index
 
 GRAPH = corpus_index().graph
 

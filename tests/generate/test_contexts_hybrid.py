@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.shown import passages_in, prompt_of
-from tests.toys import corpus_index
 
 from graphwright import Bubble, Evidence, Graph, ToPassages, start
 from graphwright.errors import OptionError
@@ -19,6 +17,7 @@ from graphwright.operators import NamesAndPhrases
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
 from graphwright.operators.trees.bubble import Unite
+from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

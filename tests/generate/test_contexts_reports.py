@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.shown import passages_in, prompt_of
-from tests.toys import corpus_index
 
 from graphwright import Evidence, State, start
 from graphwright.errors import OptionError
@@ -15,6 +13,7 @@ from graphwright.graph import Ranking
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators import Summaries, SummaryTree
 from graphwright.operators.run import Run
+from graphwright.testing import corpus_index, passages_in, prompt_of
 
 pytest.importorskip("igraph")
 

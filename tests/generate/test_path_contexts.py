@@ -6,8 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.shown import passages_in, prompt_of
-from tests.toys import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Evidence, FlowPaths, Graph, ToPassages, VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError
@@ -20,6 +18,7 @@ from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.keywords import NamesAndPhrases
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.testing import GRAPHS, corpus_index, passages_in, prompt_of, vectors_of
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot

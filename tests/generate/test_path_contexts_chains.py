@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.shown import passages_in, prompt_of
 
 from graphwright import Chains, Evidence, Graph, MergeChains, ToPassages, Triples, start
 from graphwright.errors import OptionError
 from graphwright.generate import ChainAnswer, ChainContext, Generate
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
+from graphwright.testing import passages_in, prompt_of
 
 FILMS = [
     ("Alien", "directed_by", "Ridley Scott"),

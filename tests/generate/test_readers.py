@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import CORPUS, corpus_index
 
 from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
@@ -20,6 +19,7 @@ from graphwright.models import MiniLMReader
 from graphwright.models.protocols import PassageText, Span
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.testing import CORPUS, corpus_index
 
 GRAPH = corpus_index().graph
 QUESTION = "Which abbey did Ermengarde found in Alsace?"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.models.llm_server import LLMServer
-from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
@@ -15,6 +13,8 @@ from graphwright.graph import Kind
 from graphwright.models import OpenAILLM, ScriptedLLM
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.testing import corpus_index
+from graphwright.testing.llm_server import LLMServer
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -4,14 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import APART, FAMILY, GRAPHS, LOOPS, as_networkx, corpus_index, merged_graph
+from tests.toys import as_networkx, merged_graph
 
 from graphwright import Graph
 from graphwright.errors import DataError, OptionError
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
+from graphwright.testing import APART, FAMILY, GRAPHS, LOOPS, corpus_index
 
 names = st.text(min_size=1, max_size=5)
 triple_lists = st.lists(st.tuples(names, names, names), max_size=25)
@@ -25,7 +26,6 @@ def test_nodes_are_numbered_by_first_appearance_and_edges_as_given_repeats_kept(
 
 
 @given(triple_lists)
-@settings(deadline=None, max_examples=60)
 def test_every_triple_comes_back(triples: list[tuple[str, str, str]]) -> None:
     graph = Graph.from_triples(triples)
     assert [graph.triple(e) for e in range(len(triples))] == triples
@@ -34,7 +34,6 @@ def test_every_triple_comes_back(triples: list[tuple[str, str, str]]) -> None:
 
 
 @given(triple_lists, st.data())
-@settings(deadline=None, max_examples=60)
 def test_a_part_has_the_edges_between_its_nodes_under_snapshot_ids(
     triples: list[tuple[str, str, str]], data: st.DataObject
 ) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import GRAPHS
 
 from graphwright import Evidence, Graph
 from graphwright.graph.items import path_item
@@ -18,6 +17,7 @@ from graphwright.graph.relation_paths import (
     walks_along,
     ways_of,
 )
+from graphwright.testing import GRAPHS
 
 NAMES = "abcdef"
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.toys import CORPUS, FAMILY, corpus_index
 
 from graphwright import Document, Filter, Graph, Index, KHop, ToPassages, VectorSearch, start
 from graphwright.build.document_sources import possibly_present
@@ -28,6 +27,7 @@ from graphwright.methods.papers.pathrag import pathrag
 from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
 from graphwright.store import Settings
+from graphwright.testing import CORPUS, FAMILY, corpus_index
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 METHODS = ["vector", "bm25", "hybrid", "ppr"]

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.kernels.plain_bubble import best_tree, is_connected, plain_bubble
 
@@ -62,7 +62,6 @@ def cases(draw, most=12):
     return n, pairs, groups, levels
 
 
-@settings(deadline=None, max_examples=400)
 @given(cases(), st.integers(0, 5), st.sampled_from([1, 3, 10, 1000]))
 @example((4, [(0, 1), (1, 2), (2, 3)], [{0}, {3}], [0, 4, 4, 0]), 6, 10)
 def test_bubble_equals_plain_search_with_all_ties(case, hops, budget):

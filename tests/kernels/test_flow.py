@@ -10,7 +10,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.small_graphs import from_networkx
 
@@ -87,7 +87,6 @@ THETAS = ["0", "0.0000317", "0.00317", "0.0131", "0.0317", "0.131", "0.317"]
     per_pair=st.integers(1, 4),
     share=st.floats(0.2, 1),
 )
-@settings(max_examples=400, deadline=None)
 def test_flow_paths_equal_brute_force(
     n: int, density: float, seed: int, decay: str, theta: str, hops: int, per_pair: int, share: float
 ) -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.kernels.csr import group, undirected
@@ -36,7 +36,6 @@ def in_order(paths):
     return sorted(paths, key=lambda path: (len(path), path))
 
 
-@settings(deadline=None, max_examples=150)
 @given(graphs, st.integers(0, 5))
 def test_simple_paths_are_networkxs(case, length):
     n, pairs, sources = case
@@ -54,7 +53,6 @@ def test_simple_paths_are_networkxs(case, length):
         assert listed(simple_paths(*ours, sources, length, k)) == result[:k]
 
 
-@settings(deadline=None, max_examples=150)
 @given(graphs)
 def test_shortest_paths_are_networkxs(case):
     n, pairs, sources = case
@@ -73,7 +71,6 @@ def test_shortest_paths_are_networkxs(case):
         assert listed(shortest_paths(*ours, sources, every=True, k=k)) == every[:k]
 
 
-@settings(deadline=None, max_examples=150)
 @given(graphs, st.data())
 def test_joining_edges_are_the_smallest(case, data):
     n, pairs, _ = case
@@ -121,7 +118,6 @@ cases = st.integers(1, 14).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(cases)
 def test_it_is_the_first_of_all_shortest_paths(case):
     n, pairs, sources, target, limit = case
@@ -136,7 +132,6 @@ def test_it_is_the_first_of_all_shortest_paths(case):
     assert result.tolist() == (best if len(best) <= limit + 1 else [])
 
 
-@settings(deadline=None, max_examples=200)
 @given(cases)
 def test_all_paths_of_fewest_edges_between_two_nodes_are_networkxs(case):
     n, pairs, sources, target, limit = case

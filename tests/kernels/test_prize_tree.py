@@ -5,7 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.kernels.prize_tree import prize_tree
@@ -56,7 +56,6 @@ def networks(draw: st.DrawFn) -> tuple[int, list[Edge], list[float], list[float]
     return n, edges, costs, prizes
 
 
-@settings(max_examples=400, deadline=None)
 @given(networks())
 def test_prize_tree_keeps_bound_of_goemans_and_williamson(network: tuple[int, list[Edge], list[float], list[float]]):  # type: ignore[no-untyped-def]
     """The bound of Goemans and Williamson, on costs paid and prizes missed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.kernels.ranking import kth, rank_items, sorted_distinct, top
@@ -17,7 +17,6 @@ def test_top_equals_head_of_full_sort(values, k):
         assert top(np.array(values, dtype), k).tolist() == expected
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(2_000, 6_000), st.integers(1, 1_000))
 def test_top_of_many_scores_equals_head_of_full_sort(seed: int, k: int, size: int, values: int) -> None:
     scores = np.random.default_rng(seed).integers(0, values, size).astype(np.float32)
@@ -53,7 +52,6 @@ def ragged(rows: list[list[int]]) -> tuple[list[int], list[int]]:
     return [v for row in rows for v in row], np.cumsum([0, *map(len, rows)]).tolist()
 
 
-@settings(deadline=None, max_examples=200)
 @given(pieces, st.none() | st.integers(0, 45))
 def test_rank_items_equals_sorted_lists(rows: list[tuple[float, list[int], list[int]]], k: int | None) -> None:
     expected = sorted(range(len(rows)), key=lambda i: (-rows[i][0], rows[i][1], rows[i][2]))[:k]

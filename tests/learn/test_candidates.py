@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 
 import networkx as nx
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS
 
 from graphwright import Graph
 from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool, candidate_pool, ppr_subgraph
+from graphwright.testing import GRAPHS
 
 NAMES = "abcdefg"
 Ways = tuple[int, ...]
@@ -74,7 +74,6 @@ def plain_pool(graph: Graph, question: Example, length: int) -> tuple[dict[str, 
     return result, paths
 
 
-@settings(deadline=None, max_examples=300)
 @given(asked())
 def test_candidates_are_those_of_all_shortest_paths_and_of_all_edges_at_the_ends(
     given: tuple[Graph, Example, int],

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Graph
@@ -323,7 +323,6 @@ def plain_walks(graph: Graph, source: int, ways: tuple[int, ...]) -> list[tuple[
     return result
 
 
-@settings(deadline=None, max_examples=60)
 @given(labelled())
 def test_a_label_makes_every_instance_of_its_paths_positive(given: tuple[Graph, Label]) -> None:
     graph, row = given

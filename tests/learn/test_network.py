@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS
 
 from graphwright.learn.network import (
     DirectedEdges,
@@ -18,6 +17,7 @@ from graphwright.learn.network import (
     view_graph,
 )
 from graphwright.learn.training import Sample
+from graphwright.testing import GRAPHS
 
 Edges = list[tuple[int, int]]
 

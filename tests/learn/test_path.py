@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, untrained
+from tests.toys import untrained
 
 from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
 from graphwright.errors import OptionError
@@ -19,6 +19,7 @@ from graphwright.models import HashEncoder
 from graphwright.operators.paths.paths import query_entities
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.testing import GRAPHS
 
 LENGTH = 3
 
@@ -71,7 +72,6 @@ def small(draw: st.DrawFn) -> Graph:
     return Graph.from_triples(rows)
 
 
-@settings(deadline=None, max_examples=60)
 @given(small(), st.integers(0, 9))
 def test_a_width_of_twenty_finds_the_best_paths_of_a_small_graph_in_the_order_of_their_likelihood(
     graph: Graph, seed: int

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.llm_server import LLMServer
 
 from graphwright import Graph
 from graphwright.errors import OptionError
@@ -24,6 +23,7 @@ from graphwright.learn.refine import (
     masked_question,
 )
 from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
+from graphwright.testing.llm_server import LLMServer
 
 ENCODER = HashEncoder()
 DIRECTED = {"Anna": "Alien", "Bert": "Brazil", "Carl": "Casino", "Dora": "Dogma", "Emil": "Eraser", "Fred": "Fargo"}

@@ -7,14 +7,13 @@ import pickle
 from typing import Any
 
 import pytest
-from tests.models.llm_server import LLMServer
-from tests.shown import passages_in
-from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import OpenAILLM, OverlapCrossEncoder, ScriptedLLM
+from graphwright.testing import corpus_index, passages_in
+from graphwright.testing.llm_server import LLMServer
 
 IX = corpus_index().snapshot
 QUESTION = "What became of the abbey that the mother of Lothair II founded?"

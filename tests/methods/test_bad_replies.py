@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.toys import FAMILY, corpus_index, knowledge
+from tests.toys import knowledge
 
 from graphwright import Graph, start
 from graphwright.errors import ReplyCutError
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
+from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did Ermengarde of Tours found?"

@@ -2,10 +2,10 @@
 
 import pytest
 from tests.cli.command import graphwright
-from tests.shown import prompt_of
 
 from graphwright import Graph, Index
 from graphwright.models.fake import ScriptedLLM
+from graphwright.testing import prompt_of
 
 PACKAGES = [
     ("git", "depends_on", "zlib1g"),

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from tests.toys import GRAPHS, as_networkx, corpus_index, knowledge
+from tests.toys import as_networkx, knowledge
 
 from graphwright import Index, VectorSearch, start
 from graphwright.graph.graph import Kind
 from graphwright.methods.registry import default_method, make_method
 from graphwright.models import HashEncoder
 from graphwright.operators import AnchorNodes, LinkEntities, ScoreSum, WordSearch
+from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "What was destroyed that the daughter of Hugh of Tours founded?"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import VectorSearch, start
 from graphwright.errors import OptionError
@@ -15,6 +14,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.views import PassageGraph
+from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.shown import passages_in, prompt_of
-from tests.toys import corpus_index
 
 from graphwright import Keep, ToPassages, VectorSearch, start
 from graphwright.errors import OptionError
@@ -20,6 +18,7 @@ from graphwright.methods.registry import make_method, method_of
 from graphwright.models import MiniLMReader, ScriptedLLM
 from graphwright.operators import Fallback, LinkEntities, OnlyPassages, ShortestPaths
 from graphwright.operators.control import If
+from graphwright.testing import corpus_index, passages_in, prompt_of
 
 INDEX = corpus_index()
 SNAPSHOT = INDEX.snapshot

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.toys import WordReader, corpus_index
 
 from graphwright import Keep, KHop, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -14,6 +13,7 @@ from graphwright.methods.method import Method
 from graphwright.methods.registry import METHODS, NamedMethod, make_method
 from graphwright.models import MiniLMReader, ScriptedLLM
 from graphwright.operators.run import ModelMemory, Run
+from graphwright.testing import WordReader, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 MEMORY = ModelMemory()

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from tests.models.llm_server import LLMServer, Say, Watch, cut, error, silent
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
@@ -17,6 +16,7 @@ from graphwright.models.cache import CachedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation, Completion, Usage
+from graphwright.testing.llm_server import LLMServer, Say, Watch, cut, error, silent
 
 
 class Place(BaseModel):

@@ -39,7 +39,7 @@ def place(request, tmp_path):
     return None if request.param == "memory" else tmp_path / "vectors.sqlite"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(calls=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4))
 def test_vectors_equal_the_encoders_and_each_text_is_encoded_once(place, calls, tmp_path_factory):
     path = place and tmp_path_factory.mktemp("c") / "v.sqlite"

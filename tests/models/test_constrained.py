@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.grammars import GrammarLLM, language
 
@@ -17,7 +17,6 @@ from graphwright.models.protocols import LLM, Usage
 TEXTS = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=300)
 @given(TEXTS)
 def test_a_grammar_has_these_texts_and_no_other(texts: list[str]) -> None:
     grammar = grammar_of(texts)
@@ -25,7 +24,6 @@ def test_a_grammar_has_these_texts_and_no_other(texts: list[str]) -> None:
     assert grammar.isascii() and all(" ::= " in line for line in grammar.split("\n"))
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), max_size=8), st.lists(st.integers(0, 3)))
 def test_a_trie_of_tokens_allows_what_some_sequence_goes_on_with(sequences: list[list[int]], begin: list[int]) -> None:
     expected = {s[len(begin)] for s in sequences if len(s) > len(begin) and s[: len(begin)] == begin}

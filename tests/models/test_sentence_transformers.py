@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import ModelError, OptionError
@@ -20,6 +19,7 @@ from graphwright.models import (
 )
 from graphwright.operators import SparseSearch
 from graphwright.search import SparseIndex, dense_index
+from graphwright.testing import corpus_index
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it a b some more words ##s"
 WORDS = VOCABULARY.split()

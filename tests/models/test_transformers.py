@@ -73,7 +73,7 @@ def test_it_decodes_the_most_probable_texts_with_the_probabilities_of_the_model(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=8), st.integers(1, 4)
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from tests.toys import GRAPHS, WordReader, corpus_index, same
+from tests.toys import same
 
 from graphwright import Evidence, Induce, Keep, KHop, ToPassages, Triples, start
 from graphwright.errors import NeedsError
@@ -14,6 +14,7 @@ from graphwright.graph import Graph
 from graphwright.operators import Fallback, HasEvidence, If, OnGraph, Operator, Reached, Repeat
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.testing import GRAPHS, WordReader, corpus_index
 
 FAMILY = GRAPHS["family"]
 SEARCH_OR_ALL = KHop(1) >> If(HasEvidence(), Keep(), Triples())

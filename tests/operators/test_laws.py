@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from tests.models.grammars import GrammarLLM
-from tests.toys import GRAPHS, TRIPLES, WordReader, corpus_index, same, untrained, vectors_of
+from tests.toys import same, untrained
 
 import graphwright.generate
 import graphwright.operators
@@ -170,6 +170,7 @@ from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.state import State
 from graphwright.search import SparseIndex
 from graphwright.search.vector_index import joined
+from graphwright.testing import GRAPHS, TRIPLES, WordReader, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 assert SNAPSHOT.graph.passages is not None

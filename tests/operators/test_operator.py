@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.toys import GRAPHS, family_state, same, vectors_of
+from tests.toys import family_state, same
 
 from graphwright import Evidence, Graph, Induce, Keep, KHop, PersonalizedPageRank, Triples, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -15,6 +15,7 @@ from graphwright.operators import HasEvidence, If, OnGraph, Only, Reached, Repea
 from graphwright.operators.operator import Cut, Operator, Ranker, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.testing import GRAPHS, vectors_of
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.models.llm_server import LLMServer
-from tests.shown import passages_in
-from tests.toys import corpus_index
-
 from graphwright import Bubble, Coverage, ToPassages, Unite, VectorSearch, start
 from graphwright.generate import AnswerIfEnough, Generate, HybridContext
 from graphwright.methods.papers.bubblerag import anchor_groups
@@ -16,6 +12,8 @@ from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 from graphwright.operators import Operator
 from graphwright.search.vector_index import joined
+from graphwright.testing import corpus_index, passages_in
+from graphwright.testing.llm_server import LLMServer
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, Induce, Keep, KHop, Rerank, State, Triples, start
@@ -155,7 +155,6 @@ def cost(pipeline: Operator, run: Run) -> Any:
     return run.usage.texts, run.usage.tokens, steps, repr(evidence)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PIPELINES), min_size=2, max_size=5, unique_by=repr))
 def test_a_pipeline_costs_the_same_beside_others_as_alone(pipelines: list[Operator]) -> None:
     alone = [cost(pipeline, Run(charged=set())) for pipeline in pipelines]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Evidence, Graph, ToPassages, start
 from graphwright.errors import OptionError
+from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

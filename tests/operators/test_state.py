@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.operators.subgraph.walk import seeds
+from graphwright.testing import GRAPHS, corpus_index
 
 FAMILY = GRAPHS["family"]
 LINE = GRAPHS["line"]

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.toys import GRAPHS
+
+from graphwright.testing import GRAPHS
 
 pytest.importorskip("obstore", reason='needs the extra "remote"')
 

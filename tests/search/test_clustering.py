@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, as_networkx, corpus_index
+from tests.toys import as_networkx
 
 from graphwright import Graph
 from graphwright.errors import OptionError
@@ -19,6 +19,7 @@ from graphwright.models.protocols import Floats
 from graphwright.search import Communities, communities
 from graphwright.search.clustering import clusters
 from graphwright.search.vector_index import normalised
+from graphwright.testing import GRAPHS, corpus_index
 
 pytest.importorskip("igraph")
 

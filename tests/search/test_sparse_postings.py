@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import CORPUS, GRAPHS, corpus_index
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Kind
@@ -16,6 +15,7 @@ from graphwright.models import HashEncoder, HashSparseEncoder
 from graphwright.models.protocols import Floats
 from graphwright.models.sparse import SparseRows
 from graphwright.search import SparseIndex
+from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 GRAPH = corpus_index().snapshot.graph
 WIDTH = 6

@@ -4,12 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS
 
 from graphwright import VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError, StoreError
 from graphwright.models import HashEncoder
 from graphwright.search.vector_index import joined
+from graphwright.testing import GRAPHS
 
 
 def test_vector_index_scores_by_dot_product() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Document, Index
@@ -45,7 +45,6 @@ def unchanged(before: Pages, after: Pages) -> list[bool]:
     ]
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900)), min_size=1, max_size=5), st.integers(0, 2**32))
 def test_pages_keep_vectors_over_any_history(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], seed: int

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +12,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason='needs the extra "serve"')
 httpx = pytest.importorskip("httpx")
-import uvicorn  # noqa: E402
-
 from graphwright import Index  # noqa: E402
 from graphwright.models.fake import HashEncoder  # noqa: E402
-from graphwright.serve.app import create_app  # noqa: E402
-from graphwright.serve.catalog import Catalog  # noqa: E402
-from graphwright.serve.connections import timed_protocol  # noqa: E402
-from graphwright.serve.settings import ServeSettings  # noqa: E402
+from graphwright.testing import Running, wait_until  # noqa: E402, F401
+from graphwright.testing import serving as testing_serving  # noqa: E402
 
 if TYPE_CHECKING:
     from tests.serve.security.guarded import Guarded
@@ -37,54 +29,11 @@ DOCUMENTS = [
 ]
 
 
-@dataclass(frozen=True)
-class Running:
-    """A running server: its address, its application, and a client of it."""
-
-    url: str
-    app: Any
-    client: httpx.Client
-
-
 @contextmanager
-def serving(
-    folder: Path, *others: Path, key: str | None = None, ready: bool = True, **settings: Any
-) -> Iterator[Running]:
-    """Serve an index folder as "cities", and others by their names, in a thread, on a free port.
-
-    `key`: that the client sends. `ready`: whether to wait until it is ready.
-    """
-    catalog = Catalog.open([f"cities={folder}", *others], encoder=HashEncoder())
-    app = create_app(catalog, ServeSettings(**{"data": folder.parent / "data", **settings}))
-    listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        app,
-        http=timed_protocol(app.state.server.settings.slow_body),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=2,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}{app.state.server.settings.root_path}"
-    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    with httpx.Client(base_url=url, timeout=30, headers=headers) as client:
-        wait_until(lambda: server.started and (not ready or client.get("/readyz").status_code == 200))
-        yield Running(url, app, client)
-    server.should_exit = True
-    thread.join(10)
-
-
-def wait_until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
-    """Wait until a condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition was not met in time"
-        time.sleep(0.02)
+def serving(folder: Path, *others: Path, **settings: Any) -> Iterator[Running]:
+    """Serve an index folder as "cities", and others by their names."""
+    with testing_serving(f"cities={folder}", *others, **settings) as running:
+        yield running
 
 
 def events_of(text: str) -> list[tuple[str, Any]]:

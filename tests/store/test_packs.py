@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.data.document import Chunk, Document
@@ -56,7 +56,6 @@ def assert_equal(columns: ChunkColumns, expected: ChunkColumns) -> None:
     assert all(np.array_equal(left, right) for left, right in pairs)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(steps, max_size=6), max_size=6))
 def test_packs_equal_the_rows_after_any_history(history: list[list[tuple[object, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -9,6 +9,7 @@ from .graphs import LOOPS as LOOPS
 from .graphs import STAR as STAR
 from .graphs import TRIPLES as TRIPLES
 from .graphs import vectors_of as vectors_of
+from .llm_server import LLMServer as LLMServer
 from .models import FixedEncoder as FixedEncoder
 from .models import HashEncoder as HashEncoder
 from .models import HashSparseEncoder as HashSparseEncoder
@@ -18,3 +19,8 @@ from .models import ScriptedLLM as ScriptedLLM
 from .models import ScriptedReader as ScriptedReader
 from .models import WordReader as WordReader
 from .models import answer_reply as answer_reply
+from .prompts import passages_in as passages_in
+from .prompts import prompt_of as prompt_of
+from .served import Running as Running
+from .served import serving as serving
+from .served import wait_until as wait_until

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph, Index
@@ -20,7 +20,6 @@ def read(*paths):
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
-@settings(max_examples=30)
 @given(triples=TRIPLES)
 def test_read_property_graph_export_comes_back(form, triples, tmp_path_factory):
     path = tmp_path_factory.mktemp("graphs") / f"graph.{form}"

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.llm_server import LLMServer
-from tests.shown import passages_in, prompt_of
-from tests.toys import CORPUS, GRAPHS, corpus_index, same, vectors_of
+from tests.toys import same
 
 from graphwright import Bubble, Coverage, Evidence, Index, State, VectorIndex, start
 from graphwright.graph.graph import Kind
@@ -21,6 +19,8 @@ from graphwright.operators import GroupAnchors, Grow, NamesAndPhrases, OnGraph, 
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
+from graphwright.testing import CORPUS, GRAPHS, corpus_index, passages_in, prompt_of, vectors_of
+from graphwright.testing.llm_server import LLMServer
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

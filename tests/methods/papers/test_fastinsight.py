@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import Graph, VectorIndex, start
 from graphwright.errors import OptionError
@@ -16,6 +15,7 @@ from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.run import Run
 from graphwright.operators.subgraph.views import PassageGraph
+from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -7,8 +7,6 @@ import pickle
 from pathlib import Path
 
 import pytest
-from tests.shown import passages_in
-from tests.toys import CORPUS, corpus_index
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
@@ -16,6 +14,7 @@ from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
 from graphwright.store import Settings
+from graphwright.testing import CORPUS, corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

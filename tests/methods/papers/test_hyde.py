@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.shown import passages_in
-from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
+from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which building was burned by rebels?"

@@ -6,14 +6,13 @@ import json
 import pickle
 
 import pytest
-from tests.shown import passages_in
-from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators import HasThoughts, WordSearch
+from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

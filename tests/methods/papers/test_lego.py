@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.toys import corpus_index, same
+from tests.toys import same
 
 from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, Triples, VectorIndex, start
 from graphwright.errors import OptionError
@@ -16,6 +16,7 @@ from graphwright.methods.papers.lego_models import Beams, Best
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import BM25, EdgeSearch, InduceEdges
+from graphwright.testing import corpus_index
 
 E, L = HashEncoder(), OverlapCrossEncoder()
 FILMS = Graph.from_triples(

@@ -7,14 +7,13 @@ import pickle
 from pathlib import Path
 
 import pytest
-from tests.shown import passages_in, prompt_of
-from tests.toys import CORPUS, corpus_index
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.store import Settings
+from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

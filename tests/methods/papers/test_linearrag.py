@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from tests.toys import FAMILY, corpus_index, knowledge
+from tests.toys import knowledge
 
 from graphwright import Graph, VectorSearch, start
 from graphwright.errors import OptionError
@@ -13,6 +13,7 @@ from graphwright.graph.graph import Kind
 from graphwright.methods.registry import make_method
 from graphwright.operators import MentionGraph
 from graphwright.operators.state import State
+from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.shown import passages_in, prompt_of
-from tests.toys import CORPUS, corpus_index
 
 from graphwright import Evidence, Index, ToPassages, start
 from graphwright.generate import FlatContext, GlobalEdges, PathContext
@@ -16,6 +14,7 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
 from graphwright.operators.paths.paths import WithEdges
 from graphwright.store import Settings
+from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -6,7 +6,7 @@ import pickle
 from dataclasses import replace
 
 import pytest
-from tests.toys import FAMILY, corpus_index, knowledge
+from tests.toys import knowledge
 
 from graphwright import Graph, start
 from graphwright.errors import OptionError
@@ -14,6 +14,7 @@ from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
+from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

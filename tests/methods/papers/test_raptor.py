@@ -6,13 +6,12 @@ import json
 import pickle
 
 import pytest
-from tests.shown import passages_in, prompt_of
-from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
+from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import pickle
 
-from tests.shown import passages_in
-from tests.toys import corpus_index, knowledge
+from tests.toys import knowledge
 
 from graphwright import Graph, start
 from graphwright.methods.papers.reg import evidence_chains
 from graphwright.methods.registry import make_method
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import EdgeSearch
+from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 FILMS = [

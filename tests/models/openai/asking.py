@@ -4,10 +4,10 @@ import socket
 from typing import Literal
 
 from pydantic import BaseModel
-from tests.models.llm_server import LLMServer, Watch
 
 from graphwright.errors import ModelError
 from graphwright.models.openai.llm import OpenAILLM
+from graphwright.testing.llm_server import LLMServer, Watch
 
 KEY = "sk-very-secret-0123456789"
 

@@ -3,7 +3,8 @@
 import gc
 
 import pytest
-from tests.models.llm_server import Watch
+
+from graphwright.testing.llm_server import Watch
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -5,13 +5,13 @@ import threading
 
 import numpy as np
 import pytest
-from tests.models.llm_server import LLMServer, Send, Watch, cut, endless, error, silent
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
+from graphwright.testing.llm_server import LLMServer, Send, Watch, cut, endless, error, silent
 
 
 def vector(text):

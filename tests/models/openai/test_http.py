@@ -6,13 +6,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.models.llm_server import LLMServer, Say, Waiting, endless, events, silent
 from tests.models.openai.asking import ask, streaming
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
 from graphwright.models.deadline import Deadline
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Cancellation
+from graphwright.testing.llm_server import LLMServer, Say, Waiting, endless, events, silent
 
 QUICK = {"timeout": 0.5, "retries": 0}
 WORD = events("word")[1]

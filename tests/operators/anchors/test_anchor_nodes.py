@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.toys import GRAPHS
 
 from graphwright import Anchor, start
 from graphwright.errors import NeedsError
 from graphwright.operators import AnchorNodes
+from graphwright.testing import GRAPHS
 
 FAMILY = GRAPHS["family"]
 

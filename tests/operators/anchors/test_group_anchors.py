@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import CORPUS, GRAPHS, corpus_index, vectors_of
 
 from graphwright import Anchor, Bubble, Graph, VectorIndex, start
 from graphwright.errors import OptionError
@@ -18,6 +17,7 @@ from graphwright.operators import Fallback, GroupByModel, NamesAndPhrases, Opera
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.run import NO_VECTORS
 from graphwright.operators.state import State
+from graphwright.testing import CORPUS, GRAPHS, corpus_index, vectors_of
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot

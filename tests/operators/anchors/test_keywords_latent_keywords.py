@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import Anchor, start
 from graphwright.errors import OptionError
@@ -14,6 +13,7 @@ from graphwright.models import ScriptedLLM
 from graphwright.operators.anchors.keywords import LatentKeywords, NamesAndPhrases
 from graphwright.operators.control import Fallback
 from graphwright.operators.state import State
+from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

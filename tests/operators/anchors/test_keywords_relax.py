@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import Anchor, Graph, start
 from graphwright.errors import OptionError
@@ -13,6 +12,7 @@ from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
 from graphwright.operators.anchors.keywords import Relax
 from graphwright.operators.state import State
+from graphwright.testing import corpus_index
 
 # The paper's Example 5: "second marriage" is only "spouse of" in this graph, and there are other marriages in it.
 WARS = Graph.from_triples(

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, Graph, Keep, State, VectorIndex, start
 from graphwright.errors import OptionError
@@ -15,6 +14,7 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import CommunitySearch, EntitySearch, LocalContext, RateCommunities, Summaries
 from graphwright.operators.communities.communities import communities_of
 from graphwright.search.vector_index import normalised
+from graphwright.testing import GRAPHS, corpus_index
 
 pytest.importorskip("igraph")
 

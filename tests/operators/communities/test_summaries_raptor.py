@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import Graph, VectorIndex, start
 from graphwright.errors import OptionError
@@ -18,6 +17,7 @@ from graphwright.operators import SummaryTree, TreeSearch, WrittenSummaryTree
 from graphwright.operators.communities.summaries import Tree, central, lead
 from graphwright.operators.run import Run
 from graphwright.search.vector_index import normalised
+from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS
 
 from graphwright import Anchor, BeamSearch, Evidence, Graph, Induce, Rerank, State, start
 from graphwright.errors import OptionError
@@ -18,6 +17,7 @@ from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import Choose, Scorer, Steps
 from graphwright.operators.rerank.scorer import ScoreFunction
 from graphwright.operators.run import Run
+from graphwright.testing import GRAPHS
 
 QUESTION = "which a r b s c t d"
 Path = tuple[tuple[int, ...], tuple[int, ...]]
@@ -74,7 +74,6 @@ def plain(
     return sorted(scored_beams, key=lambda scored: (-scored[0], scored[1]))
 
 
-@settings(deadline=None, max_examples=60)
 @given(triples, st.integers(0, 20), st.integers(1, 3), st.integers(1, 4), st.booleans())
 def test_it_is_the_plain_beam(
     rows: list[tuple[str, str, str]], seed: int, width: int, length: int, cross: bool
@@ -102,7 +101,6 @@ def assert_equal_paths(paths: tuple[list[float], list[Path]], expected: list[tup
     assert sorted(paths[1]) == sorted(path for _, path in expected)
 
 
-@settings(deadline=None, max_examples=60)
 @given(triples, st.integers(0, 20), st.integers(1, 3), st.integers(1, 4))
 def test_by_steps_it_is_the_plain_beam_of_mean_triples(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int
@@ -125,7 +123,6 @@ class Rounded(Steps):
         return lambda items: scorer(items).round(5)
 
 
-@settings(deadline=None, max_examples=60)
 @given(triples, st.integers(0, 20), st.integers(1, 2), st.integers(1, 3), st.sampled_from([0.0, 0.3, 1.0, 9.0]))
 def test_dynamic_pruning_keeps_what_is_close_to_the_last(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int, slack: float
@@ -143,7 +140,6 @@ def test_dynamic_pruning_keeps_what_is_close_to_the_last(
     assert_equal_paths(searched(BeamSearch(OverlapCrossEncoder(), width, length, slack=slack), rows, source), expected)
 
 
-@settings(deadline=None, max_examples=60)
 @given(triples, st.integers(0, 20), st.integers(1, 3), st.integers(1, 3), st.integers(1, 5))
 def test_a_second_model_may_choose_from_what_a_first_prefers(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int, shown: int
@@ -173,7 +169,6 @@ def exact(graph: Graph) -> Callable[[list[Path]], list[float]]:
     return lambda paths: [float((sum(nodes) + 3 * sum(edges)) % 7) for nodes, edges in paths]
 
 
-@settings(deadline=None, max_examples=60)
 @given(triples, st.integers(0, 20), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
 def test_what_one_leaves_open_another_fills(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int, few: int

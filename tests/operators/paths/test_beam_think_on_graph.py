@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, start
@@ -57,7 +57,6 @@ def plainly(graph: Graph, question: str, source: int, width: int, depth: int) ->
     return sorted(all_paths, key=lambda scored: (-scored[0], scored[1]))
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcde"), st.sampled_from(["rules", "likes", "knows"]), st.sampled_from("abcde")),

@@ -216,7 +216,6 @@ def both_ways(triples: list[Triple]) -> list[tuple[str, str, bool, str]]:
 
 
 # Repeated triples give chains that are written alike, and so is what they are merged to.
-@settings(deadline=None, max_examples=300)
 @given(worlds())
 @example(
     (
@@ -314,7 +313,6 @@ def test_walks_that_pass_a_node_twice_are_merged_and_none_of_their_ends_is_lost(
     ]
 
 
-@settings(deadline=None, max_examples=200)
 @given(worlds(), st.integers(1, 4), st.booleans())
 @example((FILM, [], None), 4, True)
 def test_walks_by_one_relation_path_are_one_line_or_each_its_own(world, length: int, every: bool) -> None:

@@ -6,13 +6,14 @@ from itertools import pairwise
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, TRIPLES, as_networkx
+from tests.toys import as_networkx
 
 from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, ShortestPaths, State, start
 from graphwright.errors import DataError, OptionError
 from graphwright.models import HashEncoder
+from graphwright.testing import GRAPHS, TRIPLES
 
 # MetaQA in small: who directed, wrote and acted in what.
 FILMS = [
@@ -48,7 +49,6 @@ def cases(graph: Graph, seed: int) -> tuple[Graph, list[int]]:
     return part, [seed % len(graph), (seed // 3) % len(graph)]
 
 
-@settings(deadline=None, max_examples=80)
 @given(triples, st.integers(0, 50))
 def test_shortest_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: int) -> None:
     graph, named = cases(Graph.from_triples(rows), seed)
@@ -70,7 +70,6 @@ def test_shortest_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: in
         assert walked((ShortestPaths(to=name) % 1)(state)) == one[:1]
 
 
-@settings(deadline=None, max_examples=80)
 @given(triples, st.integers(0, 50), st.integers(1, 4))
 def test_enumerated_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: int, length: int) -> None:
     graph, named = cases(Graph.from_triples(rows), seed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, as_networkx, corpus_index, same
+from tests.toys import as_networkx, same
 
 from graphwright import Evidence, FlowPaths, Graph, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.operators.paths.paths import path_text
+from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 

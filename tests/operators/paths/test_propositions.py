@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import Graph, Induce, KHop, VectorSearch, start
 from graphwright.models import HashEncoder
@@ -12,6 +11,7 @@ from graphwright.operators import PropositionPaths
 from graphwright.operators.paths.propositions import propositions
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
+from graphwright.testing import corpus_index
 
 KIN = Graph.from_triples(
     [

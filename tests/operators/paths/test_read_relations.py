@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, start
@@ -57,7 +57,6 @@ def led_to(rows: list[tuple[str, str, str]], source: str, path: list[Way]) -> di
     raise AssertionError
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcd"), st.sampled_from(["rules", "likes", "knows"]), st.sampled_from("efgh")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, VectorIndex, start
@@ -47,7 +47,6 @@ def plainly(rows: Rows, begin: list[str], units: int, width: int, depth: int) ->
     return kept
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcde"), st.sampled_from(["rules", "likes", "knows"]), st.sampled_from("abcde")),

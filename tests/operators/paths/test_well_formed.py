@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.grammars import GrammarLLM
 
@@ -73,7 +73,6 @@ def plainly(rows: Rows, sources: list[str], width: int, length: int) -> list[Cha
     return complete
 
 
-@settings(deadline=None, max_examples=150)
 @given(TRIPLES, st.integers(1, 4), st.integers(1, 4), st.booleans())
 def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: int, length: int, two: bool) -> None:
     graph = Graph.from_triples(rows)
@@ -84,7 +83,6 @@ def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: i
     assert not expected or evidence.scores.tolist() == pytest.approx([score(rows, chain) for chain in expected])  # type: ignore[union-attr]
 
 
-@settings(deadline=None, max_examples=150)
 @given(TRIPLES, st.integers(0, 999), st.integers(1, 4))
 def test_a_model_that_knows_nothing_writes_well_formed_chains(
     rows: list[tuple[str, str, str]], seed: int, length: int

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.models.grammars import GrammarLLM, language
 
@@ -28,7 +28,6 @@ FILMS = Graph.from_triples([("Heat", "by", "Mann"), ("Heat", "stars", "Pacino"),
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=1_000)
 @given(TRIPLES, st.integers(0, 2**16), st.integers(1, 3), st.integers(1, 4))
 def test_a_model_that_knows_nothing_writes_only_paths_that_exist(
     rows: list[tuple[str, str, str]], seed: int, length: int, k: int

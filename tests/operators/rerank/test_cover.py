@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import OptionError
@@ -55,7 +55,6 @@ def cases(draw: st.DrawFn) -> tuple[Cover, list[float], Pairs, float, list[list[
 
 
 @given(cases())
-@settings(deadline=None, max_examples=150)
 def test_it_chooses_what_plain_python_does(case: tuple[Cover, list[float], Pairs, float, list[list[float]]]) -> None:
     cover, alone, pairs, several, words = case
     features, values = features_of(pairs, words)

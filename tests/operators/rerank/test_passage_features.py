@@ -9,10 +9,10 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.operators.plain_world import Statement, World, lucene, lucene_idf, worlds
-from tests.toys import GRAPHS, corpus_index, knowledge, merged_graph, vectors_of
+from tests.toys import knowledge, merged_graph
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.extract.extraction import Extraction
@@ -21,6 +21,7 @@ from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.search.bm25_postings import WordIndex
+from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 MEMORY = ModelMemory()
 Vector = np.ndarray
@@ -154,7 +155,6 @@ class Reference:
 
 
 @given(worlds(), st.data())
-@settings(deadline=None, max_examples=150)
 def test_every_feature_is_that_of_plain_python(w: World, data: st.DataObject) -> None:
     n, graph = len(w), w.graph()
     if data.draw(st.booleans()):

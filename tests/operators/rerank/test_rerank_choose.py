@@ -6,12 +6,12 @@ import json
 import re
 
 import pytest
-from tests.toys import GRAPHS
 
 from graphwright import Evidence, Rerank, State, start
 from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Choose
+from graphwright.testing import GRAPHS
 
 GRAPH = GRAPHS["club"]
 

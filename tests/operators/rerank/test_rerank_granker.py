@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, as_networkx
+from tests.toys import as_networkx
 
 from graphwright import Evidence, GRanker, Graph, start
 from graphwright.errors import ModelError, OptionError
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators.run import Run
+from graphwright.testing import GRAPHS
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Evidence, Graph, start
 from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import MultiHopRerank, Scorer
+from graphwright.testing import GRAPHS, corpus_index
 
 KIN = Graph.from_triples(
     [("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz"), ("Ida", "born in", "Mur")]
@@ -45,7 +45,6 @@ def softmax(scores: list[float], temperature: float) -> list[float]:
 SCORES = st.lists(st.integers(-20, 20).map(lambda n: n / 10), min_size=4, max_size=4)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(SCORES, min_size=5, max_size=5), st.integers(0, 4), st.sampled_from([0.5, 1.0]))
 def test_the_formula(rows: list[list[float]], contexts: int, temperature: float) -> None:
     # a - b - c - d, a path: each names its neighbours and itself.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, corpus_index, knowledge
+from tests.toys import knowledge
 
 from graphwright import Evidence, start
 from graphwright.errors import OptionError
@@ -18,6 +18,7 @@ from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
 from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.run import Run
+from graphwright.testing import GRAPHS, corpus_index
 
 IX = corpus_index().snapshot
 STATE = start("Which abbey did the mother of Lothair II found?", IX.graph)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, same
+from tests.toys import same
 
 from graphwright import BeamSearch, EnumeratedPaths, Evidence, Graph, Rerank, start
 from graphwright.errors import ModelError, OptionError
@@ -15,6 +15,7 @@ from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import Patterns, Steps
 from graphwright.operators.rerank.scorer import ranked_by, score_function
 from graphwright.operators.run import ModelMemory, Run
+from graphwright.testing import GRAPHS
 
 FAMILY = GRAPHS["family"]
 QUESTION = "Whose mother is the spouse of Lothair II?"

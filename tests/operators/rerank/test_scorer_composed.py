@@ -6,9 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, vectors_of
 
 from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, State, Triples, VectorIndex, start
 from graphwright.errors import OptionError
@@ -16,6 +15,7 @@ from graphwright.models import HashEncoder
 from graphwright.operators import Composed, Patterns
 from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.run import ModelMemory, Run
+from graphwright.testing import GRAPHS, vectors_of
 
 QUESTION = "which a r b s c t d"
 FAMILY = GRAPHS["family"]
@@ -37,7 +37,6 @@ def cosine(first: str, second: str) -> float:
     return float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12))
 
 
-@settings(deadline=None, max_examples=60)
 @given(triples, st.booleans(), st.booleans())
 def test_an_item_scores_the_mean_cosine_of_its_parts(
     rows: list[tuple[str, str, str]], names: bool, by_edge: bool

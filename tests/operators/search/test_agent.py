@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.toys import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
@@ -14,6 +13,7 @@ from graphwright.methods.agent import tools
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Agent, Keep, Tool
 from graphwright.operators.state import State
+from graphwright.testing import corpus_index
 
 IX = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.llm_server import LLMServer
-from tests.toys import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Evidence, Graph, VectorIndex, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -18,6 +16,8 @@ from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
 from graphwright.operators import Feedback, HypotheticalPassage
 from graphwright.operators.state import State
 from graphwright.search.vector_index import joined
+from graphwright.testing import GRAPHS, corpus_index, vectors_of
+from graphwright.testing.llm_server import LLMServer
 
 CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
 SNAPSHOT = corpus_index().snapshot

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.models.llm_server import LLMServer
-from tests.toys import corpus_index
 
 from graphwright import AnchorSearch, Evidence, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.models import HashEncoder, OpenAILLM, PassageText, ScriptedLLM, Span, reader_of
 from graphwright.operators import FollowUp, HasThoughts, Repeat, SentenceThought, SpanThought, Think, WordSearch
 from graphwright.operators.state import Anchor, State
+from graphwright.testing import corpus_index
+from graphwright.testing.llm_server import LLMServer
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -6,16 +6,17 @@ from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.operators.plain_world import NAMES, TITLES, World, worlds
-from tests.toys import GRAPHS, chunk_columns_of, merged_graph
+from tests.toys import chunk_columns_of, merged_graph
 
 from graphwright import Graph
 from graphwright.build.merge import MergedChunks
 from graphwright.extract.extraction import Extraction, Mention
 from graphwright.kernels.csr import Csr
 from graphwright.operators.search.mentions import frequency, positions_in, rarity, reach
+from graphwright.testing import GRAPHS
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.
 WRITTEN = {name.lower(): name for name in [*NAMES, *TITLES]}
@@ -23,7 +24,6 @@ ROWS = st.lists(st.lists(st.integers(0, 99), max_size=4), min_size=1, max_size=6
 
 
 @given(ROWS, st.data())
-@settings(deadline=None, max_examples=60)
 def test_expand_gives_all_values_each_with_the_place_of_its_row(rows: list[list[int]], data: st.DataObject) -> None:
     indptr = np.cumsum([0, *map(len, rows)])
     csr = Csr(indptr, np.array([value for row in rows for value in row], np.int32))
@@ -38,7 +38,6 @@ def named(graph: Graph, entities: np.ndarray) -> set[str]:
 
 
 @given(worlds(), st.data())
-@settings(deadline=None, max_examples=80)
 def test_passages_reach_what_they_mention_are_about_or_name_by_an_alias(w: World, data: st.DataObject) -> None:
     graph = w.graph()
     nodes = data.draw(st.lists(st.integers(0, len(w) - 1), max_size=5, unique=True))
@@ -51,7 +50,6 @@ def test_passages_reach_what_they_mention_are_about_or_name_by_an_alias(w: World
 
 
 @given(worlds(), st.booleans())
-@settings(deadline=None, max_examples=80)
 def test_a_name_is_rarer_the_fewer_passages_mention_it_or_an_alias(w: World, reverse: bool) -> None:
     graph = w.graph()
     entities = np.arange(len(w), len(graph))[:: -1 if reverse else 1]

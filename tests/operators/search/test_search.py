@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index, loose
+from tests.toys import loose
 
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.models import HashSparseEncoder
 from graphwright.operators import ScoreSum, SparseSearch
 from graphwright.search import SparseIndex
+from graphwright.testing import GRAPHS, corpus_index
 
 texts = st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=5), min_size=1, max_size=12)
 

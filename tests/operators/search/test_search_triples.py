@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
@@ -13,6 +12,7 @@ from graphwright.graph import Kind
 from graphwright.models import HashEncoder
 from graphwright.operators import OneHop, TripleSearch
 from graphwright.operators.state import State
+from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

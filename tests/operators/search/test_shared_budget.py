@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS
 
 from graphwright import Evidence, Graph, State, ToPassages, start
 from graphwright.errors import OptionError
 from graphwright.graph.ranking import Ranking
 from graphwright.operators import SharedBudget
+from graphwright.testing import GRAPHS
 
 GRAPH = Graph.from_triples([(f"n{i}", "r", f"n{i + 1}") for i in range(30)])
 

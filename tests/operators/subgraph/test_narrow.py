@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.toys import GRAPHS
-
 from graphwright import Evidence, Induce, KHop, PersonalizedPageRank, Rerank, Triples, start
 from graphwright.models import HashEncoder
 from graphwright.operators import InduceEdges, Nodes
+from graphwright.testing import GRAPHS
 
 
 def test_only_the_edges_of_the_evidence_are_left() -> None:

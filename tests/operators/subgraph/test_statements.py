@@ -7,13 +7,14 @@ import weakref
 
 import numpy as np
 import pytest
-from tests.toys import CORPUS, GRAPHS, corpus_index, merged_graph
+from tests.toys import merged_graph
 
 from graphwright import AnchorSearch, FlowPaths, Triples, start
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
 from graphwright.operators import NamesAndPhrases, StatementGraph
 from graphwright.operators.control import OnGraph
+from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

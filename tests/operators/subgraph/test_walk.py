@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, as_networkx
+from tests.toys import as_networkx
 
 from graphwright import Anchor, Evidence, Graph, Induce, KHop, PersonalizedPageRank, RandomWalk, start
 from graphwright.errors import OptionError
 from graphwright.operators import Operator
 from graphwright.operators.state import State
+from graphwright.testing import GRAPHS
 
 
 def scores(op: Operator, state: State) -> dict[int, float]:

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, as_networkx, vectors_of
+from tests.toys import as_networkx
 
 from graphwright import Anchor, Evidence, Graph, Keep, KHop, PersonalizedPageRank, Rerank, Triples, VectorSearch, start
 from graphwright.errors import NeedsError
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Frontier, LinkEntities, Reached, Repeat, Unseen
 from graphwright.operators.state import State
+from graphwright.testing import GRAPHS, vectors_of
 
 
 def scored(state: State) -> dict[int, float]:

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, as_networkx, vectors_of
+from tests.toys import as_networkx
 
 from graphwright import Evidence, GRanker, Graph, Keep, STeX, VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import Reached, Repeat, Run
 from graphwright.search.vector_index import joined
+from graphwright.testing import GRAPHS, vectors_of
 
 
 @dataclass(frozen=True)

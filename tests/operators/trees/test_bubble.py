@@ -4,16 +4,17 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.plain_bubble import plain_bubble
-from tests.toys import GRAPHS, TRIPLES, as_networkx, corpus_index, vectors_of
+from tests.toys import as_networkx
 
 from graphwright import Anchor, Bubble, Coverage, Evidence, Graph, VectorIndex, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 from graphwright.search.vector_index import joined
+from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
 
 KIN = GRAPHS["family"]
 
@@ -160,7 +161,6 @@ def states(draw: st.DrawFn) -> State:
     return start(asked, graph, anchors=anchors)
 
 
-@settings(deadline=None, max_examples=300)
 @given(states(), st.integers(0, 4), st.sampled_from([1, 10, 1000]))
 def test_it_is_the_plain_search(state: State, hops: int, budget: int) -> None:
     graph, everything = state.graph, state.graph.columns

@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS
 
 from graphwright import Anchor, Coverage, Evidence, Graph, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.operators.state import State
+from graphwright.testing import GRAPHS
 
 # Costs 0, 0.4, 1, 1 (zero vector), 1 clipped from 2... and node 5 has no vector at all.
 LINE = Graph.from_triples([(a, "r", b) for a, b in zip("abcde", "bcdef", strict=True)])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.toys import GRAPHS, chunk_columns_of, corpus_index, same
+from tests.toys import chunk_columns_of, same
 
 from graphwright import Evidence, Graph, VectorIndex, start
 from graphwright.build.merge import MergedChunks
@@ -24,6 +24,7 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Grow, GrowByModel
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.testing import GRAPHS, corpus_index
 
 Triple = tuple[str, str, str]
 Piece = tuple[list[int], list[int]]

@@ -7,15 +7,15 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.toys import GRAPHS, corpus_index
 
 from graphwright import Evidence, Graph, State, ToPassages, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.models import HashEncoder
 from graphwright.operators import PrizedItems, Prizes, PrizeTree
 from graphwright.operators.run import Run
+from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 ENCODER = HashEncoder()
@@ -55,7 +55,6 @@ def worth(graph: Graph, piece: tuple[np.ndarray, np.ndarray], prizes: Prizes, st
     return total + sum(edge_prizes.get(e, 0.0) - cost for e in piece[1].tolist())
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from("rst"), st.sampled_from(NAMES)), min_size=1, max_size=9),
     st.lists(st.sampled_from(NAMES), min_size=1, max_size=3),

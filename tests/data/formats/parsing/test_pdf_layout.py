@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.data.formats.format import TextBuilder
@@ -22,7 +22,6 @@ def lines(draw: st.DrawFn) -> Line:
     return Line(text, (left, top, parts[-1].right, top + height), height / 10, parts, draw(st.booleans()))
 
 
-@settings(max_examples=50)
 @given(st.lists(st.lists(lines(), max_size=8), max_size=4))
 def test_write_pages_every_character_lies_in_a_box(pages: list[list[Line]]) -> None:
     builder = TextBuilder("page")
@@ -38,7 +37,6 @@ def test_write_pages_every_character_lies_in_a_box(pages: list[list[Line]]) -> N
     assert all(at in covered for at, sign in enumerate(text) if sign.isalnum())
 
 
-@settings(max_examples=50)
 @given(st.lists(lines(), max_size=12))
 def test_in_reading_order_keeps_every_line(page: list[Line]) -> None:
     assert sorted(in_reading_order(page)) == sorted(page)

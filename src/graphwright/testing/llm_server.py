@@ -1,13 +1,13 @@
-"""A real HTTP server with the interface of OpenAI, whose answers a test decides.
+"""An HTTP server with OpenAI's interface, whose responses a test scripts.
 
     with LLMServer(lambda asked: "Graz" if "Where" in asked["messages"][-1]["content"] else "no") as server:
         llm = OpenAILLM("any", server.url)
 
-What it is made with is a function of the request's JSON, or a list: one for each request, the last for all that
-follow. Either gives a text (said as a chat completion, streamed where that is asked for), a dict (sent as JSON), or one
-of the behaviours below: `Say` for a completion in detail, `Send` for any bytes, and functions of the handler for worse.
-`server.requests` holds what was asked: path, headers, json. Leaving the block ends all connections, and raises what the
-function raised. `Watch` is a clock that needs no waiting: `OpenAILLM("any", server.url, clock=watch.clock)`.
+The argument is a function of the request's JSON, or a list with one response per request, the last for all further
+ones. A response is a text (a chat completion, streamed on request), a dict (sent as JSON), or a behaviour: `Say` is a
+completion in detail, `Send` any bytes, and the functions below break HTTP in several ways.
+`server.requests` holds the requests: path, headers, JSON. Leaving the block closes all connections and raises the
+exceptions of the function. `Watch` is a clock without waiting: `OpenAILLM("any", server.url, clock=watch.clock)`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Say:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, handler: Handler) -> None:
+        """Send the completion, streamed where the request asks for it."""
         if handler.asked.get("stream"):
             return handler.stream(*events(self.text or "", self.finish), *self._last(handler), DONE)
         message = {"role": "assistant", "content": self.text, **self.extra}
@@ -71,6 +72,7 @@ class Send:
     headers: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, handler: Handler) -> None:
+        """Send the response."""
         plain = isinstance(self.body, str | bytes)
         handler.send(self.status, self.body if plain else json.dumps(self.body), self.headers)
 
@@ -82,10 +84,12 @@ def error(status: int, message: str, **headers: str) -> Send:
 
 
 def usage(prompt: int, completion: int) -> dict[str, int]:
+    """Return the token counts of a response."""
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def event(data: dict[str, Any]) -> str:
+    """Return one event of a stream."""
     return f"data: {json.dumps(data)}\n\n"
 
 
@@ -115,6 +119,7 @@ class Waiting:
     left: threading.Event = field(default_factory=threading.Event)
 
     def __call__(self, handler: Handler) -> None:
+        """Wait until the client or the server closes the connection."""
         handler.connection.settimeout(0.02)
         while not handler.server.closing.is_set():
             with suppress(TimeoutError):
@@ -175,6 +180,7 @@ class Handler(BaseHTTPRequestHandler):
     asked: dict[str, Any]
 
     def do_POST(self) -> None:
+        """Answer one request."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if len(body) < int(self.headers["Content-Length"]):  # the client has hung up
             self.close_connection = True
@@ -202,21 +208,25 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def send(self, status: int, body: str | bytes, headers: dict[str, str] | None = None) -> None:
+        """Send a complete response."""
         data = body.encode() if isinstance(body, str) else body
         self.begin(status, {"Content-Type": "application/json", "Content-Length": str(len(data)), **(headers or {})})
         self.write(data)
 
     def stream(self, *parts: str) -> None:
+        """Send a complete stream."""
         self.begin(200, {"Transfer-Encoding": "chunked", "Content-Type": "text/event-stream"})
         for part in parts:
             self.chunk(part)
         self.write("0\r\n\r\n")
 
     def chunk(self, part: str) -> None:
+        """Send one chunk of a chunked response."""
         data = part.encode()
         self.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
     def write(self, data: str | bytes) -> None:
+        """Send bytes at once."""
         self.wfile.write(data.encode() if isinstance(data, str) else data)
         self.wfile.flush()
 
@@ -241,6 +251,7 @@ class LLMServer(ThreadingHTTPServer):
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
 
     def answer(self, request: Request) -> Answered:
+        """Record a request and return its response."""
         with self._lock:
             self.requests.append(request)
             at = len(self.requests) - 1
@@ -249,11 +260,13 @@ class LLMServer(ThreadingHTTPServer):
         return self._answers[min(at, len(self._answers) - 1)]
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Record an open connection."""
         with self._lock:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
+        """Forget a closed connection."""
         with self._lock:
             self._open.discard(request)
         super().shutdown_request(request)
@@ -291,6 +304,7 @@ class Watch:
         self.clock = Clock(now=lambda: self.at, date=time.time, sleep=self.sleep)
 
     def sleep(self, cancel: Cancellation, seconds: float) -> None:
+        """Record a wait and move the clock by it."""
         with self._lock:
             self.slept.append(seconds)
             self.at += seconds

@@ -1,4 +1,4 @@
-"""What a prompt shows to a scripted model."""
+"""The parts of a prompt that a scripted model reads."""
 
 import json
 

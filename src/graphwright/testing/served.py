@@ -1,0 +1,78 @@
+"""A server over index folders, on a free port, while a block runs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphwright.models.fake import HashEncoder
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running server: its address, its application, and a client of it."""
+
+    url: str
+    app: Any
+    client: httpx.Client
+
+
+@contextmanager
+def serving(
+    folder: str | Path, *others: str | Path, key: str | None = None, ready: bool = True, **settings: Any
+) -> Iterator[Running]:
+    """Serve index folders, made with `HashEncoder`, in a thread, on a free port of this machine.
+
+    A folder is served by its own name, `NAME=DIR` by another one. `key`: the key that the client sends. `ready`:
+    whether to wait until the server is ready. `settings`: fields of `ServeSettings`. Needs the extra `serve`.
+    """
+    import httpx
+    import uvicorn
+
+    from graphwright.serve.app import create_app
+    from graphwright.serve.catalog import Catalog
+    from graphwright.serve.connections import timed_protocol
+    from graphwright.serve.settings import ServeSettings
+
+    data = Path(str(folder).rpartition("=")[2]).parent / "data"
+    catalog = Catalog.open([folder, *others], encoder=HashEncoder())
+    app = create_app(catalog, ServeSettings(**{"data": data, **settings}))
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app,
+        http=timed_protocol(app.state.server.settings.slow_body),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=2,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}{app.state.server.settings.root_path}"
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    with httpx.Client(base_url=url, timeout=30, headers=headers) as client:
+        wait_until(lambda: server.started and (not ready or client.get("/readyz").status_code == 200))
+        yield Running(url, app, client)
+    server.should_exit = True
+    thread.join(10)
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+    """Wait until a condition holds. Raises TimeoutError where it does not within these seconds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"the condition was not met within {seconds} seconds")
+        time.sleep(0.02)
