@@ -32,7 +32,7 @@ def notes(state: State) -> str:
 
 
 @pytest.mark.parametrize("method", ["hybrid", "ircot", "bubblerag", "pathrag", "hyde"])
-def test_a_method_ends_by_the_deadline_and_keeps_passages_and_time(index: Index, method: str) -> None:
+def test_method_ends_by_deadline_with_passages(index: Index, method: str) -> None:
     waiting = Waiting()
     index.ask(QUESTION, method)  # compiles kernels
     with LLMServer([waiting]) as server:
@@ -47,7 +47,7 @@ def test_a_method_ends_by_the_deadline_and_keeps_passages_and_time(index: Index,
     assert sum(step.seconds for step in state.trace) >= 0.4 and state.usage.prompt_tokens
 
 
-def test_steps_before_the_deadline_keep_their_replies(index: Index) -> None:
+def test_steps_before_deadline_keep_replies(index: Index) -> None:
     def slowly(asked: dict[str, Any]) -> Any:
         def behave(handler: Any) -> None:
             time.sleep(SLOW)
@@ -62,7 +62,7 @@ def test_steps_before_the_deadline_keep_their_replies(index: Index) -> None:
     assert state.usage.completion_tokens >= 30 and "deadline of 1.5" in notes(state) and state.answer
 
 
-def test_a_streamed_answer_that_is_cut_is_not_contradicted(index: Index) -> None:
+def test_interrupted_stream_is_not_contradicted(index: Index) -> None:
     parts: list[str] = []
 
     def behave(handler: Any) -> None:
@@ -78,7 +78,7 @@ def test_a_streamed_answer_that_is_cut_is_not_contradicted(index: Index) -> None
     assert run.usage.calls >= 1 and "deadline" in notes(state)
 
 
-def test_questions_have_a_deadline_each(index: Index) -> None:
+def test_each_question_has_its_deadline(index: Index) -> None:
     with LLMServer([Waiting()]) as server:
         began = time.monotonic()
         llm = OpenAILLM("m", server.url)
@@ -87,7 +87,7 @@ def test_questions_have_a_deadline_each(index: Index) -> None:
     assert all("deadline" in notes(state) and state.passages for state in states)
 
 
-def test_a_cancellation_still_holds(index: Index) -> None:
+def test_cancellation_works_beside_deadline(index: Index) -> None:
     with Cancellation() as cancel:
         pass
     with LLMServer(["ok"]) as server, pytest.raises(ModelError, match="cancelled"):
@@ -95,7 +95,7 @@ def test_a_cancellation_still_holds(index: Index) -> None:
     assert not server.requests
 
 
-def test_the_command_line_has_a_deadline_and_so_have_settings(tmp_path: Path) -> None:
+def test_command_and_settings_have_deadline(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Graz lies on the Mur.", encoding="utf-8")
     assert graphwright("index", tmp_path / "a.txt", "--into", tmp_path / "index").returncode == 0
     with LLMServer([Waiting()]) as server:

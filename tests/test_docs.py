@@ -201,7 +201,7 @@ ELSEWHERE_RUN = ("server", "notebooks/")  # by tests/serve/test_docs.py and test
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if not name_of(p).startswith(ELSEWHERE_RUN)], ids=name_of)
-def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     INPUTS.get(name_of(page), lambda: None)()
     with LLMServer(model) as server:
@@ -215,7 +215,7 @@ def test_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS, ROOT / "CHANGELOG.md"], ids=name_of)
-def test_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
+def test_page_links_lead_to_files_and_headings(page: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if link.startswith("http"):
             continue
@@ -232,7 +232,7 @@ def headings(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=name_of)
-def test_tests_and_scripts_that_a_page_names_exist(page: Path) -> None:
+def test_page_tests_and_scripts_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text):
         assert f"def {name}" in (ROOT / path).read_text(encoding="utf-8"), f"{path}::{name}"
@@ -244,7 +244,7 @@ def test_tests_and_scripts_that_a_page_names_exist(page: Path) -> None:
     assert not re.search(r"/(?:work|home|root|tmp)/", text)
 
 
-def test_the_two_commands_of_the_readme_are_marked_for_ci() -> None:
+def test_readme_marks_both_commands() -> None:
     text = text_of("README.md")
     assert re.search(r"<!-- demo -->\n```sh\npip install \. && graphwright demo\n", text)
     assert re.search(r"<!-- tests -->\n```sh\npip install -e .* && pytest\n", text)
@@ -269,14 +269,14 @@ def rows_of_operators() -> dict[str, tuple[list[str], str, str]]:
     }
 
 
-def test_every_operator_is_in_the_data_model() -> None:
+def test_data_model_lists_every_operator() -> None:
     text = text_of("docs/datamodel.md")
     assert {name for name in public_operators() if f"`{name}(" not in text} <= BASES
     assert set(rows_of_operators()) <= set(public_operators())
 
 
 @pytest.mark.parametrize("name", sorted(rows_of_operators()))
-def test_arguments_needs_and_gives_of_the_data_model_are_those_of_the_code(name: str) -> None:
+def test_data_model_arguments_match_code(name: str) -> None:
     operator, (arguments, needs, gives) = public_operators()[name], rows_of_operators()[name]
     parameters = inspect.signature(operator).parameters
     if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters.values()):
@@ -287,7 +287,7 @@ def test_arguments_needs_and_gives_of_the_data_model_are_those_of_the_code(name:
 
 
 @pytest.mark.parametrize("page", DOCS, ids=name_of)
-def test_names_that_a_page_calls_are_public(page: Path) -> None:
+def test_page_names_are_public(page: Path) -> None:
     rooms = (
         package,
         operators,
@@ -315,7 +315,7 @@ CLASSES = {
 }  # values that operators return or take
 
 
-def test_every_method_is_in_the_page_on_methods() -> None:
+def test_methods_page_lists_every_method() -> None:
     table = text_of("docs/methods.md").partition("\n## ")[0]
     families = ("lego-", "lightrag-", "graphrag-")
     missing = [name for name in METHODS if f"`{name}`" not in table and not name.startswith(families)]
@@ -329,7 +329,7 @@ def published() -> list[str]:
     return [name for name, method in METHODS.items() if ".papers." in getattr(method.build, "__module__", "")]
 
 
-def test_every_published_method_says_where_it_deviates() -> None:
+def test_methods_page_states_deviations() -> None:
     section = (
         text_of("docs/methods.md").partition("## Published methods, and where they deviate")[2].partition("\n## ")[0]
     )
@@ -341,11 +341,11 @@ def test_every_published_method_says_where_it_deviates() -> None:
 
 
 @pytest.mark.parametrize("name", published())
-def test_published_methods_give_the_same_number_of_passages(name: str) -> None:
+def test_published_methods_give_equal_passage_counts(name: str) -> None:
     assert METHODS[name].options["top_k"] == CONTEXT_PASSAGES
 
 
-def test_metrics_of_the_page_on_evaluation_exist() -> None:
+def test_evaluation_page_metrics_exist() -> None:
     page = text_of("docs/evaluate.md")
     table = page[page.index("| documents | `recall") : page.index("| a judge, with")]
     for name in re.findall(r"`([^`]+)`", table.replace("`bench`", "")):
@@ -376,12 +376,12 @@ def expressions() -> list[tuple[str, str]]:
     return rows
 
 
-def test_tables_of_expressions_are_read() -> None:
+def test_expression_tables_parse() -> None:
     assert len(expressions()) >= 30
 
 
 @pytest.mark.parametrize(("name", "code"), expressions())
-def test_an_expression_is_an_operator_that_runs(name: str, code: str, known: dict[str, Any]) -> None:
+def test_page_expression_runs(name: str, code: str, known: dict[str, Any]) -> None:
     operator = eval(code, known)
     assert isinstance(operator, Operator)
     state = operator(start("Who starred in a film that Mann directed?", known["graph"], entities=["Mann"]))
@@ -392,7 +392,7 @@ def test_an_expression_is_an_operator_that_runs(name: str, code: str, known: dic
     ("name", "code"),
     [row for row in expressions() if re.match("[A-Z]|none|communities", row[0]) and " + " not in row[0]],
 )
-def test_a_named_row_or_column_is_the_cell_of_that_name(name: str, code: str, known: dict[str, Any]) -> None:
+def test_named_table_cells_resolve(name: str, code: str, known: dict[str, Any]) -> None:
     operator, parts = eval(code, known), known["models"]
     kind = name.partition("-")[0]
     if name in EXTRACTIONS:
@@ -410,7 +410,7 @@ SYSTEMS = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| `(.+)` \|$", LEGO, re.M)
 
 
 @pytest.mark.parametrize(("name", "code"), SYSTEMS)
-def test_a_system_is_part_of_its_method(name: str, code: str, known: dict[str, Any]) -> None:
+def test_map_systems_belong_to_methods(name: str, code: str, known: dict[str, Any]) -> None:
     bare = replace(corpus_index().snapshot, encoder=known["E"], names=None, triples=None)
     assert repr(eval(code, known)) in repr(make_method(name, bare).pipeline)
 
@@ -424,7 +424,7 @@ def test_stored_vectors_score_paths(name: str) -> None:
     assert "Composed" not in repr(make_method(name, replace(index, names=None, triples=None)).pipeline)
 
 
-def test_every_name_is_on_the_map() -> None:
+def test_map_lists_every_name() -> None:
     for name in (*EXTRACTIONS, *RETRIEVALS):
         assert re.search(rf"\| `{re.escape(name)}(?:-[A-Z0-9]+)?` \|", LEGO), name
     for name in PRUNINGS:
@@ -433,7 +433,7 @@ def test_every_name_is_on_the_map() -> None:
         assert name in METHODS and f"| `{name}` |" in LEGO
 
 
-def test_the_table_of_instances_is_that_of_the_code() -> None:
+def test_instance_table_matches_code() -> None:
     columns = ["SPR", "OSAR-E", "OSAR-L", "ISAR-E", "ISAR-L"]
     for extraction in ("PPR", "PPR+TP-E", "PPR+TP-L"):
         line = next(line for line in LEGO.splitlines() if line.startswith(f"| `{extraction}` | 1"))

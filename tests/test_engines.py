@@ -53,26 +53,26 @@ def engine() -> Iterator[LocalEngine]:
     started.close()
 
 
-def test_work_of_processes_that_are_killed_is_done_again(engine: LocalEngine, tmp_path: Path) -> None:
+def test_killed_worker_tasks_are_repeated(engine: LocalEngine, tmp_path: Path) -> None:
     assert engine.map(Dying(str(tmp_path), (3, 11)), range(20)) == [n * n for n in range(20)]
     assert {path.name for path in tmp_path.iterdir()} == {"3", "11"}
     assert engine.map(abs, []) == []
 
 
-def test_an_error_of_the_work_is_raised(engine: LocalEngine) -> None:
+def test_worker_error_is_raised(engine: LocalEngine) -> None:
     with pytest.raises(DataError, match="0 is refused"):
         engine.map(refuse, range(3))
     assert engine.map(abs, [-1]) == [1]
 
 
-def test_processes_that_die_again_and_again_are_an_error(tmp_path: Path) -> None:
+def test_repeatedly_dying_workers_raise(tmp_path: Path) -> None:
     engine = LocalEngine(workers=1)
     with pytest.raises(EngineError, match=r"died 3 times in a row.*same command continues"):
         engine.map(Dying(str(tmp_path), (0,), always=True), [0])
     engine.close()
 
 
-def test_options_of_an_engine_are_checked() -> None:
+def test_engine_with_invalid_option_raises() -> None:
     for arguments, message in (
         (("spark",), "choose from local, ray"),
         (("local", "auto"), "choose the engine ray"),
@@ -82,13 +82,13 @@ def test_options_of_an_engine_are_checked() -> None:
             engine_of(*arguments)  # type: ignore[arg-type]
 
 
-def test_ray_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_engine_without_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(OptionError, match=r"graphwright\[ray\]"):
         RayEngine()
 
 
-def test_texts_of_one_length_are_one_task() -> None:
+def test_tasks_group_texts_of_equal_length() -> None:
     lengths = [n % 7 for n in range(500)]
     tasks = tasks_of(lengths)
     assert sorted(at for task in tasks for at in task) == list(range(500))
@@ -103,7 +103,7 @@ def snapshot_files(index: Index) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-def test_an_index_equals_that_of_one_process(engine: LocalEngine, tmp_path: Path) -> None:
+def test_engine_index_equals_local_index(engine: LocalEngine, tmp_path: Path) -> None:
     documents = [*CORPUS, *({"id": f"d{n}", "text": f"Lothair {n} died in Pruem. " * (n % 9 + 1)} for n in range(30))]
     model = HashEncoder()
     with Index.create(tmp_path / "one", encoder=model) as one, Index.create(tmp_path / "two", encoder=model) as two:
@@ -122,7 +122,7 @@ class Here:
         pass
 
 
-def test_the_embedded_encoder_makes_the_same_batches_of_tasks() -> None:
+def test_engine_batches_equal_local_batches() -> None:
     texts = [f"Lothair {'died in Pruem ' * (n % 12)}{n}." for n in range(150)]
     assert len(tasks_of(MiniLM().count_tokens(texts))) > 1
     assert np.array_equal(EngineEncoder(MiniLM(), Here()).encode(texts), MiniLM().encode(texts))
@@ -132,7 +132,7 @@ def test_the_embedded_encoder_makes_the_same_batches_of_tasks() -> None:
     assert extractions == expected and np.array_equal(vectors, same)
 
 
-def test_a_language_model_is_asked_by_this_process(engine: LocalEngine, tmp_path: Path) -> None:
+def test_language_model_runs_in_this_process(engine: LocalEngine, tmp_path: Path) -> None:
     reply = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
     documents = [{"id": f"d{n}", "text": f"Graz {n} lies on the Mur."} for n in range(3)]
     llm = ScriptedLLM([reply] * 3)  # has a lock, and cannot be sent to a process
@@ -141,7 +141,7 @@ def test_a_language_model_is_asked_by_this_process(engine: LocalEngine, tmp_path
         assert changes.extracted == 3 and changes.pending == []
 
 
-def test_few_texts_are_encoded_here(engine: LocalEngine) -> None:
+def test_few_texts_are_encoded_locally(engine: LocalEngine) -> None:
     encoder = HashEncoder()
     texts = ["Graz", "Linz", "Wien"]
     assert np.array_equal(EngineEncoder(encoder, engine).encode(texts), encoder.encode(texts))

@@ -27,7 +27,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("number, reason, remedy", REFUSED)
-def test_each_refusal_keeps_its_meaning(number: int, reason: str, remedy: str) -> None:
+def test_system_errors_keep_their_meaning(number: int, reason: str, remedy: str) -> None:
     error = OSError(number, "as the system says it")
     assert cause_of(error) == number
     text = explained(error, "Build the index again.")
@@ -35,7 +35,7 @@ def test_each_refusal_keeps_its_meaning(number: int, reason: str, remedy: str) -
     assert "again." not in text or "Build" not in text
 
 
-def test_what_the_system_did_not_refuse_has_the_caller_s_remedy() -> None:
+def test_other_errors_use_given_remedy() -> None:
     for error in (FileNotFoundError(errno.ENOENT, "No such file"), ValueError("a wrong header"), EOFError("no data")):
         assert cause_of(error) == 0 and explained(error, "Build it again.") == f"{error}. Build it again."
     assert explained(MemoryError(), "").startswith("the memory is used up")
@@ -78,9 +78,7 @@ def no_folder(path: Path) -> None:
     sqlite3.connect(path / "none" / "at all")
 
 
-def test_a_full_disk_is_told_from_a_file_that_may_not_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_differs_from_forbidden_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.sqlite"
     with pytest.raises(sqlite3.Error) as caught:
         read_only(file)
@@ -101,7 +99,7 @@ def test_a_full_disk_is_told_from_a_file_that_may_not_be_written(
         (no_folder, 0),
     ],
 )
-def test_errors_of_sqlite_are_told_apart(fail: Callable[[Path], None], number: int, tmp_path: Path) -> None:
+def test_sqlite_errors_are_distinguished(fail: Callable[[Path], None], number: int, tmp_path: Path) -> None:
     with pytest.raises(sqlite3.Error) as caught:
         fail(tmp_path / "a.sqlite")
     assert cause_of(caught.value) == number

@@ -46,7 +46,7 @@ METRICS = [
 
 
 @pytest.mark.parametrize("name", graphwright.__all__)
-def test_every_listed_name_is_there_and_says_what_it_is(name: str) -> None:
+def test_exported_names_exist_and_are_documented(name: str) -> None:
     value = getattr(graphwright, name)
     assert value is not None
     assert name in dir(graphwright)
@@ -59,6 +59,6 @@ def test_contract_name_is_exported(name: str) -> None:
     assert name in graphwright.__all__
 
 
-def test_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Nothing"):
         graphwright.Nothing  # noqa: B018

@@ -19,7 +19,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_what_fails_leaves_the_file_as_it_was_and_no_draft(tmp_path: Path) -> None:
+def test_failed_write_keeps_file_without_draft(tmp_path: Path) -> None:
     path = tmp_path / "said.txt"
     write_text(path, "before")
     with pytest.raises(ZeroDivisionError), whole(path) as draft:
@@ -34,7 +34,7 @@ def test_what_fails_leaves_the_file_as_it_was_and_no_draft(tmp_path: Path) -> No
     assert path.read_text(encoding="utf-8") == "before" and names(tmp_path) == {"said.txt"}
 
 
-def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+def test_atomic_write_follows_link(tmp_path: Path) -> None:
     write_text(tmp_path / "held.txt", "before")
     (tmp_path / "link.txt").symlink_to(tmp_path / "held.txt")
     write_text(tmp_path / "link.txt", "after \ud800")
@@ -42,7 +42,7 @@ def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "held.txt").read_text(encoding="utf-8") == "after \\ud800"
 
 
-def test_where_no_file_can_be_is_said(tmp_path: Path) -> None:
+def test_impossible_path_raises(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="cannot be written"):
         write_text(tmp_path / "file" / "said.txt", "text")
@@ -51,7 +51,7 @@ def test_where_no_file_can_be_is_said(tmp_path: Path) -> None:
 
 
 @needs_dev_full
-def test_lines_for_which_there_is_no_space_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+def test_full_disk_for_lines_raises_with_remedy(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").symlink_to("/dev/full")
     with (
         pytest.raises(DataError, match=r"rows.jsonl cannot be written: the disk is full.*No space left.*to resume"),
@@ -61,7 +61,7 @@ def test_lines_for_which_there_is_no_space_are_an_error_that_says_what_to_do(tmp
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden here")
-def test_a_file_that_may_not_be_written_is_said(tmp_path: Path) -> None:
+def test_forbidden_file_raises(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").touch(mode=0o444)
     with pytest.raises(DataError, match="Change its permissions"), growing(tmp_path / "rows.jsonl"):
         pass
@@ -71,7 +71,7 @@ rows = st.lists(st.dictionaries(st.text(), st.integers() | st.text() | st.none()
 
 
 @given(rows, rows, st.integers(0, 200_000))
-def test_whatever_a_killed_process_left_the_lines_before_hold(
+def test_lines_before_killed_write_are_kept(
     tmp_path_factory: pytest.TempPathFactory,
     first: list[dict[str, object]],
     second: list[dict[str, object]],
@@ -91,7 +91,7 @@ def test_whatever_a_killed_process_left_the_lines_before_hold(
     assert path.read_bytes().count(b"\n") == len(first) + len(second)
 
 
-def test_drafts_that_were_left_go_and_nothing_else(tmp_path: Path) -> None:
+def test_leftover_drafts_are_removed(tmp_path: Path) -> None:
     with scratch(tmp_path / "said.txt") as left:
         left.touch()
         assert names(tmp_path) == {left.name}
@@ -103,11 +103,11 @@ def test_drafts_that_were_left_go_and_nothing_else(tmp_path: Path) -> None:
     assert names(tmp_path) == {".hidden", "said.txt"}
 
 
-def test_no_lines_where_there_is_no_file(tmp_path: Path) -> None:
+def test_missing_lines_file_is_empty(tmp_path: Path) -> None:
     assert whole_lines(tmp_path / "rows.jsonl") == []
 
 
-def test_all_files_are_flushed_and_a_refusal_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flush_covers_all_files_and_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [tmp_path / str(number) for number in range(40)]
     for path in paths:
         path.write_text("x")

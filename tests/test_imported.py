@@ -38,7 +38,7 @@ def films(tmp_path_factory):
     return Index.from_graph(folder / "index", folder / "kb.tsv", embed=embed, encoder=HashEncoder())
 
 
-def test_the_graph_is_that_of_the_triples_and_opens_again(films):
+def test_imported_graph_equals_triples_and_reopens(films):
     again = Index.open(films.path, encoder=HashEncoder())
     assert again.graph.columns.checksum == Graph.from_triples(FILMS).columns.checksum
     assert again.graph.passages is None and again.documents == 0 and again.verify() == []
@@ -48,12 +48,12 @@ def test_the_graph_is_that_of_the_triples_and_opens_again(films):
     assert isinstance(again.graph.columns.heads, np.ndarray) and not again.graph.columns.heads.flags.writeable
 
 
-def test_no_scratch_is_left(films):
+def test_import_leaves_no_scratch_files(films):
     assert not (films.path / "import").exists() and not list(films.path.parent.glob(".index*"))
 
 
 @pytest.mark.parametrize("method", NAMED)
-def test_every_method_runs_over_it(films, method):
+def test_every_method_runs_on_imported_graph(films, method):
     result = films.ask("Who directed Kismet?", method=method)
     assert result.answer is not None and result.answer.text
     for citation in result.answer.citations:
@@ -65,26 +65,26 @@ def test_every_method_runs_over_it(films, method):
 
 
 @pytest.mark.parametrize("method", ["ppr", "bm25", "lego-1", "lego-12", "pathrag", "bubblerag", "hipporag2"])
-def test_methods_run_where_nothing_has_a_vector(tmp_path, method):
+def test_methods_run_without_vectors(tmp_path, method):
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=(), encoder=HashEncoder())
     assert index.ask("Who directed Kismet?", method=method).answer is not None
     assert index.info()["embedded"] == {}
 
 
-def test_a_question_that_names_a_node_is_answered_with_a_quoted_triple(films):
+def test_question_naming_node_quotes_triple(films):
     answer = films.ask("Who directed Kismet?", method="bm25").answer
     assert answer.text.startswith("Kismet directed by William Dieterle. ") and "[1]" in answer.text
     assert answer.citations[0].text.startswith("Kismet directed by William Dieterle.")
 
 
-def test_words_of_a_relation_are_found_though_joined(films):
+def test_joined_relation_words_are_found(films):
     passages = films.retrieve("release year 1944", method="bm25").passages
     assert films.graph.names.take(passages.ids[:2]) == ["1944", "Kismet"] or "Kismet" in films.graph.names.take(
         passages.ids[:2]
     )
 
 
-def test_ids_of_a_file_are_found_beside_the_names_they_go_by(tmp_path):
+def test_file_ids_are_found_beside_names(tmp_path):
     (tmp_path / "kb.tsv").write_text("/m/1\t/r/1\t/m/2\n")
     (tmp_path / "names.tsv").write_text("/m/1\tGraz\n/m/2\tMur\n/r/1\tlies on\n")
     index = Index.from_graph(
@@ -95,7 +95,7 @@ def test_ids_of_a_file_are_found_beside_the_names_they_go_by(tmp_path):
         assert index.ask(f'What does "{name}" lie on?', method="lego-1").answer.text == "Mur"
 
 
-def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkeypatch):
+def test_large_graph_is_searched_by_exact_names(tmp_path, monkeypatch):
     monkeypatch.setattr(name_index, "MAX_NORMALISED", 3)
     monkeypatch.setattr(build, "MAX_NORMALISED", 3)
     monkeypatch.setattr(build, "MAX_NAMES_EMBEDDED", 3)
@@ -109,7 +109,7 @@ def test_large_graphs_are_searched_by_names_as_they_are_written(tmp_path, monkey
     assert len(index.snapshot.words.nodes) == 0
 
 
-def test_a_damaged_file_is_found_and_what_to_do_is_said(tmp_path):
+def test_damaged_import_is_reported_with_remedy(tmp_path):
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=(), encoder=HashEncoder())
     victim = next(index.path.glob("snapshot-0/graph/heads.npy"))
     victim.write_bytes(victim.read_bytes()[:-1] + b"\x01")
@@ -117,7 +117,7 @@ def test_a_damaged_file_is_found_and_what_to_do_is_said(tmp_path):
     assert len(result) == 1 and "heads.npy" in result[0].problem and "Import the graph again" in result[0].remedy
 
 
-def test_bad_input_makes_nothing(tmp_path):
+def test_invalid_import_creates_nothing(tmp_path):
     (tmp_path / "kb.tsv").write_text("a\tr\tb\n" + "broken\n" * 101)
     with pytest.raises(DataError, match="malformed"):
         Index.from_graph(tmp_path / "index", tmp_path / "kb.tsv", encoder=HashEncoder())
@@ -128,12 +128,12 @@ def test_bad_input_makes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["kb.tsv"]
 
 
-def test_a_folder_that_holds_an_index_is_left_alone(films):
+def test_import_into_index_folder_raises(films):
     with pytest.raises(StoreError, match="is an index already"):
         Index.from_graph(films.path, Graph.from_triples(FILMS), encoder=HashEncoder())
 
 
-def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
+def test_command_imports_asks_and_reports_omissions(tmp_path):
     kb, index = tmp_path / "kb.tsv", tmp_path / "index"
     kb.write_text("".join("\t".join(t) + "\n" for t in FILMS) + "broken\n")
     done = graphwright("import", kb, "--into", index, "--embed", "none")
@@ -168,7 +168,7 @@ def test_the_command_imports_asks_and_says_what_was_left_out(tmp_path):
         (["kb.tsv", "--encoder", "word2vec"], 2, "word2vec"),
     ],
 )
-def test_bad_input_at_the_command_line_leaves_nothing(tmp_path, arguments, code, message):
+def test_command_with_invalid_import_leaves_nothing(tmp_path, arguments, code, message):
     (tmp_path / "kb.tsv").write_text("a\tr\tb\nbroken\n")
     (tmp_path / "kb.docx").write_text("")
     file, *options = arguments
@@ -178,7 +178,7 @@ def test_bad_input_at_the_command_line_leaves_nothing(tmp_path, arguments, code,
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kb.docx", "kb.tsv"]
 
 
-def test_a_killed_import_leaves_no_index_and_the_next_one_clears_up(tmp_path):
+def test_killed_import_is_cleaned_up(tmp_path):
     kb = tmp_path / "kb.tsv"
     with kb.open("w") as file:
         for i in range(600_000):
@@ -198,6 +198,6 @@ def test_a_killed_import_leaves_no_index_and_the_next_one_clears_up(tmp_path):
     assert len(index.graph) == 8 and not list(tmp_path.glob(".index-*.new"))
 
 
-def test_anchors_by_name_work_on_it(films):
+def test_named_anchors_work_on_imported_graph(films):
     state = start("?", films.graph, entities=["Juarez"])
     assert films.method("lego-1")(state).answer.text

@@ -58,7 +58,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
         ("What is the Mariazell spring?", "wells.ipynb", "cell"),
     ],
 )
-def test_a_citation_names_its_place(index: Index, question: str, document: str, location: str) -> None:
+def test_citation_names_its_location(index: Index, question: str, document: str, location: str) -> None:
     answer = index.ask(question, "bm25").answer
     assert answer is not None
     citation = next(citation for citation in answer.citations if citation.document == document)
@@ -67,7 +67,7 @@ def test_a_citation_names_its_place(index: Index, question: str, document: str, 
     assert index.text(document)[citation.start : citation.end] == citation.text
 
 
-def test_places_and_boxes_survive_the_index(index: Index) -> None:
+def test_locations_and_boxes_survive_index(index: Index) -> None:
     places, text = index.places("rivers.pdf"), index.text("rivers.pdf")
     assert places is not None and index.places("bridges.docx") is None
     start = text.index("The Raab is small")
@@ -77,7 +77,7 @@ def test_places_and_boxes_survive_the_index(index: Index) -> None:
     assert index.verify() == []
 
 
-def test_a_damaged_file_does_not_remove_the_documents_read_from_it(tmp_path: Path) -> None:
+def test_damaged_file_keeps_its_documents(tmp_path: Path) -> None:
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "a.mbox").write_text("From anna Fri Mar  1 10:00:00 2024\nSubject: Mur\n\nIt is high.\n")

@@ -215,21 +215,21 @@ def test_product_imports_only_public_names_and_listed_exceptions(room: str) -> N
     assert not listed - found, "these exceptions are not needed any more: delete them"
 
 
-def test_kernels_and_model_protocols_import_nothing_of_ours_but_errors() -> None:
+def test_kernels_and_protocols_import_errors_only() -> None:
     kernels = [name for path in (ROOT / "kernels").glob("*.py") for name in imported(path)]
     assert set(kernels) <= {"errors", "kernels"}
     assert set(imported(ROOT / "models" / "protocols.py")) == {"errors"}
     assert set(imported(ROOT / "models" / "constrained.py")) == {"errors", "models"}
 
 
-def test_retrieval_sees_model_protocols_but_no_adapter() -> None:
+def test_operators_import_model_protocols_only() -> None:
     for path in (ROOT / "operators").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("graphwright.models"):
                 assert (node.module or "").rpartition(".")[2] in ("protocols", "sparse", "constrained"), path.name
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
+def test_importing_package_loads_nothing_heavy() -> None:
     heavy = ["numpy", "numba", "onnxruntime", "tokenizers", "torch", "httpx", "httpx2", "openai", "pydantic"]
     code = f"import sys, graphwright; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

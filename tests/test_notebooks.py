@@ -12,7 +12,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.md
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # those of Jupyter are not ours
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
-def test_a_notebook_runs_from_its_first_cell_to_its_last(page: Path, tmp_path: Path) -> None:
+def test_notebook_runs(page: Path, tmp_path: Path) -> None:
     jupytext, nbclient = pytest.importorskip("jupytext"), pytest.importorskip("nbclient")
     notebook = jupytext.read(page)
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()

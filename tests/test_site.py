@@ -26,7 +26,7 @@ def site() -> ModuleType:
     return module
 
 
-def test_every_page_of_the_docs_is_in_the_navigation_once(site: ModuleType) -> None:
+def test_navigation_lists_every_page_once(site: ModuleType) -> None:
     named = [page for _, pages in site.navigation() for page in pages]
     pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
     assert len(named) == len(set(named)) and set(pages) <= set(named)
@@ -36,13 +36,13 @@ def test_every_page_of_the_docs_is_in_the_navigation_once(site: ModuleType) -> N
     }
 
 
-def test_the_list_for_language_models_is_current(site: ModuleType) -> None:
+def test_page_list_for_language_models_is_current(site: ModuleType) -> None:
     assert (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8") == site.llms(), (
         "run: python scripts/build_site.py --llms"
     )
 
 
-def test_links_lead_to_pages_of_the_site_or_to_the_repository(site: ModuleType) -> None:
+def test_site_links_lead_to_pages_or_repository(site: ModuleType) -> None:
     places = {"docs/a.md": "a.md", "docs/b/c.md": "b/c.md", "benchmarks/results/r.md": "results/r.md"}
     text = "[a](../a.md#x) [r](../../benchmarks/results/r.md) [s](../../src/x.py) [w](https://x.org) ![p](../../p.png)"
     assert site.adapted(text, "docs/b/c.md", places) == (
@@ -51,7 +51,7 @@ def test_links_lead_to_pages_of_the_site_or_to_the_repository(site: ModuleType) 
     assert site.adapted("```sh\n[a](../a.md)\n```\n", "docs/b/c.md", places) == "```sh\n[a](../a.md)\n```\n"
 
 
-def test_a_broken_site_is_reported(site: ModuleType, tmp_path: Path) -> None:
+def test_broken_site_is_reported(site: ModuleType, tmp_path: Path) -> None:
     head = '<link rel="stylesheet" href="https://elsewhere.org/a.css"><script src="b.js"></script>'
     body = '<a href="c/">c</a> <a href="c/#no">n</a> <a href="#here">h</a><p id="here"></p><a href="mailto:a@b.c">m</a>'
     (tmp_path / "index.html").write_text(head + body, encoding="utf-8")
@@ -65,7 +65,7 @@ def test_a_broken_site_is_reported(site: ModuleType, tmp_path: Path) -> None:
     ]
 
 
-def test_examples_and_types_of_the_reference_are_readable(site: ModuleType) -> None:
+def test_reference_examples_and_types_are_readable(site: ModuleType) -> None:
     assert site.prose("Add.\n\n>>> 1 + 1\n2\n") == "Add.\n\n```pycon\n>>> 1 + 1\n2\n```\n"
     page = site.room_page("graphwright")
     assert "Annotated" not in page and "## VectorSearch" in page
@@ -78,7 +78,7 @@ def test_all_files_name_one_version() -> None:
 
 
 @pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
-def test_workflows_pin_every_action_and_ask_for_few_permissions(workflow: Path) -> None:
+def test_workflows_pin_actions_and_limit_permissions(workflow: Path) -> None:
     text = workflow.read_text(encoding="utf-8")
     used = re.findall(r"uses: (\S+)(.*)", text)
     assert used and all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", name) and " # v" in more for name, more in used)

@@ -52,7 +52,7 @@ def kinds(events: list[Event]) -> list[str]:
     return [event.kind for event in events if event.kind != "trace"]
 
 
-def test_events_of_a_language_model(index: Index) -> None:
+def test_stream_of_language_model_has_expected_events(index: Index) -> None:
     events = list(index.stream(QUESTION, "bm25", llm=ScriptedLLM([REPLY])))
     order = kinds(events)
     assert order == ["evidence", *["token"] * order.count("token"), "citation", "dropped", "usage", "done"]
@@ -66,7 +66,7 @@ def test_events_of_a_language_model(index: Index) -> None:
 
 
 @pytest.mark.parametrize("method", [None, "vector"])
-def test_the_last_event_is_the_answer_of_ask(index: Index, method: str | None) -> None:
+def test_stream_ends_with_answer_of_ask(index: Index, method: str | None) -> None:
     *_, done = index.stream(QUESTION, method, top_k=3)
     asked = index.ask(QUESTION, method, top_k=3).to_dict(method=method or "multihop", top_k=3)
     timed = {"trace", "usage"}  # the second time, the question's vector is known
@@ -74,7 +74,7 @@ def test_the_last_event_is_the_answer_of_ask(index: Index, method: str | None) -
     assert [step["operator"] for step in done.data["trace"]] == [step["operator"] for step in asked["trace"]]
 
 
-def test_closing_the_generator_cancels_the_model(index: Index) -> None:
+def test_closing_stream_cancels_model(index: Index) -> None:
     model = WaitingLLM()
     events = index.stream(QUESTION, "bm25", llm=model)
     assert next(event for event in events if event.kind == "token").data == {"text": "It is"}
@@ -82,14 +82,14 @@ def test_closing_the_generator_cancels_the_model(index: Index) -> None:
     assert model.ended.is_set()
 
 
-def test_errors_are_raised(index: Index) -> None:
+def test_stream_raises_errors(index: Index) -> None:
     with pytest.raises(OptionError, match="no-such-method"):
         list(index.stream(QUESTION, "no-such-method"))
     with pytest.raises(ModelError, match="replies"):
         list(index.stream(QUESTION, "bm25", llm=ScriptedLLM([])))
 
 
-def test_a_cancelled_run_ends_between_steps(index: Index) -> None:
+def test_cancelled_run_ends_between_steps(index: Index) -> None:
     seen = []
     events = index.stream(QUESTION)
     for event in events:
@@ -99,7 +99,7 @@ def test_a_cancelled_run_ends_between_steps(index: Index) -> None:
     assert seen == ["trace"]
 
 
-def test_event_loop(index: Index) -> None:
+def test_stream_async_keeps_event_loop_free(index: Index) -> None:
     async def collect() -> tuple[list[Event], int]:
         ticks = 0
 
@@ -126,7 +126,7 @@ def test_event_loop(index: Index) -> None:
         asyncio.run(failing())
 
 
-def test_a_cancelled_task_cancels_the_model(index: Index) -> None:
+def test_cancelled_task_cancels_model(index: Index) -> None:
     async def cancelled(model: WaitingLLM, streamed: bool) -> None:
         async def consume() -> None:
             if streamed:
@@ -151,11 +151,11 @@ def test_ask_async_equals_ask(index: Index) -> None:
     assert state.answer == index.ask(QUESTION, "bm25").answer
 
 
-def test_an_index_without_documents(tmp_path: Path) -> None:
+def test_stream_of_empty_index_ends(tmp_path: Path) -> None:
     with Index.create(tmp_path / "empty", encoder=HashEncoder()) as empty:
         assert kinds(list(empty.stream(QUESTION)))[-2:] == ["usage", "done"]
 
 
-def test_after_the_deadline_of_the_model_a_streamed_answer_goes_on_without_it(index: Index) -> None:
+def test_stream_after_deadline_continues_offline(index: Index) -> None:
     events = list(index.stream(QUESTION, "bm25", llm=WaitingLLM(), deadline=0.2))
     assert events[-1].kind == "done" and events[-1].data["passages"]

@@ -17,7 +17,7 @@ from graphwright.adapters.dspy import GraphwrightRM
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def test_passages_of_one_query() -> None:
+def test_dspy_retriever_returns_passages_of_query() -> None:
     index = corpus_index()
     prediction = GraphwrightRM(index, k=3, method="bm25")(QUESTION)
     passages = list(index.retrieve(QUESTION, "bm25", top_k=3).passages or ())
@@ -25,7 +25,7 @@ def test_passages_of_one_query() -> None:
     assert [source["document"] for source in prediction.sources] == [p.document for p in passages]
 
 
-def test_passages_of_several_queries_take_turns(folder: Path) -> None:
+def test_dspy_retriever_interleaves_queries(folder: Path) -> None:
     index = Index.open(folder)
     queries = [QUESTION, "Where does the Mur rise?"]
     first, second = (list(index.retrieve(query, "bm25", top_k=2).passages or ()) for query in queries)
@@ -33,5 +33,5 @@ def test_passages_of_several_queries_take_turns(folder: Path) -> None:
     assert prediction.passages == list(dict.fromkeys([first[0].text, second[0].text]))[:2]
 
 
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dspy_page_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("dspy", tmp_path, monkeypatch)

@@ -19,7 +19,7 @@ from graphwright.adapters.haystack import GraphwrightAnswerer, GraphwrightRetrie
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def test_documents_are_the_passages_of_the_index() -> None:
+def test_haystack_documents_equal_passages() -> None:
     index = corpus_index()
     retriever = GraphwrightRetriever(index, method="bm25", top_k=3)
     documents = retriever.run(QUESTION)["documents"]
@@ -29,7 +29,7 @@ def test_documents_are_the_passages_of_the_index() -> None:
     assert index.text(first.meta["document"])[first.meta["start"] : first.meta["end"]] == first.content
 
 
-def test_a_pipeline_survives_yaml(folder: Path) -> None:
+def test_haystack_pipeline_round_trips_through_yaml(folder: Path) -> None:
     index = Index.open(folder)
     pipeline = Pipeline()
     pipeline.add_component("search", GraphwrightRetriever(str(folder), method="bm25", top_k=2))
@@ -44,5 +44,5 @@ def test_a_pipeline_survives_yaml(folder: Path) -> None:
     assert answer.documents[0].meta["document"] == asked.citations[0].document
 
 
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_haystack_page_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("haystack", tmp_path, monkeypatch)

@@ -12,16 +12,16 @@ from graphwright.adapters.igraph import from_igraph, to_igraph  # noqa: E402
 
 
 @given(TRIPLES)
-def test_any_graph_comes_back(triples):
+def test_igraph_round_trips_any_graph(triples):
     graph = Graph.from_triples(triples)
     assert content(from_igraph(to_igraph(graph))) == content(graph)
 
 
-def test_texts_parallel_edges_and_nodes_of_one_name_come_back():
+def test_igraph_keeps_texts_parallel_edges_and_equal_names():
     assert content(from_igraph(to_igraph(RIVERS))) == content(RIVERS)
 
 
-def test_a_graph_without_attributes_has_numbers_for_names():
+def test_igraph_without_attributes_uses_numbers_as_names():
     graph = from_igraph(igraph.Graph.Ring(3))
     assert list(graph.names) == ["0", "1", "2"] and graph.triple(0) == ("0", "linked to", "1")
     with pytest.raises(OptionError, match="no igraph graph"):

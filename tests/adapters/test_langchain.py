@@ -39,7 +39,7 @@ class TestSuite(RetrieversIntegrationTests):
         return "top_k"
 
 
-def test_documents_are_the_passages_of_the_index() -> None:
+def test_langchain_documents_equal_passages() -> None:
     index = corpus_index()
     retriever = GraphwrightRetriever(index=index, top_k=3)
     documents = retriever.invoke(QUESTION)
@@ -52,19 +52,19 @@ def test_documents_are_the_passages_of_the_index() -> None:
     assert asyncio.run(retriever.ainvoke(QUESTION)) == documents
 
 
-def test_the_path_of_an_index_and_a_filter(folder: Path) -> None:
+def test_langchain_retriever_accepts_path_and_filter(folder: Path) -> None:
     retriever = GraphwrightRetriever(index=str(folder), method="bm25", filter={"documents": ["mur"]})
     assert {d.metadata["document"] for d in retriever.invoke("Where does the Mur rise?")} == {"mur"}
 
 
-def test_wrong_arguments() -> None:
+def test_langchain_with_invalid_arguments_raises() -> None:
     with pytest.raises(ValueError, match="path of its folder"):
         GraphwrightRetriever(index=3)
     with pytest.raises(ValueError, match="extra"):
         GraphwrightRetriever(index=corpus_index(), k=3)
 
 
-def test_the_tool_answers_with_citations() -> None:
+def test_langchain_tool_answers_with_citations() -> None:
     tool = answer_tool(corpus_index(), method="bm25")
     call = {"name": tool.name, "args": {"question": QUESTION}, "id": "1", "type": "tool_call"}
     for message in (tool.invoke(call), asyncio.run(tool.ainvoke(call))):
@@ -73,5 +73,5 @@ def test_the_tool_answers_with_citations() -> None:
         assert message.content.startswith(message.artifact["answer"])
 
 
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_langchain_page_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("langchain", tmp_path, monkeypatch)

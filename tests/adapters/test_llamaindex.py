@@ -18,7 +18,7 @@ from graphwright.adapters.llamaindex import GraphwrightQueryEngine, GraphwrightR
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def test_nodes_are_the_passages_of_the_index() -> None:
+def test_llamaindex_nodes_equal_passages() -> None:
     index = corpus_index()
     retriever = GraphwrightRetriever(index, method="hybrid", top_k=3)
     nodes = retriever.retrieve(QUESTION)
@@ -30,7 +30,7 @@ def test_nodes_are_the_passages_of_the_index() -> None:
     assert [n.node.node_id for n in asyncio.run(retriever.aretrieve(QUESTION))] == [p.id for p in passages]
 
 
-def test_sources_are_the_citations(folder: Path) -> None:
+def test_llamaindex_sources_equal_citations(folder: Path) -> None:
     engine = GraphwrightQueryEngine(folder, method="bm25")
     answer = Index.open(folder).ask(QUESTION, "bm25").answer
     assert answer is not None and answer.citations
@@ -41,5 +41,5 @@ def test_sources_are_the_citations(folder: Path) -> None:
         assert [n.text for n in response.source_nodes] == [cited.text for cited in answer.citations]
 
 
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llamaindex_page_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("llamaindex", tmp_path, monkeypatch)

@@ -39,7 +39,7 @@ class Driver:
         return [], None, None
 
 
-def test_a_graph_comes_back_and_a_repeated_export_repeats_nothing():
+def test_neo4j_graph_round_trips_and_export_repeats_nothing():
     driver = Driver()
     for _ in range(2):
         assert to_neo4j(RIVERS, driver, "rivers", batch=3) == (4, 4)
@@ -47,7 +47,7 @@ def test_a_graph_comes_back_and_a_repeated_export_repeats_nothing():
     assert max(driver.sizes) == 3
 
 
-def test_a_relation_cannot_end_its_quotation():
+def test_neo4j_relation_name_is_escaped():
     from graphwright import Graph
 
     driver = Driver()
@@ -56,7 +56,7 @@ def test_a_relation_cannot_end_its_quotation():
     assert from_neo4j(driver, "rivers").triple(0)[1] == relation.replace("\\u0060", "`")
 
 
-def test_an_empty_database_and_a_refusal_are_named():
+def test_neo4j_empty_or_refusing_database_raises():
     with pytest.raises(DataError, match="no relationship"):
         from_neo4j(Driver(), "rivers")
 

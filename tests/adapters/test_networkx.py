@@ -12,22 +12,22 @@ from graphwright.adapters.networkx import from_networkx, to_networkx  # noqa: E4
 
 
 @given(TRIPLES)
-def test_any_graph_comes_back(triples):
+def test_networkx_round_trips_any_graph(triples):
     graph = Graph.from_triples(triples)
     (nodes, edges), (own_nodes, own_edges) = content(from_networkx(to_networkx(graph))), content(graph)
     assert nodes == own_nodes and sorted(edges) == sorted(own_edges)  # networkx lists edges by their heads
 
 
-def test_texts_parallel_edges_and_nodes_of_one_name_come_back():
+def test_networkx_keeps_texts_parallel_edges_and_equal_names():
     assert content(from_networkx(to_networkx(RIVERS))) == content(RIVERS)
 
 
-def test_evidence_is_a_part_with_ranks():
+def test_networkx_evidence_is_subgraph_with_ranks():
     part = to_networkx(RIVERS, Evidence.of_edges([0], [0.5]))
     assert sorted(part) == [0, 1] and part.edges[0, 1, 0]["rank"] == 1
 
 
-def test_attributes_of_other_programs_are_read():
+def test_networkx_reads_attributes_of_other_programs():
     rivers = nx.MultiGraph()
     rivers.add_node("Mur", type="river", description="It rises in Salzburg.")
     rivers.add_node(17, title="Graz")
@@ -39,7 +39,7 @@ def test_attributes_of_other_programs_are_read():
     assert [graph.triple(edge)[1] for edge in range(3)] == ["flows through", "leaves", "linked to"]
 
 
-def test_bad_graphs_are_refused():
+def test_networkx_invalid_graph_raises():
     with pytest.raises(OptionError, match="dict is no networkx graph"):
         from_networkx({})
     graph = nx.DiGraph([(1, 2), ("1", 2)])

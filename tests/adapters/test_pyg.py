@@ -14,14 +14,14 @@ from graphwright.adapters.pyg import from_pyg, to_pyg  # noqa: E402
 
 
 @given(TRIPLES)
-def test_any_graph_comes_back(triples):
+def test_pyg_round_trips_any_graph(triples):
     graph = Graph.from_triples(triples)
     again = from_pyg(to_pyg(graph))
     assert list(again.names) == list(graph.names)
     assert [again.triple(edge) for edge in again.edges] == triples
 
 
-def test_a_part_keeps_its_ids_and_vectors():
+def test_pyg_part_keeps_ids_and_vectors():
     vectors = VectorIndex.from_array(np.eye(4, dtype=np.float32))
     data = to_pyg(RIVERS.part([0, 2]), vectors)
     data.validate()
@@ -29,7 +29,7 @@ def test_a_part_keeps_its_ids_and_vectors():
     assert data.x.tolist() == np.eye(4)[[0, 2]].tolist() and data.names == ["Mur", "Graz"]
 
 
-def test_numbers_take_the_place_of_missing_names():
+def test_pyg_without_names_uses_numbers():
     index = torch.tensor([[0, 1], [1, 2]])
     assert from_pyg(Data(edge_index=index, num_nodes=3)).triple(0) == ("0", "linked to", "1")
     typed = Data(edge_index=index, edge_type=torch.tensor([1, 0]), num_nodes=3)
@@ -49,6 +49,6 @@ def test_numbers_take_the_place_of_missing_names():
         (Data(edge_index=torch.tensor([0, 1]), num_nodes=2), None, r"shape \(2, edges\)"),
     ],
 )
-def test_bad_data_is_named(data, names, message):
+def test_pyg_invalid_data_raises(data, names, message):
     with pytest.raises(DataError, match=message):
         from_pyg(data, names)

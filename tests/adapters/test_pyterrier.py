@@ -28,7 +28,7 @@ class TestSuite(testing.TransformerTestCase):
         return GraphwrightTransformer(corpus_index(), "bm25")
 
 
-def test_ranked_documents() -> None:
+def test_pyterrier_retriever_ranks_documents() -> None:
     index = corpus_index()
     ranked = GraphwrightTransformer(index, "bm25", top_k=4)(QUERIES)
     for qid, query in QUERIES.itertuples(index=False):
@@ -45,7 +45,7 @@ def test_ranked_documents() -> None:
     assert list(whole[["qid", "passage"]].itertuples(index=False, name=None)) == pairs
 
 
-def test_an_experiment_compares_our_methods() -> None:
+def test_pyterrier_experiment_compares_methods() -> None:
     index = corpus_index()
     gold = GraphwrightTransformer(index, "bm25", top_k=1)(QUERIES)[["qid", "docno"]].assign(label=1)
     systems = [GraphwrightTransformer(index, method) for method in ("bm25", "vector")]
@@ -53,7 +53,7 @@ def test_an_experiment_compares_our_methods() -> None:
     assert result.set_index("name").recip_rank["bm25"] == 1.0
 
 
-def test_a_retriever_of_pyterrier_in_our_pipeline() -> None:
+def test_pyterrier_retriever_runs_in_pipeline() -> None:
     index = corpus_index()
     names = [listed.id for listed in index.list_documents()[:2]]
     rows = pd.DataFrame({"docno": [names[1], "elsewhere", names[0]], "score": [3.0, 2.0, 1.0], "rank": [0, 1, 2]})
@@ -63,5 +63,5 @@ def test_a_retriever_of_pyterrier_in_our_pipeline() -> None:
     assert "elsewhere" in state.trace[0].notes[0]
 
 
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pyterrier_page_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("pyterrier", tmp_path, monkeypatch)

@@ -8,7 +8,7 @@ from graphwright import Graph, Index
 from graphwright.adapters.results import answer_with_sources, metadata_of, passages_of
 
 
-def test_a_passage_has_its_place_and_the_metadata_of_its_document(tmp_path: Path) -> None:
+def test_adapter_passage_has_location_and_metadata(tmp_path: Path) -> None:
     code = "def rise():\n    return 'The Mur rises in the Hohe Tauern.'\n"
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "mur.py").write_text(code)
@@ -26,7 +26,7 @@ def test_a_passage_has_its_place_and_the_metadata_of_its_document(tmp_path: Path
         assert any(line.startswith("[1] mur.py, line") and "of rise, characters" in line for line in sources)
 
 
-def test_a_graph_without_documents_has_neither(tmp_path: Path) -> None:
+def test_adapter_passage_of_graph_has_neither(tmp_path: Path) -> None:
     with Index.from_graph(tmp_path / "ix", Graph.from_triples([("Graz", "lies on", "Mur")])) as index:
         state = index.retrieve("Where is Graz?")
         assert all("location" not in fields for fields in metadata_of(index, state).values())

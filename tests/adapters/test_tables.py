@@ -14,7 +14,7 @@ LIBRARIES = ["pandas", "polars", "pyarrow"]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_texts_parallel_edges_and_nodes_of_one_name_come_back(library):
+def test_tables_keep_texts_parallel_edges_and_equal_names(library):
     pytest.importorskip(library)
     nodes, edges = to_tables(RIVERS, library)
     assert content(from_tables(edges, nodes)) == content(RIVERS)
@@ -22,14 +22,14 @@ def test_texts_parallel_edges_and_nodes_of_one_name_come_back(library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @given(triples=TRIPLES)
-def test_any_graph_comes_back(library, triples):
+def test_tables_round_trip_any_graph(library, triples):
     pytest.importorskip(library)
     graph = Graph.from_triples(triples)
     nodes, edges = to_tables(graph, library)
     assert content(from_tables(edges, nodes)) == content(graph)
 
 
-def test_a_table_of_edges_alone_names_its_nodes():
+def test_edge_table_alone_names_nodes():
     graph = from_tables({"src": ["a", "b"], "p": ["r", None], "dst": ["b", 2**70]}, columns=["src", "p", "dst"])
     assert [graph.triple(edge) for edge in (0, 1)] == [("a", "r", "b"), ("b", "linked to", str(2**70))]
 
@@ -43,12 +43,12 @@ def test_a_table_of_edges_alone_names_its_nodes():
         ({"head": ["a"], "tail": ["b"]}, {"id": ["a"]}, "ends at 'b', which is no node"),
     ],
 )
-def test_a_bad_table_is_named(edges, nodes, message):
+def test_invalid_table_raises(edges, nodes, message):
     with pytest.raises(DataError, match=message):
         from_tables(edges, nodes)
 
 
-def test_another_library_is_refused():
+def test_unsupported_table_library_raises():
     with pytest.raises(OptionError, match="choose from pandas"):
         to_tables(RIVERS, "excel")
     with pytest.raises(OptionError, match="list is no table of edges"):
@@ -63,6 +63,6 @@ def test_another_library_is_refused():
         (["a"], DataError, "differ in their length"),
     ],
 )
-def test_columns_that_are_no_lists_of_one_length_are_refused(column, kind, message):
+def test_columns_of_different_lengths_raise(column, kind, message):
     with pytest.raises(kind, match=message):
         from_tables({"source": ["a", "b"], "target": column})

@@ -69,7 +69,7 @@ def events(tmp_path: Path) -> list[list[str]]:
     return [line.split() for line in (tmp_path / "out" / "events.txt").read_text().splitlines()]
 
 
-def test_untimed_commands_run_together_and_timed_ones_alone(make: Make, tmp_path: Path) -> None:
+def test_untimed_commands_run_in_parallel_and_timed_ones_alone(make: Make, tmp_path: Path) -> None:
     jobs = [make("a"), make("b"), make("slowest", timed=True), make("c", after=["a"]), make("page", after=["slow*"])]
     assert Runner(options(tmp_path, "--jobs", "2")).run(jobs) == []
     lines = events(tmp_path)
@@ -86,7 +86,7 @@ def test_untimed_commands_run_together_and_timed_ones_alone(make: Make, tmp_path
     ]
 
 
-def test_a_finished_command_is_skipped_until_the_code_changes(
+def test_finished_command_is_skipped_until_code_changes(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command, given = make("a"), options(tmp_path)
@@ -98,7 +98,7 @@ def test_a_finished_command_is_skipped_until_the_code_changes(
     monkeypatch.undo()
 
 
-def test_results_of_a_finished_command_that_are_gone_or_older_are_made_anew(make: Make, tmp_path: Path) -> None:
+def test_missing_or_older_results_are_measured_again(make: Make, tmp_path: Path) -> None:
     command, given = make("a"), options(tmp_path)
     Runner(given).run([command])
     (given.out / "a.json").write_text('{"code": {"": ["older", "abc"]}, "results": {}}')
@@ -107,7 +107,7 @@ def test_results_of_a_finished_command_that_are_gone_or_older_are_made_anew(make
     assert not finished(command, given.out)
 
 
-def test_a_failed_command_stops_no_other_and_has_a_log(make: Make, tmp_path: Path) -> None:
+def test_failed_command_has_log_and_stops_no_other(make: Make, tmp_path: Path) -> None:
     runner = Runner(options(tmp_path))
     bad = make("bad", "fail")
     assert runner.run([bad, make("a")]) == []
@@ -117,7 +117,7 @@ def test_a_failed_command_stops_no_other_and_has_a_log(make: Make, tmp_path: Pat
     assert finished(make("a"), tmp_path / "out")
 
 
-def test_commands_are_ended_when_the_minutes_are_over(make: Make, tmp_path: Path) -> None:
+def test_commands_end_at_time_limit(make: Make, tmp_path: Path) -> None:
     runner = Runner(options(tmp_path, "--minutes", "0.03", "--jobs", "2"))
     slow, waiting = make("s", "slow"), make("w", after=["s"])
     begun = time.monotonic()
@@ -149,7 +149,7 @@ def test_stale_files_are_counted(
 # The list of commands
 
 
-def test_commands_have_names_of_their_own_and_follow_others() -> None:
+def test_command_names_are_unique_and_ordered() -> None:
     every = commands()
     assert len({command.name for command in every}) == len(every)
     for command in every:
@@ -158,7 +158,7 @@ def test_commands_have_names_of_their_own_and_follow_others() -> None:
             assert any(other.fits(pattern) for other in every if other is not command), (command.name, pattern)
 
 
-def test_commands_wait_in_no_circle() -> None:
+def test_command_dependencies_have_no_cycle() -> None:
     left = commands()
     while left:
         ready = [command for command in left if not any(command.follows(other) for other in left)]
@@ -166,7 +166,7 @@ def test_commands_wait_in_no_circle() -> None:
         left = [command for command in left if command not in ready]
 
 
-def test_every_file_of_results_has_a_command() -> None:
+def test_every_result_file_has_a_command() -> None:
     written = {Path(file).stem for command in commands() for file, *_ in command.writes} | BY_HAND.keys()
     # What a command of another name writes: of fastinsight, reg, faults and serve.
     pages = {"corpora", "sensitivity", "reg_labels", "faults"}
@@ -180,7 +180,7 @@ class Parsed(Exception):
 
 
 @pytest.mark.parametrize("script", sorted({command.arguments[0] for command in commands()} - {"scale.py"}))
-def test_scripts_take_the_arguments_of_their_commands(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scripts_accept_arguments_of_their_commands(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module(script.removesuffix(".py").replace("/", "."))
 
     def parse(parser: object, **more: object) -> None:
@@ -194,7 +194,7 @@ def test_scripts_take_the_arguments_of_their_commands(script: str, monkeypatch: 
             module.main()
 
 
-def test_names_choose_commands() -> None:
+def test_names_select_commands() -> None:
     names = [
         command.name for command in chosen(parsed(["--list", "--only", "lego", "quality light*", "--kind", "untimed"]))
     ]

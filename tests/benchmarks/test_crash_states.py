@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_not_flushed_may_be_lost(root: Path) -> None:
+def test_unflushed_writes_may_be_lost(root: Path) -> None:
     assert states(root, "replace file") == {
         "killed": {"draft": b"new", "file": b"old"},
         "nothing unflushed kept": {"file": b"old"},
@@ -40,7 +40,7 @@ def test_what_is_not_flushed_may_be_lost(root: Path) -> None:
     }
 
 
-def test_what_is_flushed_is_kept(root: Path) -> None:
+def test_flushed_writes_are_kept(root: Path) -> None:
     assert list(states(root, "returned").values()) == 3 * [{"file": b"new"}]
 
 
@@ -54,7 +54,7 @@ def test_names_and_contents_are_reordered(tmp_path: Path) -> None:
     assert {"a": b"", "folder": None} in drawn and {"folder": None, "folder/b": b"fi"} in drawn
 
 
-def test_commits_of_sqlite_are_flushed(tmp_path: Path) -> None:
+def test_sqlite_commits_are_flushed(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     with recording(root) as recorder, closing(sqlite3.connect(root / "a.sqlite")) as db:

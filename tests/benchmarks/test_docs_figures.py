@@ -44,13 +44,13 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_tables_have_the_headings_above_them_and_blank_first_cells_are_filled() -> None:
+def test_table_headings_and_blank_first_cells_are_filled() -> None:
     tables = dict(tables_of(PAGE))
     assert list(tables) == ["", "One > First", "Two > First"]
     assert [row[0] for row in tables["One > First"].rows] == ["films", "films", "rivers"]
 
 
-def test_rows_and_columns_are_chosen_and_named() -> None:
+def test_table_rows_and_columns_are_selected_by_name() -> None:
     call = 'page.md "One > First" rows="rivers = Rivers; films \\\\| b" columns="set; score = points"'
     expected = "\n\n| set | points |\n| --- | ---: |\n| Rivers | 3.0 |\n| films | 1,234.56 (1.0–2.0) |\n\n"
     assert figures(call) == expected
@@ -67,7 +67,7 @@ def test_rows_and_columns_are_chosen_and_named() -> None:
         ('times.json "a > 0 > s" times=100', "12.3"),
     ],
 )
-def test_a_cell_and_a_number(call: str, value: str) -> None:
+def test_cell_and_number_are_formatted(call: str, value: str) -> None:
     assert figures(call) == value
 
 
@@ -83,13 +83,13 @@ def test_a_cell_and_a_number(call: str, value: str) -> None:
         ('times.json "b"', "no 'b' among a"),
     ],
 )
-def test_what_is_not_there_is_named(call: str, message: str) -> None:
+def test_missing_result_is_named(call: str, message: str) -> None:
     with pytest.raises(FigureError) as error:
         figures(call)
     assert message in str(error.value)
 
 
-def test_a_page_keeps_what_cannot_be_filled_and_names_the_states_of_the_rest() -> None:
+def test_page_keeps_unfilled_tables_and_names_states() -> None:
     page = "".join(
         f"<!-- results: {call} -->old<!-- / -->\n"
         for call in ('page.md "Two > First" cell="films; score"', 'times.json "a > 0 > s"', "none.md", "states")
@@ -101,7 +101,7 @@ def test_a_page_keeps_what_cannot_be_filled_and_names_the_states_of_the_rest() -
     assert filled(after)[0] == after
 
 
-def test_check_changes_nothing_and_fails(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_reports_without_changes(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = results / "docs" / "some.md"
     page.parent.mkdir()
     (results / "README.md").write_text("No figures.\n")
@@ -112,7 +112,7 @@ def test_check_changes_nothing_and_fails(results: Path, monkeypatch: pytest.Monk
     assert main(["--check"]) == 0
 
 
-def test_the_figures_of_the_documentation_are_those_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_figures_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     for path in pages():
         text = path.read_text(encoding="utf-8")

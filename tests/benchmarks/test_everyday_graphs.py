@@ -92,7 +92,7 @@ def answers(graph: Sequence[Triple], check: Mapping[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted({question.source for question in QUESTIONS.values()}))
-def test_accepted_answers_are_those_of_the_triples(name: str) -> None:
+def test_accepted_answers_follow_from_triples(name: str) -> None:
     graph = triples(name)
     for question in (QUESTIONS[key] for key in CHECKS if QUESTIONS[key].source == name):
         computed = answers(graph, CHECKS[question.id])
@@ -102,16 +102,16 @@ def test_accepted_answers_are_those_of_the_triples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({question.source for question in QUESTIONS.values()}))
-def test_evidence_stands_in_the_graph(name: str) -> None:
+def test_evidence_is_in_graph(name: str) -> None:
     evidence = {tuple(triple) for q in QUESTIONS.values() if q.source == name for triple in q.evidence}
     assert evidence and evidence <= set(triples(name))
 
 
-def test_each_question_with_an_answer_has_a_check() -> None:
+def test_answerable_questions_have_checks() -> None:
     assert CHECKS.keys() == {key for key, question in QUESTIONS.items() if question.kind != "unanswerable"}
 
 
-def test_an_answer_of_the_accepted_words_is_good_and_none_is_not() -> None:
+def test_accepted_words_make_answer_good() -> None:
     for question in QUESTIONS.values():
         short = tuple(group[0] for group in question.accept)
         path = tuple(question.evidence[0]) if question.evidence else ()
@@ -121,7 +121,7 @@ def test_an_answer_of_the_accepted_words_is_good_and_none_is_not() -> None:
         assert verdict(question, nothing) == ("missed" if short else "good"), question.id
 
 
-def test_a_check_is_computed() -> None:
+def test_check_is_computed() -> None:
     graph = [("a", "size", "9"), ("b", "size", "10"), ("c", "size", "10"), ("a", "near", "b")]
     check = {"find": "?x", "where": [["?x", "size", "?n"]]}
     assert answers(graph, {**check, "most": "?n"}) == {"b", "c"}
@@ -132,7 +132,7 @@ def test_a_check_is_computed() -> None:
     assert answers(graph, {"where": [["?x", "near", "?x"]], "find": "?x"}) == set()
 
 
-def test_each_graph_is_imported_and_asked() -> None:
+def test_every_graph_is_imported_and_asked() -> None:
     chosen = [next(q for q in QUESTIONS.values() if q.source == name) for name in ("cabinet", "vienna")]
     rows, graphs = ask_graphs(chosen, Namespace(method=None, llm=None, show=False))
     assert [row["id"] for row in rows] == [question.id for question in chosen]

@@ -32,7 +32,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return made
 
 
-def test_the_open_half_is_the_default_and_halves_make_the_whole() -> None:
+def test_open_half_is_default_and_halves_partition() -> None:
     questions = [question(number) for number in range(20)]
     halves = [of_half(questions, half) for half in ("open", "closed")]
     assert options().half == "open" and all(halves)
@@ -45,7 +45,7 @@ def test_answers_are_scored_and_shown(index: Index, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.startswith("good    graz-01  On which river does Graz lie, 1?\n        answer: ")
 
 
-def test_a_failing_question_is_not_answered_and_the_others_go_on(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_question_is_unanswered_and_others_continue(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = index.ask
 
     def failing(text: str, *args: object, **more: object) -> object:
@@ -61,7 +61,7 @@ def test_a_failing_question_is_not_answered_and_the_others_go_on(index: Index, m
     assert unanswerable[0]["verdict"] == "missed"  # a failure recognises nothing
 
 
-def test_the_page_gives_percentages_by_group_and_the_share_recognised(index: Index) -> None:
+def test_page_shows_percentages_by_group(index: Index) -> None:
     fields = {"source": "graz", "half": "open", "variant": "", "found": True, "short": [], "text": ""}
     kinds_and_verdicts = [("fact", "good"), ("fact", "wrong"), ("unanswerable", "good"), ("unanswerable", "wrong")]
     rows = [

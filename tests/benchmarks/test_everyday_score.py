@@ -54,7 +54,7 @@ def judged(question: Question, answer: Answer) -> str:
         (Answer("190 seconds", (), CITED), "useless"),
     ],
 )
-def test_a_fact(answer: Answer, expected: str) -> None:
+def test_score_of_fact(answer: Answer, expected: str) -> None:
     assert judged(FACT, answer) == expected
 
 
@@ -71,7 +71,7 @@ def test_a_fact(answer: Answer, expected: str) -> None:
         ((), "Western", "useless"),
     ],
 )
-def test_an_exact_set(short: tuple[str, ...], text: str, expected: str) -> None:
+def test_score_of_exact_set(short: tuple[str, ...], text: str, expected: str) -> None:
     assert judged(GENRES, Answer(text, short)) == expected
 
 
@@ -83,11 +83,11 @@ def test_an_exact_set(short: tuple[str, ...], text: str, expected: str) -> None:
         (Answer(QUOTE, (), CITED), "wrong"),
     ],
 )
-def test_an_unanswerable_question(answer: Answer, expected: str) -> None:
+def test_score_of_unanswerable_question(answer: Answer, expected: str) -> None:
     assert judged(NOWHERE, answer) == expected
 
 
-def test_some_groups_of_several_are_half_an_answer_and_a_reject_beside_them_is_wrong() -> None:
+def test_partial_groups_score_half_and_reject_scores_wrong() -> None:
     both = replace(FACT, accept=(("90 seconds",), ("version 3",)), reject=("version 2",))
     assert judged(both, Answer("90 seconds since version 3", (), CITED)) == "good"
     assert judged(both, Answer("90 seconds", (), CITED)) == "half"
@@ -104,18 +104,18 @@ def test_some_groups_of_several_are_half_an_answer_and_a_reject_beside_them_is_w
         (Answer("The unit waits.", (), CITED), "good"),
     ],
 )
-def test_yes_and_no_count_as_a_short_answer_or_as_the_first_word(answer: Answer, expected: str) -> None:
+def test_yes_no_is_read_from_short_answer_or_first_word(answer: Answer, expected: str) -> None:
     question = replace(FACT, kind="yesno", accept=(("yes", "the unit waits"),), reject=("no",))
     assert judged(question, answer) == expected
 
 
-def test_a_mark_alone_is_sought_as_it_stands() -> None:
+def test_punctuation_is_matched_literally() -> None:
     question = replace(FACT, accept=(("%",),), reject=(), evidence=())
     assert judged(question, Answer("Write % before it.")) == "good"
     assert judged(question, Answer("Write a sign before it.")) == "useless"
 
 
-def test_evidence_is_cited_where_a_span_overlaps_in_the_same_document() -> None:
+def test_overlapping_span_counts_as_cited_evidence() -> None:
     def cites(document: str, start: int, end: int) -> bool:
         citation = Citation(document, f"{document}#0", start, end, "")
         return evidence_cited(FACT.evidence, [citation], lambda name: TEXT)
@@ -124,7 +124,7 @@ def test_evidence_is_cited_where_a_span_overlaps_in_the_same_document() -> None:
     assert evidence_cited((), [], str)
 
 
-def test_evidence_of_a_graph_is_a_triple_on_the_path_of_a_citation() -> None:
+def test_graph_evidence_is_triple_on_citation_path() -> None:
     triples = [["Mur", "flows into", "Drava"], ["Drava", "flows into", "Danube"]]
     there = Citation("g", "g", 0, 0, "", ("Graz", "lies on", "Mur", "flows into", "Drava"))
     back = Citation("g", "g", 0, 0, "", ("Danube", "flows into⁻¹", "Drava"))
@@ -143,12 +143,12 @@ def test_evidence_of_a_graph_is_a_triple_on_the_path_of_a_citation() -> None:
         ({"extra": 1}, "extra"),
     ],
 )
-def test_an_unfit_question_is_refused_by_name(change: dict[str, object], message: str) -> None:
+def test_unfit_question_raises_by_name(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=f"unit-01.*{message}"):
         Question.of({**ROW, **change})
 
 
-def test_a_repeated_id_is_refused(tmp_path: Path) -> None:
+def test_repeated_id_raises(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(json.dumps(ROW) + "\n")
     assert read_everyday(path) == [FACT]
@@ -157,5 +157,5 @@ def test_a_repeated_id_is_refused(tmp_path: Path) -> None:
         read_everyday(path)
 
 
-def test_the_examples_of_the_scorer() -> None:
+def test_scorer_examples_hold() -> None:
     assert doctest.testmod(everyday_score).failed == 0

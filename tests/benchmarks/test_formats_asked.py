@@ -17,7 +17,7 @@ from sources.formats_made import sections
 FORMATS = sorted({question.format for question in questions()})
 
 
-def test_five_questions_are_asked_about_each_format() -> None:
+def test_every_format_has_five_questions() -> None:
     asked = questions()
     assert len({question.question for question in asked}) == len(asked) == 5 * len(FORMATS)
     later = questions("asked_later.jsonl")
@@ -25,12 +25,12 @@ def test_five_questions_are_asked_about_each_format() -> None:
     assert not {question.question for question in later} & {question.question for question in asked}
 
 
-def test_words_are_found_whatever_the_white_space() -> None:
+def test_words_are_found_across_white_space() -> None:
     assert spans_of("The  Mur\nrises. The Mur ends.", "The Mur") == [(0, 8), (16, 23)]
     assert spans_of("The Mur", "the Enns") == []
 
 
-def test_sections_of_a_manual_have_their_paragraphs() -> None:
+def test_manual_sections_have_paragraphs() -> None:
     made = sections("a(1)\n====\n\nNAME[[N]]\n---------\none\ntwo\n\n----\nthreefold\n----\n")
     assert [(section.title, section.paragraphs) for section in made] == [
         ("a(1)", []),
@@ -48,7 +48,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
-def test_answers_about_a_format_cite_its_places(results: Record, form: str) -> None:
+def test_format_answers_cite_places(results: Record, form: str) -> None:
     assert results["status"] == 0, results["told"]
     rows = [row for row in results["rows"] if row["format"] == form]
     if not rows:
@@ -59,12 +59,12 @@ def test_answers_about_a_format_cite_its_places(results: Record, form: str) -> N
 
 
 @pytest.mark.slow
-def test_nine_of_ten_answers_cite_the_words_asked_for(results: Record) -> None:
+def test_format_answers_mostly_cite_exact_words(results: Record) -> None:
     rows = results["rows"]
     if not rows:
         pytest.skip(f"no package is served: {results['missing']}")
     assert sum(row["cited"] for row in rows) >= 0.9 * len(rows)
 
 
-def test_a_question_names_its_file() -> None:
+def test_question_names_its_file() -> None:
     assert Question("zip", "?", ("a.zip/b.txt", "c"), "", "x").file == "a.zip/b.txt"

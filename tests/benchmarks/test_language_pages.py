@@ -26,7 +26,7 @@ def write_page(work: Path, language: str, name: str, title: str, sentences: int)
     path.write_text(f"<html><title>{title}</title><body><h1>{title}</h1>{body}</body></html>", "utf-8")
 
 
-def test_questions_are_of_pages_that_have_lost_what_is_asked(tmp_path: Path) -> None:
+def test_questions_are_about_removed_sentences(tmp_path: Path) -> None:
     for number in range(4):
         write_page(tmp_path, "de", f"page{number}.html", f"Ordner {number} anlegen", 8)
         write_page(tmp_path, "en", f"page{number}.html", f"Making folder {number}", 8)
@@ -45,7 +45,7 @@ def test_questions_are_of_pages_that_have_lost_what_is_asked(tmp_path: Path) -> 
         )
 
 
-def test_the_same_pages_give_the_same_data_set(tmp_path: Path) -> None:
+def test_same_pages_give_same_data_set(tmp_path: Path) -> None:
     for number in range(5):
         write_page(tmp_path, "de", f"page{number}.html", f"Ordner {number}", 8)
     for name in ("a", "b"):

@@ -52,7 +52,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(tmp_path / "data", tmp_path / "work", 2)
 
 
-def test_all_five_papers_have_their_tables_with_a_number_in_each_column() -> None:
+def test_every_paper_has_tables_with_numbers() -> None:
     assert PAPERS == FIVE
     for paper in PAPERS:
         tables = published(paper)
@@ -75,20 +75,18 @@ def test_all_five_papers_have_their_tables_with_a_number_in_each_column() -> Non
         ("lego", "Table 8", "SBE+OSAR-LLMs (EEMs-S)", "GrailQA", "0.476"),
     ],
 )
-def test_published_numbers_stand_in_their_row_and_column(
-    paper: str, table: str, row: str, column: str, number: str
-) -> None:
+def test_published_numbers_have_row_and_column(paper: str, table: str, row: str, column: str, number: str) -> None:
     of = published(paper)[table]
     assert of.rows[row][of.columns.index(column)] == number
 
 
-def test_every_measure_is_of_a_table_that_the_paper_has() -> None:
+def test_every_measure_is_in_a_published_table() -> None:
     for measures in (FROM_RESULTS, ASKED):
         for paper, tables in measures.items():
             assert set(tables) <= set(published(paper))
 
 
-def test_rows_carry_the_names_of_the_paper() -> None:
+def test_rows_have_names_of_paper() -> None:
     assert set(BUBBLERAG) == set(published("bubblerag")["Table 2"].rows)
     assert set(GRAPH_METHODS) <= set(published("fastinsight")["Table 3"].rows)
     assert set(SQUALITY) == set(published("pathrag")["Table 4"].rows)
@@ -97,14 +95,14 @@ def test_rows_carry_the_names_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(("paper", "name"), [(paper, name) for paper in FROM_RESULTS for name in FROM_RESULTS[paper]])
-def test_tables_of_other_benchmarks_are_read_from_their_results(paper: str, name: str, tmp_path: Path) -> None:
+def test_tables_of_other_benchmarks_are_read(paper: str, name: str, tmp_path: Path) -> None:
     ours = FROM_RESULTS[paper][name](RESULTS)
     assert ours.rows and ours.columns and ours.about
     with pytest.raises(NotMeasured, match=r"run `python benchmarks/[\w/]+\.py"):
         FROM_RESULTS[paper][name](tmp_path)
 
 
-def test_a_table_has_the_published_numbers_and_ours_in_one_row() -> None:
+def test_table_row_shows_published_and_own_numbers() -> None:
     of = Published("Table 1", "Of two.", ("F1", "s"), {"A": ("1", "-"), "B": ("2", "3")})
     lines = section("reg", of, {"offline": {"about": "Ours.", "rows": {"B": {"F1": 12.34}, "C": {"F1": 1234.5}}}})
     assert lines.splitlines()[-3:] == ["| A | 1 | - |  |", "| B | 2 | 3 | 12.3 |", "| C | - | - | 1,234 |"]
@@ -121,19 +119,19 @@ def test_numbers_have_three_digits() -> None:
     ]  # fmt: skip
 
 
-def test_methods_that_are_only_a_language_model_have_no_row_offline(settings: Settings) -> None:
+def test_llm_only_methods_have_no_offline_row(settings: Settings) -> None:
     assert {"Vanilla LLM", "CoT + LLM"}.isdisjoint(rows_of(BUBBLERAG, settings))
     assert "Vanilla LLM" in rows_of(BUBBLERAG, replace(settings, llm=ScriptedLLM(["{}"])))
     assert set(rows_of({"A": "no such method", "B": "vector"}, settings)) == {"B"}
 
 
-def test_answers_are_asked_of_all_methods_and_judged(settings: Settings) -> None:
+def test_all_methods_are_asked_and_judged(settings: Settings) -> None:
     ours = answers(settings, ("HotpotQA",), {"Naive RAG": named("vector"), "BubbleRAG": named("bubblerag")})
     assert set(ours.rows) == {"Naive RAG", "BubbleRAG"} and "offline twin" in ours.about
     assert all(0 < row["HotpotQA F1"] <= 100 and row["HotpotQA ACC"] > 0 for row in ours.rows.values())
 
 
-def test_win_rates_of_a_method_and_over_it_are_complements(settings: Settings) -> None:
+def test_win_rates_are_complements(settings: Settings) -> None:
     first = ("PathRAG", named("pathrag"))
     own = wins(settings, "HotpotQA", first, {"NaiveRAG": named("vector", top_k=1)})
     theirs = wins(settings, "HotpotQA", first, {"NaiveRAG": named("vector", top_k=1)}, own=False)
@@ -142,7 +140,7 @@ def test_win_rates_of_a_method_and_over_it_are_complements(settings: Settings) -
     assert rate + theirs.rows["NaiveRAG"]["HotpotQA, relevance"] == pytest.approx(100)
 
 
-def test_costs_with_a_language_model_count_its_tokens(settings: Settings) -> None:
+def test_llm_costs_count_tokens(settings: Settings) -> None:
     reply = '{"reasoning": "r", "found": true, "text": "The Mur.", "answers": ["Mur"], "citations": []}'
     with_model = replace(settings, llm=ScriptedLLM(lambda system, user: reply, "scripted"), label="costs")
     ours = costs(with_model, "HotpotQA", {"Naive RAG": named("vector")}, 100)
@@ -153,7 +151,7 @@ def test_costs_with_a_language_model_count_its_tokens(settings: Settings) -> Non
         paper_asked.ask(with_model, "HotpotQA", {"other": named("vector")})
 
 
-def test_searches_that_combine_two_models_have_offline_twins(tmp_path: Path) -> None:
+def test_two_model_searches_have_offline_twins(tmp_path: Path) -> None:
     folder = tmp_path / "data" / SETS["PathQuestion"][0]
     folder.mkdir(parents=True)
     (folder / "kb.tsv").write_text("Heat\tdirected_by\tMann\nAli\tdirected_by\tMann\nAli\tstars\tSmith\n", "utf-8")
@@ -164,7 +162,7 @@ def test_searches_that_combine_two_models_have_offline_twins(tmp_path: Path) -> 
     assert {values["PathQuestion recall"] for values in ours.rows.values()} == {1.0}
 
 
-def test_the_command_writes_both_files_and_names_what_is_missing(
+def test_command_writes_files_and_names_missing_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["papers.py", "--paper", "reg", "--data", str(tmp_path), "--work", str(tmp_path / "w"), "--out"]
@@ -183,7 +181,7 @@ def test_the_command_writes_both_files_and_names_what_is_missing(
         papers.main()
 
 
-def test_a_table_without_data_says_so(settings: Settings) -> None:
+def test_table_without_data_says_so(settings: Settings) -> None:
     tables = published("reg")
     model, reason = papers.measure("reg", tables["Table 5"], settings, RESULTS) or ("", "")
     assert model == "offline" and "reasoning model" in str(reason)
@@ -192,14 +190,14 @@ def test_a_table_without_data_says_so(settings: Settings) -> None:
     assert model == "offline" and isinstance(ours, Ours)
 
 
-def test_every_table_is_measured_or_says_why_not() -> None:
+def test_every_table_is_measured_or_explained() -> None:
     for paper in PAPERS:
         for name, table in published(paper).items():
             measured = name in ASKED.get(paper, {}) or name in FROM_RESULTS.get(paper, {})
             assert measured != bool(table.missing), (paper, name)
 
 
-def test_rows_are_asked_alone_and_join_those_of_the_same_questions(settings: Settings) -> None:
+def test_rows_are_asked_alone_and_join_equal_questions(settings: Settings) -> None:
     methods = {"Naive RAG": named("vector"), "BubbleRAG": named("bubblerag")}
     alone = answers(replace(settings, rows=("BubbleRAG",)), ("HotpotQA",), methods)
     assert set(alone.rows) == {"BubbleRAG"}
@@ -213,7 +211,7 @@ def test_rows_are_asked_alone_and_join_those_of_the_same_questions(settings: Set
         answers(replace(settings, rows=("ToG",)), ("HotpotQA",), methods)
 
 
-def test_ircot_searches_twice_for_five_nodes_each(settings: Settings) -> None:
+def test_ircot_searches_twice_for_five_nodes(settings: Settings) -> None:
     ours = costs(settings, "HotpotQA", {"IRCoT + Vector Search": paper_asked.two_searches}, 100)
     assert ours.rows["IRCoT + Vector Search"]["R@10"] == 100.0 and "s" in ours.rows["IRCoT + Vector Search"]
     untimed = replace(settings, timed=False)
@@ -221,5 +219,5 @@ def test_ircot_searches_twice_for_five_nodes_each(settings: Settings) -> None:
     assert again.rows == {"IRCoT + Vector Search": {"R@10": 100.0}} and "Seconds are left out" in again.about
 
 
-def test_labels_of_methods_are_registered() -> None:
+def test_method_labels_are_registered() -> None:
     assert {*BUBBLERAG.values(), *PATHRAG.values(), *FASTINSIGHT.values()} <= set(METHODS)

@@ -52,7 +52,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *more: str) -> Names
         ("new.py", "", False),
     ],
 )
-def test_state_changes_with_what_can_change_a_figure(package: Path, file: str, text: str, same: bool) -> None:
+def test_state_changes_with_relevant_files(package: Path, file: str, text: str, same: bool) -> None:
     before = stamps.state()
     (package / file).parent.mkdir(exist_ok=True)
     (package / file).write_text(text)
@@ -61,7 +61,7 @@ def test_state_changes_with_what_can_change_a_figure(package: Path, file: str, t
 
 
 @pytest.mark.parametrize("file", ["serve/routes.py", "cli/app.py", "adapters/langchain.py", "__main__.py"])
-def test_command_line_server_and_adapters_are_no_part_of_the_engine(package: Path, file: str) -> None:
+def test_outer_rooms_are_not_in_engine_state(package: Path, file: str) -> None:
     before, whole = stamps.state("quality.py"), stamps.state("serve.py")
     (package / file).parent.mkdir(exist_ok=True)
     (package / file).write_text("X = 1")
@@ -69,7 +69,7 @@ def test_command_line_server_and_adapters_are_no_part_of_the_engine(package: Pat
     assert stamps.state("serve.py") != whole and stamps.state("serve.py").startswith(f"{before}-")
 
 
-def test_scripts_that_run_the_command_line_the_server_or_an_adapter_are_known() -> None:
+def test_scripts_running_outer_rooms_are_listed() -> None:
     folder = Path(stamps.__file__).parent
     assert all(any(folder.rglob(f"{name}.py")) for name in stamps.RUN_ALL)
     runs_all = ("graphwright.cli.app", "graphwright.adapters", "graphwright.serve", '"-m", "graphwright"')
@@ -80,17 +80,17 @@ def test_scripts_that_run_the_command_line_the_server_or_an_adapter_are_known() 
             assert script in stamps.RUN_ALL, path
 
 
-def test_docstrings_and_comments_go_and_strings_stay() -> None:
+def test_docstrings_and_comments_are_ignored() -> None:
     assert stamps.without_comments(MODULE) == 'X = 1\ndef f() -> str:\n    return "# no comment"\n'
 
 
-def test_real_package_has_a_state() -> None:
+def test_package_has_state() -> None:
     names = {path.name for path in stamps._files(stamps.package())}
     assert {"model.onnx", "answer.txt", "registry.py", "__init__.pyi"} <= names
     assert "CARD.md" not in names
 
 
-def test_results_are_read_without_their_state(package: Path, tmp_path: Path) -> None:
+def test_results_are_read_without_state(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "out" / "r.json"
     write_results(path, [{"a": 1}], "# Page\n")
     assert read_results(path) == [{"a": 1}]
@@ -99,7 +99,7 @@ def test_results_are_read_without_their_state(package: Path, tmp_path: Path) -> 
     assert stamps.states_in(path) == stamps.states_in(path.with_suffix(".md")) == [stamps.state()]
 
 
-def test_files_without_a_state_are_of_an_unknown_one(tmp_path: Path) -> None:
+def test_files_without_state_are_unknown(tmp_path: Path) -> None:
     for name, text in (("r.json", '{"a": {"x": 1}}'), ("r.md", "# Page\n"), ("list.json", "[1]")):
         (tmp_path / name).write_text(text)
         assert stamps.states_in(tmp_path / name) == ["unknown"]
@@ -107,7 +107,7 @@ def test_files_without_a_state_are_of_an_unknown_one(tmp_path: Path) -> None:
     assert read_results(tmp_path / "none.json") == {}
 
 
-def test_each_part_keeps_the_state_that_measured_it(package: Path, tmp_path: Path) -> None:
+def test_each_part_keeps_its_state(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text('{"a": {"x": [1], "y": [2]}, "b": {"x": [3]}, "cores": 2}')
     first = stamps.state()
@@ -125,7 +125,7 @@ def test_each_part_keeps_the_state_that_measured_it(package: Path, tmp_path: Pat
     assert stamps.states_of(path, "a", "x") == [stamps.state()]
 
 
-def test_parts_of_a_part_that_was_written_whole_inherit_its_state(package: Path, tmp_path: Path) -> None:
+def test_nested_parts_inherit_state(package: Path, tmp_path: Path) -> None:
     path, first = tmp_path / "r.json", stamps.state()
     write_results(path, {"a": {"x": [1], "y": [1]}})
     (package / "prompt.txt").write_text("Answer now.")
@@ -133,9 +133,7 @@ def test_parts_of_a_part_that_was_written_whole_inherit_its_state(package: Path,
     assert stamps.read_stamped(path)[0] == {"a > x": [stamps.state()], "a > y": [first]}
 
 
-def test_rows_and_indexes_of_another_state_are_not_used(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_other_state_are_not_used(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options, first = parsed(monkeypatch, tmp_path), stamps.state()
     assert options.work == options.fetched / first
     Rows(options.work / "rows.jsonl", "id").add({"id": 1})
@@ -153,13 +151,13 @@ def test_rows_and_indexes_of_another_state_are_not_used(
     assert stamps.states_in(tmp_path / "r.json") == [first, second]
 
 
-def test_a_state_without_rows_is_refused(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_without_rows_raises(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed(monkeypatch, tmp_path)
     with pytest.raises(SystemExit, match=f"nothing of the state 0123.*{stamps.state()}"):
         parsed(monkeypatch, tmp_path, "--state", "0123")
 
 
-def test_processes_that_write_one_file_lose_no_part(tmp_path: Path) -> None:
+def test_concurrent_writers_lose_no_part(tmp_path: Path) -> None:
     """Each of four processes writes 25 parts of one file at the same time."""
     code = (
         "import sys; from pathlib import Path; from harness import update_results\n"
@@ -177,7 +175,7 @@ def test_processes_that_write_one_file_lose_no_part(tmp_path: Path) -> None:
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["r.json", "r.md"]
 
 
-def test_files_read_within_a_block_are_known(tmp_path: Path) -> None:
+def test_files_read_in_block_are_recorded(tmp_path: Path) -> None:
     write_results(tmp_path / "a.json", {})
     with stamps.reading() as files:
         read_results(tmp_path / "a.json")
@@ -186,7 +184,7 @@ def test_files_read_within_a_block_are_known(tmp_path: Path) -> None:
     assert files == {tmp_path / "a.json"}
 
 
-def test_figures_and_pages_name_their_states(tmp_path: Path) -> None:
+def test_figures_and_pages_name_states(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     with figure(tmp_path / "f.png", 1, 1, (1, 1), ["unknown", "abc"]) as (_, panels):
         panels[0, 0].plot([0, 1])

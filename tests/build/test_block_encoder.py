@@ -41,7 +41,7 @@ def test_block_encoder_many_vectors_are_held_on_disk(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_index_that_is_built_on_disk_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_built_on_disk_is_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [Document(f"{at:03d}", f"Town{at} lies on River{at}. Anna{at} Berg lives in Town{at}.") for at in range(50)]
     indexes = []
     for held in (2**26, 100):
@@ -55,14 +55,14 @@ def test_an_index_that_is_built_on_disk_is_the_same(tmp_path: Path, monkeypatch:
     assert first.passages == second.passages and first.triples == second.triples
 
 
-def test_a_folder_that_cannot_hold_vectors_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_vector_folder_raises_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_encoder, "_HELD", 0)
     with pytest.raises(StoreError, match=r"vectors cannot be held in .*none"):
         BlockEncoder(HashEncoder(8), Usage(), None, tmp_path / "none").all("names", TEXTS)
 
 
 @pytest.mark.parametrize("number", [70_000.0, float("inf"), float("nan")])
-def test_a_number_that_no_index_keeps_is_refused(number: float) -> None:
+def test_invalid_vector_limit_raises(number: float) -> None:
     class Large(HashEncoder):
         def encode(self, texts: Sequence[str]) -> Floats:
             return np.full((len(texts), 8), number, np.float32)

@@ -16,19 +16,19 @@ names = st.sampled_from(["Graz", "the Mur", "Łódź's cafés", "U.S.", "of", "1
 
 @settings(deadline=None)
 @drawn(st.lists(st.tuples(names, names, names), min_size=1, max_size=60))
-def test_combined_word_counts_equal_those_of_the_texts(triples):
+def test_combined_word_counts_equal_counts_of_texts(triples):
     graph = Graph.from_triples(triples)
     result = [text.split() for text in triple_words(graph)]
     assert result == [words(graph.passage(node)) for node in range(len(graph))]
 
 
-def test_the_text_of_a_hub_is_limited():
+def test_hub_text_is_limited():
     graph = Graph.from_triples([("hub", "r", f"n{i}") for i in range(100)] + [("hub", "s", "hub")])
     assert graph.passage(0).count("hub r ") == WRITTEN
     assert len(triple_words(graph)[0].split()) == 3 * WRITTEN
 
 
-def test_only_requested_texts_are_embedded():
+def test_requested_texts_alone_are_embedded():
     graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Graz", "in", "Styria")])
     snapshot = build_from_graph(graph, HashEncoder(), embed=("triples",))
     assert set(snapshot.about["texts"]) == {"triples"} and snapshot.names is None

@@ -32,7 +32,7 @@ def names(index, node):
     return {graph.names[int(other)] for other in graph.adjacency.row(node)}
 
 
-def test_an_entity_of_a_document_is_the_node_of_its_name(index):
+def test_document_entity_is_graph_node_of_same_name(index):
     graph = index.graph
     (node,) = graph.ids("Marlene Dietrich").tolist()
     assert {"Kismet", "Shanghai Express", "life#0"} <= names(index, node)
@@ -40,7 +40,7 @@ def test_an_entity_of_a_document_is_the_node_of_its_name(index):
     assert [listed.id for listed in index.list_documents()] == ["homes", "life"]
 
 
-def test_triples_of_the_graph_are_all_there_with_their_passages(index):
+def test_graph_triples_keep_their_passages(index):
     graph = index.graph
     triples = [graph.triple(edge) for edge in graph.edges.tolist()]
     assert all(triple in triples for triple in FILMS)
@@ -51,13 +51,13 @@ def test_triples_of_the_graph_are_all_there_with_their_passages(index):
     assert (graph.columns.kinds[len(graph.passages) :] == Kind.ENTITY).all()
 
 
-def test_passages_of_nodes_are_those_of_the_graph_alone(index):
+def test_node_passages_are_of_graph_only(index):
     graph, alone = index.graph, Graph.from_triples(FILMS)
     for name in alone.names:
         assert graph.text(graph.id(f"{PREFIX}{name}")) == alone.passage(alone.id(name))
 
 
-def test_a_change_that_could_not_be_published_is_completed_by_the_next(tmp_path, monkeypatch):
+def test_unpublished_change_is_completed_by_next(tmp_path, monkeypatch):
     made = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
     with monkeypatch.context() as context:
         context.setattr(IndexLayout, "publish", lambda *_: (_ for _ in ()).throw(StoreError("full")))
@@ -70,7 +70,7 @@ def test_a_change_that_could_not_be_published_is_completed_by_the_next(tmp_path,
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_methods_find_facts_and_texts(index, method):
+def test_methods_find_graph_facts_and_documents(index, method):
     for question in ("Where was Marlene Dietrich born?", "Who directed Juarez?"):
         answer = index.ask(question, method).answer
         assert answer is not None and answer.text
@@ -80,14 +80,14 @@ def test_methods_find_facts_and_texts(index, method):
     assert not found or {f"{PREFIX}Juarez", f"{PREFIX}William Dieterle"} & found
 
 
-def test_a_filter_searches_documents_alone(index):
+def test_filter_searches_documents_only(index):
     part = index.filtered({"documents": ["homes"]}).graph
     assert "Kismet" not in set(part.names) and not part.ids("Marlene Dietrich").size
     with pytest.raises(DataError):
         index.filtered({"documents": [f"{PREFIX}Kismet"]})
 
 
-def test_without_documents_it_is_the_imported_graph_again(tmp_path):
+def test_removing_documents_restores_imported_graph(tmp_path):
     made = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
     before, about = made.graph.columns.checksum, made.snapshot.about
     vectors = np.array(made.snapshot.names.vectors)
@@ -99,7 +99,7 @@ def test_without_documents_it_is_the_imported_graph_again(tmp_path):
     assert not made.list_documents()
 
 
-def test_any_history_gives_the_same_snapshot(index, tmp_path):
+def test_combined_snapshot_is_equal_after_any_history(index, tmp_path):
     other = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
     other.add([HOMES])
     other.add([{"id": "x", "text": "Bette Davis lived in Maine."}])
@@ -112,7 +112,7 @@ def test_any_history_gives_the_same_snapshot(index, tmp_path):
     assert other.verify() == []
 
 
-def test_a_name_of_several_nodes_is_linked_to_each_and_merged_with_none(tmp_path):
+def test_ambiguous_name_links_to_each_node(tmp_path):
     graph = graph_of(
         [Node("1", "Graz"), Node("2", "Graz"), Node("3", "Mur", "Mur (river)"), Node("4", "Styria (duchy)")],
         [Edge("1", "lies on", "3", "Graz lies on the Mur."), Edge("2", "part of", "4"), Edge("3", "mentions", "1")],
@@ -128,7 +128,7 @@ def test_a_name_of_several_nodes_is_linked_to_each_and_merged_with_none(tmp_path
     assert index.verify() == []
 
 
-def test_a_kept_graph_that_is_damaged_is_named_and_a_snapshot_repaired(tmp_path):
+def test_damaged_imported_graph_is_named_and_snapshot_repaired(tmp_path):
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder())
     index.add([LIFE])
     victim = index.path / "CURRENT"
@@ -144,14 +144,14 @@ def test_a_kept_graph_that_is_damaged_is_named_and_a_snapshot_repaired(tmp_path)
     assert "imported" in problem.problem and "Import the graph again" in problem.remedy
 
 
-def test_a_graph_beyond_the_limit_is_refused(tmp_path, monkeypatch):
+def test_graph_over_limit_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("graphwright.index_folder.reading.MAX_NORMALISED", 3)
     index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), encoder=HashEncoder(), embed=())
     with pytest.raises(StoreError, match="at most 3"):
         index.add([LIFE])
 
 
-def test_the_command_adds_a_document_to_it(tmp_path):
+def test_command_adds_document_to_graph(tmp_path):
     (tmp_path / "kb.tsv").write_text("".join("\t".join(t) + "\n" for t in FILMS))
     (tmp_path / "life.txt").write_text(LIFE["text"])
     index = tmp_path / "index"

@@ -25,25 +25,25 @@ def summarised(parts: list[str], limit: int) -> tuple[str, list[str]]:
             values[key] = f"Summary {len(values)}."
 
 
-def test_descriptions_within_the_limit_are_joined() -> None:
+def test_descriptions_within_limit_are_joined() -> None:
     derived = Derived()
     assert description("Mur", PARTS[:2], 100, derived) == " ".join(PARTS[:2]) and not derived.missing
 
 
-def test_without_a_summary_the_first_that_fit_stay_at_least_one() -> None:
+def test_descriptions_without_summary_keep_first_that_fit() -> None:
     text = description("Mur", PARTS, 50, Derived())
     assert text == " ".join(PARTS[:4]) and estimated_tokens(text) <= 50 < estimated_tokens(" ".join(PARTS[:5]))
     assert description("Mur", PARTS, 1, Derived()) == PARTS[0]
 
 
-def test_descriptions_over_the_limit_are_summarised_by_one_call() -> None:
+def test_descriptions_over_limit_are_summarised_once() -> None:
     text, calls = summarised(PARTS, 50)
     assert text == "Summary 0." and len(calls) == 1
     lines = [json.loads(line) for line in calls[0].splitlines()]
     assert lines == [{"name": "Mur"}, *({"description": part} for part in PARTS)]
 
 
-def test_many_descriptions_are_summarised_in_batches_then_together() -> None:
+def test_many_descriptions_are_summarised_in_batches() -> None:
     parts = [f"Fact {i}. " + "word " * 100 for i in range(50)]
     text, calls = summarised(parts, 5)
     *batches, last = calls
@@ -56,14 +56,14 @@ def test_many_descriptions_are_summarised_in_batches_then_together() -> None:
     ]
 
 
-def test_a_summary_longer_than_the_limit_ends_the_work() -> None:
+def test_summary_over_limit_stops_summarising() -> None:
     derived = Derived()
     description("Mur", PARTS, 5, derived)
     (key,) = derived.missing
     assert description("Mur", PARTS, 5, Derived({key: "long " * 50})) == "long " * 50
 
 
-def test_a_summary_depends_on_the_descriptions_alone() -> None:
+def test_summary_depends_on_descriptions_only() -> None:
     first, second = Derived(), Derived()
     description("Mur", PARTS, 50, first)
     description("Mur", PARTS[:-1], 50, second)

@@ -12,7 +12,7 @@ from graphwright import Document, Index
 from graphwright.models import HashEncoder
 
 
-def test_every_file_is_flushed_before_a_snapshot_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_flushed_before_publication(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flushed, replace = set[int](), os.replace
     seen: list[set[str]] = []
 

@@ -37,7 +37,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r\x01\0"),
 
 
 @given(triples=st.lists(st.tuples(names, names, names), min_size=1, max_size=30))
-def test_an_import_equals_the_graph_of_its_triples(triples, tmp_path_factory):
+def test_import_equals_graph_of_triples(triples, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dump")
     result = read(folder, tsv(folder / "kb.tsv", triples))
     wanted = Graph.from_triples(triples).columns
@@ -45,7 +45,7 @@ def test_an_import_equals_the_graph_of_its_triples(triples, tmp_path_factory):
     assert triples_of(result) == triples and result.malformed == 0
 
 
-def test_blocks_and_several_files_change_nothing(tmp_path, monkeypatch):
+def test_import_blocks_and_files_give_same_graph(tmp_path, monkeypatch):
     triples = [(f"n{i % 37}", f"r{i % 5}", f"n{i * i % 41}") for i in range(500)]
     item = read(tmp_path / "one", tsv(tmp_path / "kb.tsv", triples))
     monkeypatch.setattr(graph_import, "_BLOCK", 7)
@@ -54,7 +54,7 @@ def test_blocks_and_several_files_change_nothing(tmp_path, monkeypatch):
     assert item.columns.checksum == several.columns.checksum == Graph.from_triples(triples).columns.checksum
 
 
-def test_every_form_gives_the_same_graph(tmp_path):
+def test_import_forms_give_same_graph(tmp_path):
     import duckdb
 
     wanted = Graph.from_triples(KIN).columns.checksum
@@ -77,7 +77,7 @@ def test_every_form_gives_the_same_graph(tmp_path):
         assert read(tmp_path / name.replace(".", "-"), tmp_path / name).columns.checksum == wanted, name
 
 
-def test_graphml_as_networkx_writes_it(tmp_path):
+def test_import_of_networkx_graphml_succeeds(tmp_path):
     import networkx as nx
 
     graph = nx.DiGraph()
@@ -100,13 +100,13 @@ def test_graphml_as_networkx_writes_it(tmp_path):
         *(f'<?xml version="1.0" encoding="{e}"?><graphml/>' for e in ("none", "utf-7")),
     ],
 )
-def test_what_is_no_whole_graphml_is_refused(tmp_path, text):
+def test_import_of_incomplete_graphml_raises(tmp_path, text):
     (tmp_path / "kb.graphml").write_text(text)
     with pytest.raises(DataError, match="GraphML"):
         read(tmp_path, tmp_path / "kb.graphml")
 
 
-def test_labels_of_n_triples_are_names_and_english_ones_go_first(tmp_path):
+def test_import_of_ntriples_prefers_english_labels(tmp_path):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     (tmp_path / "kb.nt").write_text(
         f'<http://x/Q1> {label} "Steiermark"@de .\n<http://x/Q1> {label} "Styria"@en .\n'
@@ -118,7 +118,7 @@ def test_labels_of_n_triples_are_names_and_english_ones_go_first(tmp_path):
     assert result.labels == {1: ["Steiermark"]}
 
 
-def test_names_of_another_file_are_those_of_nodes_and_relations(tmp_path):
+def test_import_names_file_labels_nodes_and_relations(tmp_path):
     kb = tsv(tmp_path / "kb.tsv", [("/m/1", "/r/2", "/m/3"), ("/m/3", "/r/2", "/m/4")])
     named = tsv(tmp_path / "names.tsv", [("/m/1", "Graz"), ("/r/2", "lies on"), ("/m/3", "Mur"), ("/m/9", "nobody")])
     result = read(tmp_path, kb, names=[dump_of(named)])
@@ -126,14 +126,14 @@ def test_names_of_another_file_are_those_of_nodes_and_relations(tmp_path):
     assert result.ids == {0: "/m/1", 1: "/m/3"}
 
 
-def test_two_ids_of_one_name_stay_two_nodes(tmp_path):
+def test_import_keeps_ids_of_equal_name_apart(tmp_path):
     kb = tsv(tmp_path / "kb.tsv", [("/m/1", "r", "/m/2")])
     named = tsv(tmp_path / "names.tsv", [("/m/1", "Graz"), ("/m/2", "Graz")])
     assert triples_of(read(tmp_path, kb, names=[dump_of(named)])) == [("Graz", "r", "Graz")]
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_malformed_lines_are_counted_and_shown_with_their_numbers(tmp_path, packed):
+def test_import_counts_and_shows_malformed_lines(tmp_path, packed):
     data = "a\tr\tbääääääääää\n\nc\tr\n?\tr\tb\nd\t\te\nx\ty\tz\tw\nf\tr\tg\n".encode().replace(b"?", b"\xff")
     path = tmp_path / ("kb.tsv.gz" if packed else "kb.tsv")
     path.write_bytes(gzip.compress(data) if packed else data)
@@ -144,14 +144,14 @@ def test_malformed_lines_are_counted_and_shown_with_their_numbers(tmp_path, pack
     assert "'x\\ty\\tz\\tw'" in result.examples[3] and "encoding" in result.examples[1]
 
 
-def test_malformed_records_of_csv_are_shown(tmp_path):
+def test_import_shows_malformed_csv_records(tmp_path):
     (tmp_path / "kb.csv").write_text('head,relation,tail\na,r,"b\nb"\nc,,d\ne,r,f,g\nh,r,i\n')
     result = read(tmp_path, tmp_path / "kb.csv", max_malformed=9)
     assert triples_of(result) == [("a", "r", "b\nb"), ("h", "r", "i")]
     assert result.malformed == 2 and "'c,,d'" in result.examples[0] and "too many columns" in result.examples[1]
 
 
-def test_more_malformed_lines_than_allowed_stop_the_import(tmp_path):
+def test_import_over_malformed_limit_raises(tmp_path):
     lines = ["a\tr\tb\n"] * 30_000 + ["broken\n"] * 3
     (tmp_path / "kb.tsv").write_text("".join(lines))
     with pytest.raises(DataError, match=r"3 rows or more are malformed, and 2 are allowed.*line 30001: 'broken'"):
@@ -159,19 +159,19 @@ def test_more_malformed_lines_than_allowed_stop_the_import(tmp_path):
     assert read(tmp_path / "again", tmp_path / "kb.tsv", max_malformed=3).malformed == 3
 
 
-def test_a_file_of_something_else_is_refused(tmp_path):
+def test_import_of_other_file_raises(tmp_path):
     (tmp_path / "kb.tsv").write_text("a\tr\tb\n" + "prose that goes on and on\n" * 200)
     with pytest.raises(DataError, match=r"200 rows or more are malformed.*Each row must have a head"):
         read(tmp_path, tmp_path / "kb.tsv")
 
 
-def test_a_file_without_triples_is_refused(tmp_path):
+def test_import_without_triples_raises(tmp_path):
     (tmp_path / "kb.nt").write_text("# nothing\n")
     with pytest.raises(DataError, match="there is no triple"):
         read(tmp_path, tmp_path / "kb.nt")
 
 
-def test_of_a_small_file_few_rows_may_be_malformed_and_those_are_shown(tmp_path):
+def test_import_of_small_file_allows_few_malformed_rows(tmp_path):
     path = tmp_path / "kb.tsv"
     path.write_text("a\tr\tb\n" * 18 + "c\td\n" * 2)
     assert read(tmp_path / "1", path).malformed == 2
@@ -186,7 +186,7 @@ def test_of_a_small_file_few_rows_may_be_malformed_and_those_are_shown(tmp_path)
         import_graph([dump_of(path, header=True)], tmp_path / "4", max_malformed=9)
 
 
-def test_names_of_one_hash_are_found_and_hashed_otherwise(tmp_path, monkeypatch):
+def test_import_resolves_hash_collisions(tmp_path, monkeypatch):
     salts = []
 
     def weak(self: object, salt: int) -> object:
@@ -198,7 +198,7 @@ def test_names_of_one_hash_are_found_and_hashed_otherwise(tmp_path, monkeypatch)
     assert salts == [0, 1, 2] and triples_of(result) == KIN
 
 
-def test_what_is_done_is_told(tmp_path):
+def test_import_reports_progress(tmp_path):
     messages: dict[str, tuple[int, int]] = {}
     read(
         tmp_path,
@@ -209,7 +209,7 @@ def test_what_is_done_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["kb.tsv", "kb.csv"])
-def test_lines_with_different_ends_are_named(tmp_path: Path, name: str) -> None:
+def test_import_names_mixed_line_ends(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     mark = "\t" if name.endswith("tsv") else ","
     file.write_bytes("a|r|b\r\nc|r|d\ne|r|f\r".replace("|", mark).encode())
@@ -217,7 +217,7 @@ def test_lines_with_different_ends_are_named(tmp_path: Path, name: str) -> None:
         import_graph([dump_of(file)], tmp_path / "work")
 
 
-def test_cells_of_any_length_are_imported(tmp_path: Path) -> None:
+def test_import_accepts_long_cells(tmp_path: Path) -> None:
     file, name = tmp_path / "kb.csv", "a" * 200_000
     file.write_text(f"{name},r,b\nc,r,{name}\n")
     assert import_graph([dump_of(file)], tmp_path / "work").columns.names[0] == name

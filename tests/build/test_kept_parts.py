@@ -29,7 +29,7 @@ def documents(error: BaseException | None = None, before: int = 5) -> Iterator[D
         yield Document(name, text)
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(index: Index) -> None:
+def test_interrupted_run_continues(index: Index) -> None:
     with pytest.raises(KeyboardInterrupt):
         index.add(documents(KeyboardInterrupt()))
     assert index.documents == 4 and not index.is_current and index.list_documents() == []
@@ -38,21 +38,21 @@ def test_an_interrupted_run_goes_on_where_it_stopped(index: Index) -> None:
     assert again.resumed and index.is_current and len(index.list_documents()) == 6
 
 
-def test_an_error_leaves_none_of_the_documents(index: Index) -> None:
+def test_error_keeps_none_of_the_documents(index: Index) -> None:
     index.add([Document("graz", "Graz lies on the Mur.")])
     with pytest.raises(DataError, match="broken"):
         index.add(documents(DataError("broken")))
     assert index.documents == 1 and index.is_current and not index.verify()
 
 
-def test_documents_are_not_replaced_before_all_are_read(index: Index) -> None:
+def test_documents_are_replaced_after_reading_all(index: Index) -> None:
     index.add([Document("town0", "Town0 was elsewhere.")])
     with pytest.raises(KeyboardInterrupt):
         index.add(documents(KeyboardInterrupt()))
     assert index.documents == 1 and "elsewhere" in index.text("town0")
 
 
-def test_an_interrupted_sync_keeps_documents_of_its_folder(index: Index, tmp_path: Path) -> None:
+def test_interrupted_sync_keeps_folder_documents(index: Index, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     for name, text in TEXTS.items():

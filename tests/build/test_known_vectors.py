@@ -12,7 +12,7 @@ texts = st.lists(st.sampled_from(["", "a", "b", "ab", "aa", "ba", "Łódź", "lo
 
 
 @given(texts, texts, texts, texts, texts)
-def test_positions_are_those_of_equal_texts(
+def test_known_vector_positions_match_equal_texts(
     begin: list[str], removed: list[str], added: list[str], end: list[str], other: list[str]
 ) -> None:
     for known, now in ((begin + removed + end, begin + added + end), (begin, other), (begin, begin)):

@@ -64,7 +64,7 @@ def message(graph: Graph) -> list[tuple[object, ...]]:
     return sorted(zip(triples(graph), texts, sources, strict=True))
 
 
-def test_every_edge_of_a_small_corpus() -> None:
+def test_merge_of_small_corpus_has_expected_edges() -> None:
     graph = graph_of(DOCS)
     assert graph.names.take(range(4)) == ["graz#0", "mountain#0", "lilu#0", "note#0"]
     assert graph.columns.kinds.tolist() == [Kind.CHUNK] * 4 + [Kind.ENTITY] * (len(graph) - 4)
@@ -91,7 +91,7 @@ def test_every_edge_of_a_small_corpus() -> None:
     )
 
 
-def test_nodes_and_edges_know_their_chunks() -> None:
+def test_merged_nodes_and_edges_know_their_chunks() -> None:
     graph = graph_of(DOCS)
 
     def chunks(name: str) -> list[str]:
@@ -113,13 +113,13 @@ def test_nodes_and_edges_know_their_chunks() -> None:
     assert [(p.document, p.title) for n in range(4) if (p := passages.of(n))] == [(k, d[0]) for k, d in DOCS.items()]
 
 
-def test_the_order_of_documents_changes_numbers_only() -> None:
+def test_document_order_changes_numbers_only() -> None:
     wanted = message(graph_of(DOCS))
     for names in permutations(DOCS):
         assert message(graph_of({name: DOCS[name] for name in names})) == wanted
 
 
-def test_a_graph_without_a_document_is_the_graph_that_never_had_it() -> None:
+def test_graph_without_document_equals_graph_never_having_it() -> None:
     for gone in DOCS:
         selected = {name: doc for name, doc in DOCS.items() if name != gone}
         graph = graph_of(selected)
@@ -131,7 +131,7 @@ def test_a_graph_without_a_document_is_the_graph_that_never_had_it() -> None:
     assert not [s for s in without if "Iron Mountain" in s[0]]  # the lower-case find went with the topic
 
 
-def test_surface_forms_of_one_normal_form_are_one_entity_named_as_most_often_seen() -> None:
+def test_surface_forms_merge_under_most_frequent_name() -> None:
     docs: dict[str, Doc] = {
         "a": ("Paris", "t", ["The Café Flore", "Cafe Flore"], []),
         "b": ("Paris", "t", ["cafe flore", "Cafe Flore"], [("CAFÉ FLORE", "in", "Paris")]),
@@ -147,7 +147,7 @@ def test_surface_forms_of_one_normal_form_are_one_entity_named_as_most_often_see
     ]
 
 
-def test_names_of_nothing_and_relations_to_oneself_give_nothing() -> None:
+def test_empty_names_and_self_relations_are_dropped() -> None:
     docs: dict[str, Doc] = {
         "a": ("", "t", ["", "?!", "x", "Graz", "Graz"], [("", "r", "Graz"), ("Graz", "r", "GRAZ"), ("Graz", "r", "…")]),
         "b": ("Q", "t", [], []),
@@ -158,7 +158,7 @@ def test_names_of_nothing_and_relations_to_oneself_give_nothing() -> None:
     assert len(graph) == 4 and len(graph_of({})) == 0
 
 
-def test_a_relation_stated_twice_is_two_edges_with_one_text() -> None:
+def test_repeated_relation_is_two_edges_with_one_text() -> None:
     twice: Doc = ("", "t", [], [("Graz", "in", "Styria"), ("Graz", "in", "Styria")])
     graph = graph_of({"a": twice, "b": twice})
     edges = graph.edges_between(graph.id("Graz"), graph.id("Styria"))
@@ -166,7 +166,7 @@ def test_a_relation_stated_twice_is_two_edges_with_one_text() -> None:
     assert [graph.names.take(graph.chunks_of(edges=[e])) for e in edges.tolist()] == [["a#0"]] * 2 + [["b#0"]] * 2
 
 
-def test_an_alias_leads_to_all_topics_that_claim_it_until_too_many_do() -> None:
+def test_alias_links_to_all_topics_up_to_limit() -> None:
     def lilus(count: int) -> Graph:
         return graph_of({f"d{i}": (f"Lilu ({kind})", "t", [], []) for i, kind in enumerate("abcdef"[:count])})
 
@@ -177,7 +177,7 @@ def test_an_alias_leads_to_all_topics_that_claim_it_until_too_many_do() -> None:
     assert not [t for t in triples(lilus(6)) if t[1] == "alias"]
 
 
-def test_synonyms_join_entities_by_their_numbers() -> None:
+def test_synonyms_join_entities_with_equal_numbers() -> None:
     made = merged(DOCS)
     names = list(made.names)
     graph = made.graph(np.array([[names.index("Graz"), names.index("Mur")]]))
@@ -185,7 +185,7 @@ def test_synonyms_join_entities_by_their_numbers() -> None:
     assert graph.triple(edge) == ("Graz", "synonym", "Mur") and not len(graph.chunks_of(edges=[edge]))
 
 
-def test_an_alias_that_begins_with_an_article_makes_no_stray_entity() -> None:
+def test_alias_with_article_adds_no_entity() -> None:
     graph = graph_of({"a": ("The A-Team (series)", "t", [], [])})
     entities = np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist()
     assert all(len(graph.columns.adjacency.row(node)) for node in entities)
@@ -213,9 +213,7 @@ linked = st.dictionaries(st.sampled_from(IDS), st.lists(st.sampled_from([*IDS, "
 
 
 @given(st.lists(st.tuples(names, texts, contributions), max_size=8), linked)
-def test_the_merge_of_columns_equals_a_plain_one(
-    docs: list[tuple[str, str, Extraction]], links: dict[str, list[str]]
-) -> None:
+def test_column_merge_equals_plain_merge(docs: list[tuple[str, str, Extraction]], links: dict[str, list[str]]) -> None:
     given = [(f"d{at}", *doc) for at, doc in enumerate(docs)]
     graph = MergedChunks(chunk_columns_of(given, links)).graph(NONE)
     assert plain_merge(given, links) == (
@@ -228,7 +226,7 @@ def test_the_merge_of_columns_equals_a_plain_one(
     )
 
 
-def test_what_models_say_of_an_entity_is_read_with_its_name() -> None:
+def test_entity_description_is_read_with_name() -> None:
     def message(name: str, kind: str, description: str) -> Mention:
         return Mention(name, type=kind, description=description)
 
@@ -253,7 +251,7 @@ def test_what_models_say_of_an_entity_is_read_with_its_name() -> None:
     assert alone.text(alone.id("Mur")) == "Mur (river): Rises in Salzburg. Runs through Graz."
 
 
-def test_what_an_edge_says_ends_with_its_keywords() -> None:
+def test_edge_text_ends_with_keywords() -> None:
     relations = (
         Relation("Mur", "joins", "Drava", "They meet.", ("river", "mouth")),
         Relation("Mur", "in", "Graz", "It is."),
@@ -262,7 +260,7 @@ def test_what_an_edge_says_ends_with_its_keywords() -> None:
     assert [graph.edge_text(e) for e in graph.edges.tolist()[-2:]] == ["They meet. (river, mouth)", "It is."]
 
 
-def test_descriptions_beyond_the_bound_are_left_out_whole() -> None:
+def test_descriptions_over_bound_are_dropped_whole() -> None:
     docs = [(f"d{i}", "", "t", Extraction((Mention("Mur", description=f"{i} " * 200),))) for i in range(9)]
     graph = MergedChunks(chunk_columns_of(docs)).graph(NONE)
     text = graph.text(graph.id("Mur"))

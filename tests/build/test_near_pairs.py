@@ -32,7 +32,7 @@ def compared_with_pivots(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 200, 3000])
-def test_pairs_are_right_and_nearly_all(n: int) -> None:
+def test_near_pairs_are_correct_and_nearly_complete(n: int) -> None:
     rows = clustered(n, seed=n) if n > 1 else np.ones((n, 32), np.float32)
     result = {tuple(pair) for pair in near_pairs(rows, 0.9).pairs.tolist()}
     exact = all_pairs(rows, 0.9) if n > 1 else set()
@@ -41,7 +41,7 @@ def test_pairs_are_right_and_nearly_all(n: int) -> None:
     assert len(exact) > 100 or n < 3000
 
 
-def test_the_pairs_are_those_of_the_set_of_rows() -> None:
+def test_near_pairs_depend_on_set_of_rows() -> None:
     rows = clustered(1000, 1)
     order = np.random.default_rng(2).permutation(1000)
     shuffled = np.sort(order[near_pairs(rows[order], 0.9).pairs], axis=1)
@@ -49,7 +49,7 @@ def test_the_pairs_are_those_of_the_set_of_rows() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_updated_pairs_equal_those_from_scratch(seed: int) -> None:
+def test_updated_near_pairs_equal_rebuilt_pairs(seed: int) -> None:
     rng, every = np.random.default_rng(seed), clustered(1100, seed)
     before, after = (np.sort(rng.choice(1100, size, replace=False)) for size in (1040, 1050))
     row = np.searchsorted(after, before)
@@ -60,7 +60,7 @@ def test_updated_pairs_equal_those_from_scratch(seed: int) -> None:
     assert np.array_equal(np.sort(updated.nearest, axis=1), np.sort(wanted.nearest, axis=1))
 
 
-def test_few_new_rows_do_not_compare_all_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_rows_compare_few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = clustered(1000, 3)
     last = int(np.setdiff1d(np.arange(1000), module._pivots(row_sums(rows)))[-1])
     order = np.append(np.delete(np.arange(1000), last), last)
@@ -73,9 +73,7 @@ def test_few_new_rows_do_not_compare_all_again(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_pivots_that_come_and_go_change_the_pairs_of_their_groups_alone(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_pivots_change_their_groups_only(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, every = np.random.default_rng(seed), clustered(1100, seed)
     pivots = module._pivots(row_sums(every))
     gone, new = pivots[:2], pivots[2:4]
@@ -91,6 +89,6 @@ def test_pivots_that_come_and_go_change_the_pairs_of_their_groups_alone(
     assert len(compared) == 1 and compared[0] < len(after) / 2
 
 
-def test_names_that_differ_in_a_number_are_no_synonyms() -> None:
+def test_names_differing_in_number_are_not_synonyms() -> None:
     vectors = np.ones((4, 8), np.float32)
     assert synonyms(["May 1963", "in May 1963", "May 1964", "May"], vectors, 0.9).pairs.tolist() == [[0, 1]]

@@ -49,7 +49,7 @@ SYSTEMS = ["graphrag", "lightrag", "lightrag-vectors"]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_documents_have_their_ids_and_texts(indexes, system):
+def test_imported_documents_keep_ids_and_texts(indexes, system):
     index = indexes[system]
     assert {listed.id for listed in index.list_documents()} == {"graz.txt", "prague.txt"}
     assert index.text("graz.txt") == GRAZ and index.text("prague.txt") == PRAGUE
@@ -57,7 +57,7 @@ def test_documents_have_their_ids_and_texts(indexes, system):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_entities_keep_names_types_and_descriptions(indexes, system):
+def test_imported_entities_keep_names_types_and_descriptions(indexes, system):
     graph = indexes[system].graph
     for name, kind, description, _ in ENTITIES:
         spelled = name.upper() if (system, name) == ("graphrag", "Rudolphine Tables") else name  # not in the text
@@ -66,7 +66,7 @@ def test_entities_keep_names_types_and_descriptions(indexes, system):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_relationships_keep_descriptions_keywords_and_their_passage(indexes, system):
+def test_imported_relationships_keep_descriptions_and_passage(indexes, system):
     graph = indexes[system].graph
     edge = graph.edges_between(graph.id("Johannes Kepler"), graph.id("Tycho Brahe"))[0]
     keywords = "" if system == "graphrag" else " (work)"
@@ -76,13 +76,13 @@ def test_relationships_keep_descriptions_keywords_and_their_passage(indexes, sys
     assert graph.passages.of(int(chunk)).document == "prague.txt"
 
 
-def test_a_claim_about_two_entities_is_a_relationship_with_its_type(indexes):
+def test_imported_claim_becomes_typed_relationship(indexes):
     graph = indexes["graphrag"].graph
     triples = [graph.triple(e) for e in graph.edges_between(graph.id("Johannes Kepler"), graph.id("Graz")).tolist()]
     assert ("Johannes Kepler", "moved to", "Graz") in triples
 
 
-def test_both_systems_give_the_same_mentions(folders):
+def test_imported_mentions_agree_between_systems(folders):
     found = [documents_of(read_other_index(folders[name])) for name in ("graphrag", "lightrag")]
     for graphrag, lightrag in zip(*found, strict=True):
         assert graphrag.document == lightrag.document
@@ -92,14 +92,14 @@ def test_both_systems_give_the_same_mentions(folders):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_runs_over_it(indexes, method):
+def test_every_method_runs_on_imported_index(indexes, method):
     answer = indexes["graphrag"].ask("With whom did Kepler work?", method=method).answer
     assert answer is not None and answer.text
     for citation in answer.citations:
         assert citation.text in dict(DOCUMENTS.values())[citation.document]
 
 
-def test_documents_are_added_and_removed_as_in_any_index(folders, tmp_path):
+def test_imported_index_accepts_changes(folders, tmp_path):
     index = Index.from_graph(tmp_path / "index", folders["lightrag"], encoder=HashEncoder())
     index.add([{"id": "mars", "text": "Tycho Brahe observed Mars from Hven."}])
     assert index.documents == 3
@@ -110,7 +110,7 @@ def test_documents_are_added_and_removed_as_in_any_index(folders, tmp_path):
     assert index.verify() == [] and index.info()["extractors"] == {"LightRAG": 1}
 
 
-def test_reports_are_documents_if_asked_for(folders, tmp_path, indexes):
+def test_imported_reports_become_documents_on_request(folders, tmp_path, indexes):
     index = Index.from_graph(tmp_path / "index", folders["graphrag"], reports=True, encoder=HashEncoder())
     assert index.text("community-report/0") == REPORT
     assert index.metadata("community-report/0") == {"kind": "community report", "level": "0"}
@@ -122,7 +122,7 @@ def test_reports_are_documents_if_asked_for(folders, tmp_path, indexes):
         Index.from_graph(tmp_path / "other", tmp_path / "kb.tsv", reports=True)
 
 
-def test_the_command_imports_a_project_and_answers(folders, tmp_path):
+def test_command_imports_project_and_answers(folders, tmp_path):
     done = graphwright("import", folders["graphrag"].parent, "--into", tmp_path / "index", "--reports")
     assert done.returncode == 0, done.stderr
     assert "3 documents of Microsoft GraphRAG, 3 chunks" in done.stdout
@@ -136,7 +136,7 @@ def copied(folders, name, tmp_path):
     return shutil.copytree(folders[name], tmp_path / "copy")
 
 
-def test_text_units_that_are_not_in_their_document_take_its_place(folders, tmp_path):
+def test_foreign_text_units_replace_their_document(folders, tmp_path):
     folder = copied(folders, "lightrag", tmp_path)
     chunks = json.loads((folder / "kv_store_text_chunks.json").read_text())
     chunks["unit-3"]["content"] = "prague.txt#####" + chunks["unit-3"]["content"]
@@ -147,7 +147,7 @@ def test_text_units_that_are_not_in_their_document_take_its_place(folders, tmp_p
     assert other.remarks == ["1 documents do not hold their text units; their text is that of the units"]
 
 
-def test_a_character_cut_between_tokens_does_not_hide_a_unit(folders, tmp_path):
+def test_split_character_does_not_hide_text_unit(folders, tmp_path):
     folder = copied(folders, "lightrag", tmp_path)
     chunks = json.loads((folder / "kv_store_text_chunks.json").read_text())
     chunks["unit-2"]["content"] = "\ufffd" + chunks["unit-2"]["content"] + "\ufffd"
@@ -204,7 +204,7 @@ def rename(name, to):
         ("lightrag", lambda folder: (folder / "kv_store_full_docs.json").write_text("[]"), "no storage of LightRAG"),
     ],
 )
-def test_damage_is_named_and_makes_nothing(folders, tmp_path, system, damage, message):
+def test_damaged_project_raises_and_creates_nothing(folders, tmp_path, system, damage, message):
     folder = copied(folders, system, tmp_path)
     damage(folder)
     with pytest.raises(DataError, match=message):
@@ -212,13 +212,13 @@ def test_damage_is_named_and_makes_nothing(folders, tmp_path, system, damage, me
     assert not (tmp_path / "index").exists()
 
 
-def test_the_folder_above_is_not_taken_for_it(folders, tmp_path):
+def test_parent_folder_is_not_imported(folders, tmp_path):
     with pytest.raises(DataError, match=r"Did you mean .*project"):
         Index.from_graph(tmp_path / "index", folders["lightrag"].parent, encoder=HashEncoder())
     with pytest.raises(OptionError, match="names and max_malformed"):
         Index.from_graph(tmp_path / "index", folders["lightrag"], max_malformed=3, encoder=HashEncoder())
 
 
-def test_a_used_folder_is_refused(indexes, folders):
+def test_import_into_used_folder_raises(indexes, folders):
     with pytest.raises(StoreError, match="is an index already"):
         Index.from_graph(indexes["lightrag"].path, folders["lightrag"], encoder=HashEncoder())

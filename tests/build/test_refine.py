@@ -83,7 +83,7 @@ def test_long_descriptions_are_summarised_once(tmp_path: Path, server: LLMServer
     assert model.asked.count("description") == 1  # nothing changed
 
 
-def test_any_history_gives_the_same_graph(tmp_path: Path, server: LLMServer, model: Model) -> None:
+def test_summarised_graph_is_equal_after_any_history(tmp_path: Path, server: LLMServer, model: Model) -> None:
     whole, grown = opened(tmp_path / "whole", server, **LIMIT), opened(tmp_path / "grown", server, **LIMIT)
     whole.add(TEXTS[:5])
     for text in reversed(TEXTS):
@@ -94,9 +94,7 @@ def test_any_history_gives_the_same_graph(tmp_path: Path, server: LLMServer, mod
     assert grown.verify() == []
 
 
-def test_a_bad_reply_leaves_the_first_descriptions_and_is_tried_again(
-    tmp_path: Path, server: LLMServer, model: Model
-) -> None:
+def test_invalid_summary_keeps_descriptions_and_is_retried(tmp_path: Path, server: LLMServer, model: Model) -> None:
     model.summary = ""
     index = opened(tmp_path / "ix", server, **LIMIT)
     changes = index.add(TEXTS)
@@ -107,7 +105,7 @@ def test_a_bad_reply_leaves_the_first_descriptions_and_is_tried_again(
     assert index.add([]).refined == 1 and text_of(index) == "Mur (river): A summary."
 
 
-def test_a_run_that_was_stopped_by_the_budget_continues(tmp_path: Path, server: LLMServer, model: Model) -> None:
+def test_run_stopped_by_budget_continues(tmp_path: Path, server: LLMServer, model: Model) -> None:
     index = opened(tmp_path / "ix", server, **LIMIT)
     model.summary = ""
     index.add(TEXTS)  # all chunks are read; the summary is missing
@@ -119,7 +117,7 @@ def test_a_run_that_was_stopped_by_the_budget_continues(tmp_path: Path, server: 
     assert opened(tmp_path / "ix", server).add([]).refined == 1
 
 
-def test_a_process_that_dies_between_summary_and_snapshot_loses_nothing(
+def test_process_killed_after_summary_loses_nothing(
     tmp_path: Path, server: LLMServer, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = opened(tmp_path / "ix", server, **LIMIT)
@@ -144,7 +142,7 @@ def test_a_process_that_dies_between_summary_and_snapshot_loses_nothing(
     assert again.verify() == []
 
 
-def test_a_model_decides_whether_names_are_merged(tmp_path: Path, server: LLMServer, model: Model) -> None:
+def test_model_decides_whether_names_merge(tmp_path: Path, server: LLMServer, model: Model) -> None:
     settings = {"resolve": ("aliases", "llm"), "description_tokens": 10_000}
     merged = opened(tmp_path / "merged", server, **settings)
     assert merged.add(TEXTS).refined == 1 and "Mura" not in merged.graph.names
@@ -155,7 +153,7 @@ def test_a_model_decides_whether_names_are_merged(tmp_path: Path, server: LLMSer
     assert model.asked.count("same") == 2  # one for the pair in each index
 
 
-def test_a_filtered_part_shows_no_summary_of_other_documents(tmp_path: Path, server: LLMServer) -> None:
+def test_filtered_part_hides_summaries_of_other_documents(tmp_path: Path, server: LLMServer) -> None:
     index = opened(tmp_path / "ix", server, **LIMIT)
     index.add(TEXTS)
     part = index.filtered(Filter(documents=["d1", "d2"]))

@@ -37,7 +37,7 @@ NONE = np.empty((0, 2), np.int64)
         ("american football league", "national football league"),
     ],
 )
-def test_names_of_different_things_are_not_compatible(a: str, b: str) -> None:
+def test_different_names_are_incompatible(a: str, b: str) -> None:
     assert not compatible(a, b) and not compatible(b, a)
 
 
@@ -52,11 +52,11 @@ def test_names_of_different_things_are_not_compatible(a: str, b: str) -> None:
         ("bank of the west", "bank west"),
     ],
 )
-def test_spellings_of_one_name_are_compatible(a: str, b: str) -> None:
+def test_spellings_of_name_are_compatible(a: str, b: str) -> None:
     assert compatible(a, b) and compatible(b, a)
 
 
-def test_roman_numerals_and_words_with_digits_are_numbers() -> None:
+def test_roman_numerals_and_digits_count_as_numbers() -> None:
     assert numbers("world war ii") == ("ii",) and numbers("b 52") == ("52",) and numbers("graz mur") == ()
 
 
@@ -70,11 +70,11 @@ def test_roman_numerals_and_words_with_digits_are_numbers() -> None:
         ("World Health Assembly (FIFA)", []),
     ],
 )
-def test_acronyms_are_found_beside_their_expansion(text: str, pairs: list[tuple[str, str]]) -> None:
+def test_acronym_is_found_beside_expansion(text: str, pairs: list[tuple[str, str]]) -> None:
     assert list(acronyms(text)) == pairs
 
 
-def test_a_third_name_near_both_does_not_join_two_that_stay_apart() -> None:
+def test_third_name_does_not_join_incompatible_names() -> None:
     pairs = [
         Candidate.of("charles x france", "charles france", 2.0),
         Candidate.of("charles france", "charles v france", 2.0),
@@ -85,20 +85,20 @@ def test_a_third_name_near_both_does_not_join_two_that_stay_apart() -> None:
     assert groups(chain, titles=titles) == []  # two titles; ana/anna have under seven letters
 
 
-def test_an_abbreviation_of_two_names_is_left_alone() -> None:
+def test_ambiguous_abbreviation_is_not_merged() -> None:
     near = [Candidate.of("j smith", "john smith", 0.95), Candidate.of("j smith", "james smith", 0.96)]
     assert groups(near) == []
     assert groups(near[:1]) == [frozenset({"j smith", "john smith"})]
 
 
-def test_a_model_overrules_the_rules_both_ways() -> None:
+def test_model_overrides_rules_both_ways() -> None:
     stated, unlike = Candidate.of("un", "united nations", 2.0), Candidate.of("big apple", "new york", 0.92)
     decisions = {stated[:2]: False, unlike[:2]: True}
     assert groups([stated, unlike], decide=lambda c: decisions[c[:2]]) == [frozenset({"big apple", "new york"})]
     assert groups([stated, unlike]) == [frozenset({"un", "united nations"})]  # without decisions
 
 
-def test_the_order_of_candidates_does_not_matter() -> None:
+def test_candidate_order_does_not_matter() -> None:
     pairs = [
         Candidate.of("j smith", "john smith", 0.95),
         Candidate.of("john smith", "smith john", 0.97),
@@ -139,7 +139,7 @@ def merged_with(docs: list[tuple[str, str, str, Extraction]], *by: str, derived:
     return MergedChunks(columns, resolve(MergedChunks(columns), None, by, 0.9, derived), derived)
 
 
-def test_stated_names_become_one_entity_with_all_their_edges_and_forms() -> None:
+def test_merged_entity_keeps_edges_and_forms() -> None:
     merged = merged_with(DOCS, "aliases")
     graph = merged.graph(NONE)
     assert merged.same == {"un": "united nations", "nyc": "new york"}
@@ -159,7 +159,7 @@ def test_stated_names_become_one_entity_with_all_their_edges_and_forms() -> None
         assert graph.names.take(index.find(form)) == [name]
 
 
-def test_the_merged_graph_is_a_function_of_the_set_of_documents() -> None:
+def test_resolved_graph_depends_on_set_of_documents() -> None:
     def content(docs: list[tuple[str, str, str, Extraction]]) -> list[tuple[str, str, str]]:
         graph = merged_with(docs, "aliases").graph(NONE)
         return sorted(graph.triple(int(e)) for e in graph.edges)
@@ -169,13 +169,13 @@ def test_the_merged_graph_is_a_function_of_the_set_of_documents() -> None:
     assert ("b#0", "about", "NYC") in without  # the statement went with its document
 
 
-def test_nothing_is_merged_unless_asked_for() -> None:
+def test_names_merge_only_on_request() -> None:
     graph = MergedChunks(chunk_columns_of(DOCS)).graph(NONE)
     assert sorted(graph.names[3:]) == ["NYC", "New York", "UN", "United Nations"]
     assert (graph.columns.kinds == Kind.ENTITY).sum() == 4
 
 
-def test_a_model_decides_and_the_rules_do_where_it_has_not() -> None:
+def test_rules_decide_where_model_has_not() -> None:
     derived = Derived()
     assert merged_with(DOCS, "aliases", "llm", derived=derived).same == {"un": "united nations", "nyc": "new york"}
     assert len(derived.missing) == 2 and all(task.prompt == "same_entity" for task in derived.missing.values())
@@ -184,7 +184,7 @@ def test_a_model_decides_and_the_rules_do_where_it_has_not() -> None:
     assert refused.used == set(derived.missing) and not refused.missing
 
 
-def test_the_key_of_a_decision_changes_with_the_prompt_and_the_lines_only() -> None:
+def test_decision_key_changes_with_prompt_and_lines() -> None:
     keys = {Task("same_entity", "a").key, Task("same_entity", "b").key, Task("describe", "a").key}
     assert len(keys) == 3 and Task("describe", "a").key in keys
 
@@ -197,6 +197,6 @@ def test_the_key_of_a_decision_changes_with_the_prompt_and_the_lines_only() -> N
         (("llm",), "others propose"),
     ],
 )
-def test_wrong_settings_are_refused(resolve: tuple[str, ...], problem: str) -> None:
+def test_invalid_resolution_settings_raise(resolve: tuple[str, ...], problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
         Settings(resolve=resolve, embed=("passages",))

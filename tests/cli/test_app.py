@@ -47,26 +47,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "index"
 
 
-def test_version_is_that_of_the_package() -> None:
+def test_version_equals_package_version() -> None:
     done = graphwright("--version")
     assert (done.returncode, done.stdout) == (0, f"graphwright {version('graphwright')}\n")
 
 
-def test_help_of_every_command_starts_with_one_sentence_that_fits_a_line() -> None:
+def test_command_help_starts_with_short_sentence() -> None:
     listing = graphwright("--help").stdout
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
         first, *_ = (command.help or "").split("\n\n")
         assert first.endswith(".") and first in listing, name
 
 
-def test_ask_prints_answer_citation_path_and_passages(folder: Path) -> None:
+def test_ask_prints_answer_citation_and_passages(folder: Path) -> None:
     done = graphwright_process("ask", QUESTION, "--index", folder)
     assert done.returncode == 0 and done.stderr == ""
     assert "She founded the abbey of Erstein in Alsace." in done.stdout
     assert "[1] ermengarde  Ermengarde of Tours  characters 0-98" in done.stdout
 
 
-def test_json_has_the_keys_of_the_contract(folder: Path) -> None:
+def test_json_output_has_contract_keys(folder: Path) -> None:
     answer = json.loads(graphwright("ask", QUESTION, "--index", folder, "--json", "-k", 2).stdout)
     keys = {"question", "method", "found", "answer", "short", "citations", "passages", "evidence", "usage", "trace"}
     assert keys <= set(answer) and answer["method"] == "multihop" and answer["found"] is True
@@ -79,7 +79,7 @@ def test_json_has_the_keys_of_the_contract(folder: Path) -> None:
     assert answer["trace"][0]["operator"].startswith("LinkEntities(") and answer["trace"][0]["seconds"] > 0
 
 
-def test_explain_shows_anchors_and_the_cost_of_each_step(folder: Path) -> None:
+def test_explain_shows_anchors_and_step_costs(folder: Path) -> None:
     done = graphwright("ask", "Who sang in Steyr?", "--index", folder, "--explain")
     for word in ("Anchors", "Steyr", "PersonalizedPageRank", "ScorePassages", "model ms", "total"):
         assert word in done.stdout
@@ -89,7 +89,7 @@ def test_explain_shows_anchors_and_the_cost_of_each_step(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["vector", "bm25", "hybrid", "ppr"])
-def test_retrieve_ranks_passages_without_an_answer(folder: Path, method: str) -> None:
+def test_retrieve_prints_passages_without_answer(folder: Path, method: str) -> None:
     done = graphwright("retrieve", "Alma Brecht", "--index", folder, "--method", method, "--json")
     result = json.loads(done.stdout)
     assert result["answer"] is None and result["passages"][0]["document"] == "song.html"
@@ -128,7 +128,7 @@ def test_a_method_may_have_options(folder: Path, method: str, step: str) -> None
     assert exported.returncode == 0, exported.stderr
 
 
-def test_options_of_the_command_go_to_a_method_with_options(folder: Path) -> None:
+def test_command_options_reach_method(folder: Path) -> None:
     given = ("ask", QUESTION, "--index", folder, "--json", "--top-k", "2")
     reply = json.loads(graphwright(*given, "--method", "ppr(restart=0.3)").stdout)
     assert len(reply["passages"]) == 2 and any("restart=0.3" in step["operator"] for step in reply["trace"])
@@ -162,9 +162,7 @@ def test_method_file_is_asked_and_retrieved_by_and_named_by_its_file(folder: Pat
         (("--method", "vector@llm"), "needs a language model"),
     ],
 )
-def test_a_method_that_cannot_be_read_is_an_error_of_the_command(
-    folder: Path, arguments: tuple[str, ...], says: str
-) -> None:
+def test_unreadable_method_is_reported(folder: Path, arguments: tuple[str, ...], says: str) -> None:
     done = graphwright("ask", QUESTION, "--index", folder, *arguments)
     assert done.returncode == 2 and says in done.stderr, done.stderr
 
@@ -181,7 +179,7 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
     assert facts["documents"] == "8, in 8 chunks" and facts["vectors"].endswith("by all-minilm-l6-v2")
 
 
-def test_methods_are_listed_in_groups_one_line_each() -> None:
+def test_methods_are_listed_in_groups() -> None:
     listed = sum(listing.GROUPS.values(), ())
     assert sorted(listed) == sorted(METHODS) and len(set(listed)) == len(listed)
     lines = graphwright("methods").stdout.splitlines()
@@ -195,9 +193,7 @@ def test_methods_are_listed_in_groups_one_line_each() -> None:
     assert "Did you mean 'bm25'" in graphwright("methods", "bm52").stderr
 
 
-def test_a_missing_extra_marks_its_methods_and_the_rest_is_listed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_extra_marks_its_methods(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "find_spec", lambda module: None)
     done = graphwright("methods", "--index", folder)
     marked = [
@@ -207,7 +203,7 @@ def test_a_missing_extra_marks_its_methods_and_the_rest_is_listed(
     assert "lego-15" in done.stdout and "BeamSearch(" in done.stdout
 
 
-def test_piped_output_is_unwrapped_and_has_no_passages(folder: Path) -> None:
+def test_piped_output_is_unwrapped_without_passages(folder: Path) -> None:
     done = graphwright("ask", QUESTION, "--index", folder, "-k", 3, COLUMNS="30")
     answer, citations = done.stdout.split("\n\n")
     assert "[1]\n" in answer and "\n\n" not in answer
@@ -218,7 +214,7 @@ def test_piped_output_is_unwrapped_and_has_no_passages(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 50])
-def test_a_terminal_shows_the_answer_once_with_passages_and_its_cost(folder: Path, columns: int) -> None:
+def test_terminal_output_shows_answer_once_with_cost(folder: Path, columns: int) -> None:
     done = graphwright("ask", QUESTION, "--index", folder, "-k", 3, columns=columns)
     screen = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
     lines = screen.splitlines()
@@ -227,9 +223,7 @@ def test_a_terminal_shows_the_answer_once_with_passages_and_its_cost(folder: Pat
     assert " ".join(screen.split("\n1  ")[0].split()).count("She founded the abbey of Erstein") == 1
 
 
-def test_the_default_index_is_named_by_the_environment_or_found_above(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_index_comes_from_environment_or_parents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tmp_path / "project" / "notes" / "deep"
     deep.mkdir(parents=True)
     (deep / "a.txt").write_text("Anton lives in Gmunden.")
@@ -249,14 +243,14 @@ def test_the_default_index_is_named_by_the_environment_or_found_above(
     assert json.loads(graphwright("info", "--json").stdout)["documents"] == 2
 
 
-def test_the_package_runs_as_a_module() -> None:
+def test_package_runs_as_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "graphwright", "--version"], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == f"graphwright {version('graphwright')}\n"
 
 
-def test_shell_completion_knows_commands_options_and_methods() -> None:
+def test_shell_completion_offers_commands_options_and_methods() -> None:
     method = [("graphwright ask --method bubb", "bubblerag"), ("graphwright methods bubb", "bubblerag")]
     for words, expected in (("graphwright as", "ask"), ("graphwright ask --inde", "--index"), *method):
         done = graphwright_process(
@@ -265,7 +259,7 @@ def test_shell_completion_knows_commands_options_and_methods() -> None:
         assert expected in done.stdout.split(), done
 
 
-def test_a_misspelt_command_or_option_is_corrected() -> None:
+def test_misspelt_command_or_option_is_corrected() -> None:
     assert "Did you mean 'retrieve'" in graphwright("retreive", "x").stderr
     assert "--method" in graphwright("ask", "x", "--metod", "ppr").stderr
 
@@ -289,7 +283,7 @@ def test_a_misspelt_command_or_option_is_corrected() -> None:
         (["ask", "x"], 2, "--index"),
     ],
 )
-def test_bad_input_gets_one_message_and_leaves_nothing(
+def test_bad_input_prints_one_message_and_leaves_nothing(
     arguments: list[str], code: int, message: str, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -304,13 +298,13 @@ def test_bad_input_gets_one_message_and_leaves_nothing(
     assert not (tmp_path / "new").exists()
 
 
-def test_errors_are_json_too_with_json(tmp_path: Path) -> None:
+def test_errors_are_json_with_json_option(tmp_path: Path) -> None:
     done = graphwright("ask", "x", "--index", tmp_path / "none", "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["error"] == "StoreError"
     assert done.stderr.startswith("graphwright: ") and "Traceback" not in done.stderr
 
 
-def test_a_bug_is_reported_without_a_traceback() -> None:
+def test_bug_is_reported_without_traceback() -> None:
     program = (
         "from graphwright import Index; Index.open = lambda *_, **__: 1 / 0; "
         "from graphwright.cli.app import main; main(['info', 'x'])"
@@ -359,7 +353,7 @@ def test_documents_are_listed_and_found_by_id_or_title(documents: Path) -> None:
     assert graz["id"] == "graz.md" and graz["title"] == "Graz" and graz["chunks"] == 1 and log["chunks"] > 10
 
 
-def test_documents_are_in_the_order_of_their_numbers_and_show_their_metadata(tmp_path: Path) -> None:
+def test_documents_are_ordered_and_show_metadata(tmp_path: Path) -> None:
     rows = "".join(f"{number},The lamp {number} has {number} W.\n" for number in range(1, 12))
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "lamps.csv").write_text(f"lamp,text\n{rows}")
@@ -377,7 +371,7 @@ def test_documents_are_in_the_order_of_their_numbers_and_show_their_metadata(tmp
     assert graphwright("verify", tmp_path / "ix").stdout.startswith(f"{tmp_path / 'ix'}: no problems")
 
 
-def test_the_text_is_that_in_which_citations_count(documents: Path) -> None:
+def test_shown_text_matches_citation_offsets(documents: Path) -> None:
     citations = 0
     with Index.open(documents / "index") as index:
         for method in ("ppr", "hybrid"):
@@ -408,13 +402,13 @@ def test_the_text_is_that_in_which_citations_count(documents: Path) -> None:
         (("graz.md", "--characters", "9-3"), "--characters is '9-3'"),
     ],
 )
-def test_bad_arguments_of_show_get_a_message(documents: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_show_with_bad_arguments_prints_message(documents: Path, arguments: tuple[str, ...], message: str) -> None:
     done = graphwright("show", *arguments, "--index", documents / "index")
     assert done.returncode == 2 and not done.stdout
     assert re.search(message, " ".join(done.stderr.split()))
 
 
-def test_an_imported_graph_has_no_documents(tmp_path: Path) -> None:
+def test_imported_graph_has_no_documents(tmp_path: Path) -> None:
     with Index.from_graph(tmp_path / "i", Graph.from_triples([("a", "r", "b")])) as index:
         assert index.list_documents() == []
         with pytest.raises(OptionError, match="no document 'a' among the 0"):
@@ -429,7 +423,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_the_whole_graph_goes_to_a_file_and_stdout_stays_empty(corpus: Path, tmp_path: Path) -> None:
+def test_export_writes_file_and_keeps_stdout_empty(corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / "graph.graphml"
     done = graphwright("export", "--index", corpus, "--to", path)
     assert done.returncode == 0 and done.stdout == ""
@@ -442,7 +436,7 @@ def test_the_whole_graph_goes_to_a_file_and_stdout_stays_empty(corpus: Path, tmp
 
 
 @pytest.mark.parametrize("form", ["graphml", "json"])
-def test_stdout_gets_the_same_text_for_any_encoding_of_the_terminal(form: str, corpus: Path, tmp_path: Path) -> None:
+def test_export_to_stdout_ignores_terminal_encoding(form: str, corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / f"graph.{form}"
     assert graphwright("export", "--index", corpus, "--to", path).returncode == 0
     done = graphwright("export", "--index", corpus, "--to", "-", "--format", form, encoding="ascii")
@@ -452,7 +446,7 @@ def test_stdout_gets_the_same_text_for_any_encoding_of_the_terminal(form: str, c
 
 
 @pytest.mark.parametrize("method", ["ppr", "bm25"])
-def test_the_evidence_for_a_question_is_exported(method: str, corpus: Path, tmp_path: Path) -> None:
+def test_evidence_of_question_is_exported(method: str, corpus: Path, tmp_path: Path) -> None:
     question = "Which abbey did Ermengarde of Tours found?"
     path = tmp_path / "evidence.json"
     done = graphwright("export", "--index", corpus, "--to", path, "--question", question, "--method", method, "-k", 2)
@@ -467,7 +461,7 @@ def test_the_evidence_for_a_question_is_exported(method: str, corpus: Path, tmp_
         assert ranked[0]["document"] == "ermengarde" and len(nodes) < len(index.graph)
 
 
-def test_an_existing_file_is_replaced_only_with_force(corpus: Path, tmp_path: Path) -> None:
+def test_export_replaces_file_only_with_force(corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     path.write_text("mine")
     refused = graphwright("export", "--index", corpus, "--to", path)
@@ -490,7 +484,7 @@ def test_an_existing_file_is_replaced_only_with_force(corpus: Path, tmp_path: Pa
         (["--index", "{index}"], 2, "--to"),
     ],
 )
-def test_bad_input_of_export_gets_one_message_and_leaves_nothing(
+def test_export_with_bad_input_leaves_nothing(
     arguments: list[str], code: int, message: str, corpus: Path, tmp_path: Path
 ) -> None:
     done = graphwright("export", *(part.format(index=corpus, tmp=tmp_path) for part in arguments))
@@ -499,7 +493,7 @@ def test_bad_input_of_export_gets_one_message_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_closed_pipe_gives_no_traceback(corpus: Path) -> None:
+def test_closed_pipe_gives_no_traceback(corpus: Path) -> None:
     command = [*PROGRAM, "export", "--index", str(corpus), "--to", "-", "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
@@ -511,7 +505,7 @@ def test_a_closed_pipe_gives_no_traceback(corpus: Path) -> None:
 # Sources besides files, removal by pattern, and filters by range
 
 
-def test_stdin_is_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stdin_is_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index, text = tmp_path / "index", "# Graz\n\nGraz lies on the **Mur**.\n"
     command = [*PROGRAM, "index", "-", "--into", str(index), "--name", "notes.md"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
@@ -542,13 +536,13 @@ def memos(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["date=2020-06-15"], [2020]),
     ],
 )
-def test_documents_are_chosen_by_dates_numbers_and_ranges(memos: Path, where: list[str], years: list[int]) -> None:
+def test_filters_accept_dates_numbers_and_ranges(memos: Path, where: list[str], years: list[int]) -> None:
     options = [part for condition in where for part in ("--where", condition)]
     found = json.loads(graphwright("retrieve", "Mur", "--index", memos, "-m", "bm25", "--json", *options).stdout)
     assert sorted(row["document"] for row in found["passages"]) == [f"memos/{year}.txt" for year in years]
 
 
-def test_a_condition_that_cannot_be_read_is_refused(memos: Path) -> None:
+def test_unreadable_filter_is_refused(memos: Path) -> None:
     unread = ("date>=soon", "date=2020..soon", "date=soon..2020")
     for where, message in (("date", "give NAME=VALUE"), *((each, "'soon' bounds nothing") for each in unread)):
         done = graphwright("retrieve", "Mur", "--index", memos, "--where", where)
@@ -557,7 +551,7 @@ def test_a_condition_that_cannot_be_read_is_refused(memos: Path) -> None:
     assert done.returncode == 1 and "no document with dat=../2020. Did you mean 'date'?" in done.stderr
 
 
-def test_documents_are_removed_by_folder_and_pattern(tmp_path: Path) -> None:
+def test_remove_accepts_folder_and_pattern(tmp_path: Path) -> None:
     with Index.create(tmp_path / "ix", settings=Settings(embed=("passages",))) as index:
         index.add([{"id": i, "text": f"Text of {i}."} for i in ("a/b.md", "a/c/d.md", "e.md", "f[1].md", "g.txt")])
     remove = ("remove", "--index", tmp_path / "ix")
@@ -578,9 +572,7 @@ def test_documents_are_removed_by_folder_and_pattern(tmp_path: Path) -> None:
         (errno.ENOENT, r"No such file"),
     ],
 )
-def test_what_the_system_refuses_anywhere_is_explained(
-    number: int, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_system_refusals_are_explained(number: int, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **options: object) -> None:
         raise OSError(number, os.strerror(number), "x")
 

@@ -50,7 +50,7 @@ def bubbled() -> State:
     return (preview >> groups >> pieces)(start(QUESTION, SNAPSHOT.graph))
 
 
-def test_anchors_and_groups_are_shown_with_weights_nodes_and_edges() -> None:
+def test_explanation_shows_anchors_with_weights() -> None:
     state = bubbled()
     shown = section(explained(state), "Anchors")
     steps = [name for name in ("NamesAndPhrases", "SpecialiseInContext", "GroupAnchors") if name in shown]
@@ -64,7 +64,7 @@ def test_anchors_and_groups_are_shown_with_weights_nodes_and_edges() -> None:
     assert "mother of Lothair II" in between and " 1.00   Lothair II  " not in between
 
 
-def test_candidates_are_shown_with_their_scores_best_first() -> None:
+def test_explanation_shows_candidates_best_first() -> None:
     state = bubbled()
     text = explained(state)
     ranked = next(s.after for s in state.trace if s.operator.startswith("Coverage"))
@@ -76,7 +76,7 @@ def test_candidates_are_shown_with_their_scores_best_first() -> None:
     assert section(text, "Unite")
 
 
-def test_paths_are_shown_with_their_reliability_and_the_way_each_edge_points() -> None:
+def test_explanation_shows_paths_with_directions() -> None:
     graph = GRAPHS["family"]
     seeds = Evidence.of_nodes([graph.id("Ermengarde of Tours"), graph.id("Teutberga")])
     state = FlowPaths(threshold=0.0)(start("?", graph, evidence=seeds))
@@ -101,7 +101,7 @@ def given(evidence: Evidence) -> State:
     return Given()(start("?", GRAPHS["family"]))
 
 
-def test_trees_are_shown_by_their_triples_with_the_names_that_are_left() -> None:
+def test_explanation_shows_tree_triples_and_remaining_names() -> None:
     tree = Evidence.of_trees(GRAPHS["family"], [([2, 4, 5, 6, 0], [4, 5, 6])])
     shown = section(explained(given(tree)), "Given")
     assert [line.strip() for line in shown.splitlines() if " → " in line] == [
@@ -115,7 +115,7 @@ def test_trees_are_shown_by_their_triples_with_the_names_that_are_left() -> None
     assert "Lothair II — spouse → Teutberga" in explained(given(Evidence.of_trees(GRAPHS["family"], [([2, 4], [3])])))
 
 
-def test_long_items_and_many_are_cut_with_a_count() -> None:
+def test_explanation_cuts_long_items_with_count() -> None:
     graph = Graph.from_triples(
         [("hub", f"relation {i}", f"a leaf {i} with a name {'so ' * 30}long") for i in range(30)]
     )
@@ -127,13 +127,13 @@ def test_long_items_and_many_are_cut_with_a_count() -> None:
     assert "12 items, the best 8" in explained(given(many))
 
 
-def test_single_nodes_are_only_counted_in_the_trace() -> None:
+def test_explanation_counts_single_nodes() -> None:
     text = explained(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
     assert "VectorSearch:" not in text and "Anchors" not in text
     assert "6 items: " in " ".join(text.split()) and "Bread" not in text.split("Steps")[0]
 
 
-def test_the_trace_says_what_each_step_set_and_keeps_its_notes() -> None:
+def test_explanation_trace_shows_changes_and_notes() -> None:
     trace = " ".join(section(explained(bubbled()), "Steps").split())
     assert "3 passages: " in trace and "5 anchors" in trace and "2 anchors" in trace and "AnswerIfEnough(" in trace
     assert "reply did not fit" in trace
@@ -142,11 +142,11 @@ def test_the_trace_says_what_each_step_set_and_keeps_its_notes() -> None:
 
 
 @pytest.mark.parametrize("width", [100, 60])
-def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+def test_explanation_fits_terminal_width(width: int) -> None:
     assert all(len(line) <= width for line in explained(bubbled(), width).splitlines())
 
 
-def test_a_document_cannot_control_the_terminal() -> None:
+def test_explanation_escapes_terminal_controls() -> None:
     graph = Graph.from_triples([("a\x1b[2J", "r\x1b]0;x\x07", "b\x9b31m")])
     state = (NamesAndPhrases() >> Unite())(start("What is a\x1b[2J?", graph, evidence=Evidence.of_edges([0])))
     state = state.with_(anchors=(Anchor("x\x1b[2J", kind="theme"),))
@@ -154,7 +154,7 @@ def test_a_document_cannot_control_the_terminal() -> None:
     assert not set(text) & set("\x1b\x07\x9b")
 
 
-def test_a_method_that_lacks_vectors_says_so_once_and_what_to_do(tmp_path: Path) -> None:
+def test_explanation_of_missing_vectors_names_remedy_once(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in CORPUS), encoding="utf-8")
     made = graphwright("index", corpus, "--into", tmp_path / "index", "--embed", "passages")
@@ -165,7 +165,7 @@ def test_a_method_that_lacks_vectors_says_so_once_and_what_to_do(tmp_path: Path)
     assert "--embed passages,names,triples" in done.stderr and json.loads(done.stdout)["method"] == "pathrag"
 
 
-def test_the_command_shows_all_of_it(tmp_path: Path) -> None:
+def test_explain_command_prints_explanation(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in CORPUS), encoding="utf-8")
     made = graphwright("index", corpus, "--into", tmp_path / "index")
@@ -175,7 +175,7 @@ def test_the_command_shows_all_of_it(tmp_path: Path) -> None:
         assert title in done.stdout, done.stderr
 
 
-def test_show_prints_the_numbers_of_pages(tmp_path: Path) -> None:
+def test_show_prints_page_numbers(tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2")
     (tmp_path / "rivers.pdf").write_bytes(rivers_pdf())
     graphwright("index", tmp_path / "rivers.pdf", "--into", tmp_path / "i", "--embed", "passages")
@@ -189,7 +189,7 @@ def test_show_prints_the_numbers_of_pages(tmp_path: Path) -> None:
     assert none.startswith("Nothing in the documents") and none.count("\n") == 1
 
 
-def test_a_state_is_explained_from_python_as_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_in_python_equals_command(capsys: pytest.CaptureFixture[str]) -> None:
     state = bubbled()
     explain(state)
     printed = capsys.readouterr().out

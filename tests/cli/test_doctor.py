@@ -56,7 +56,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.usefixtures("no_key")
-def test_everything_works_and_nothing_is_changed(folder: Path) -> None:
+def test_doctor_approves_working_installation(folder: Path) -> None:
     before = contents(folder)
     done = graphwright("doctor", "--index", folder, "--json")
     assert done.returncode == 0 and done.stderr == ""
@@ -75,7 +75,7 @@ def test_everything_works_and_nothing_is_changed(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_key")
-def test_each_check_has_a_mark_and_a_summary_follows() -> None:
+def test_doctor_marks_each_check_with_summary() -> None:
     done = graphwright("doctor")
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
@@ -89,7 +89,7 @@ def write_settings(folder: Path, url: str) -> None:
     (folder / SETTINGS).write_text(f'[llm]\nmodel = "small"\nbase_url = "{url}"\n')
 
 
-def test_a_broken_index_and_a_dead_model_give_no_traceback(folder: Path, dead: str) -> None:
+def test_doctor_with_broken_index_and_dead_model_has_no_traceback(folder: Path, dead: str) -> None:
     (folder / "index.sqlite").write_bytes(b"not a database" * 100)
     write_settings(folder, dead)
     done = graphwright("doctor", "--index", folder, OPENAI_API_KEY=SECRET)
@@ -107,7 +107,7 @@ def test_a_broken_index_and_a_dead_model_give_no_traceback(folder: Path, dead: s
         (["--llm", ""], "model is empty"),
     ],
 )
-def test_wrong_usage_is_reported_before_anything_runs(arguments: list[str], message: str) -> None:
+def test_doctor_with_wrong_usage_runs_nothing(arguments: list[str], message: str) -> None:
     done = graphwright("doctor", *arguments)
     assert done.returncode == 2 and message in done.stderr and done.stdout == ""
 
@@ -117,14 +117,14 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
     return {check.name: check for check in checks}
 
 
-def test_a_missing_index_is_reported_with_the_command_that_makes_one(tmp_path: Path) -> None:
+def test_doctor_with_missing_index_names_command(tmp_path: Path) -> None:
     checks = by_name(list(doctor.check_index(tmp_path / "none")))
     assert list(checks) == ["opens"] and checks["opens"].status is Status.FAILED
     assert checks["opens"].detail.endswith("is not an index folder") and "graphwright index" in checks["opens"].remedy
     assert next(doctor.check_index(tmp_path)).status is Status.FAILED
 
 
-def test_an_index_of_another_schema_is_refused(folder: Path) -> None:
+def test_doctor_refuses_other_schema(folder: Path) -> None:
     with sqlite3.connect(folder / "index.sqlite") as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
@@ -132,13 +132,13 @@ def test_an_index_of_another_schema_is_refused(folder: Path) -> None:
     assert list(checks) == ["opens"] and "has schema 99" in checks["opens"].detail
 
 
-def test_an_index_of_another_encoder_is_refused(tmp_path: Path) -> None:
+def test_doctor_refuses_other_encoder(tmp_path: Path) -> None:
     Index.create(tmp_path / "other", encoder=HashEncoder()).close()
     checks = by_name(list(doctor.check_index(tmp_path / "other")))
     assert list(checks) == ["opens"] and HashEncoder().id in checks["opens"].detail
 
 
-def test_a_damaged_snapshot_is_found_though_the_index_opens(folder: Path) -> None:
+def test_doctor_finds_damaged_snapshot(folder: Path) -> None:
     array = next(folder.glob("snapshot-*/graph/heads.npy"))
     array.write_bytes(array.read_bytes()[:-8])
     checks = by_name(list(doctor.check_index(folder)))
@@ -146,7 +146,7 @@ def test_a_damaged_snapshot_is_found_though_the_index_opens(folder: Path) -> Non
     assert "heads.npy" in checks["snapshot"].detail
 
 
-def test_a_snapshot_behind_its_documents_is_found(folder: Path) -> None:
+def test_doctor_finds_outdated_snapshot(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "index.sqlite")) as db, db:  # a writer was killed after this
         db.execute("UPDATE settings SET value = '99' WHERE name = 'revision'")
     check = by_name(list(doctor.check_index(folder)))["snapshot"]
@@ -154,19 +154,19 @@ def test_a_snapshot_behind_its_documents_is_found(folder: Path) -> None:
     assert "to resume" in check.remedy
 
 
-def test_a_folder_that_cannot_be_written_is_worth_a_note(tmp_path: Path) -> None:
+def test_doctor_notes_unwritable_folder(tmp_path: Path) -> None:
     check = doctor.check_writable(tmp_path / "none")
     assert check.status is Status.NOTE and check.remedy
 
 
-def test_a_package_that_cannot_be_imported_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_missing_package_and_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     check = doctor.check_packages()
     assert check.status is Status.FAILED and "tokenizers: ModuleNotFoundError" in check.detail
     assert check.remedy == "Run: pip install --force-reinstall tokenizers"
 
 
-def test_kernels_that_fail_or_compute_wrongly_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_finds_failing_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphwright.kernels import csr
 
     def fails(*_: object) -> object:
@@ -180,13 +180,13 @@ def test_kernels_that_fail_or_compute_wrongly_are_found(monkeypatch: pytest.Monk
     assert doctor.check_kernels().status is Status.FAILED
 
 
-def test_an_encoder_that_gives_wrong_vectors_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_finds_wrong_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MiniLM, "encode", lambda self, texts: np.ones((len(texts), 384), np.float32))
     assert doctor.check_encoder().status is Status.FAILED
 
 
 @pytest.mark.parametrize("free, status", [(2e9, Status.OK), (5e8, Status.NOTE), (5e7, Status.FAILED)])
-def test_free_space_is_judged_where_the_index_will_be(
+def test_doctor_measures_space_at_index(
     free: float, status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
@@ -208,14 +208,14 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_key")
-def test_openai_without_a_key_is_not_even_asked() -> None:
+def test_doctor_without_key_sends_nothing() -> None:
     checks = by_name(list(doctor.check_llm(None, "gpt-4o-mini", None)))
     assert list(checks) == ["key"] and checks["key"].status is Status.FAILED
     assert "OPENAI_API_KEY" in checks["key"].remedy
 
 
 @pytest.mark.usefixtures("no_key")
-def test_settings_that_cannot_be_used_are_broken_with_file_and_key(tmp_path: Path) -> None:
+def test_doctor_reports_bad_settings_with_file_and_key(tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_text(f'[llm]\nmodel = "m"\napi_key = "{SECRET}"\n')
     checks = by_name(list(doctor.check_llm(tmp_path, None, None)))
     assert list(checks) == ["settings"] and str(tmp_path / SETTINGS) in checks["settings"].detail
@@ -223,7 +223,7 @@ def test_settings_that_cannot_be_used_are_broken_with_file_and_key(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("no_key")
-def test_a_model_given_goes_before_the_one_of_the_index(tmp_path: Path, dead: str) -> None:
+def test_doctor_prefers_given_model(tmp_path: Path, dead: str) -> None:
     write_settings(tmp_path, dead)
     checks = by_name(list(doctor.check_llm(tmp_path, "large", None)))
     assert checks["answers"].status is Status.FAILED
@@ -235,7 +235,7 @@ def clever(asked: dict[str, Any]) -> Say:
     return Say('{"name": "Mur", "length_km": 464}' if "response_format" in asked else "ready", usage=(21, 2))
 
 
-def test_a_model_that_follows_the_schema_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_approves_model_following_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with LLMServer(clever) as server:
         write_settings(tmp_path, server.url)
@@ -249,7 +249,7 @@ def test_a_model_that_follows_the_schema_is_fine(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("no_key")
-def test_a_model_that_ignores_the_shape_is_broken() -> None:
+def test_doctor_reports_model_ignoring_schema() -> None:
     with LLMServer(["The Mur is long."]) as server:
         checks = by_name(list(doctor.check_llm(None, "small", server.url)))
     assert [(name, check.status) for name, check in checks.items()] == [
@@ -261,14 +261,14 @@ def test_a_model_that_ignores_the_shape_is_broken() -> None:
 
 
 @pytest.mark.usefixtures("no_key")
-def test_a_server_that_reports_no_tokens_is_worth_a_note() -> None:
+def test_doctor_notes_missing_token_counts() -> None:
     with LLMServer([Say("ready", usage=None), Say('{"name": "Mur", "length_km": 464}', usage=None)]) as server:
         checks = by_name(list(doctor.check_llm(None, "small", server.url)))
     assert checks["answers"].status is Status.NOTE and checks["answers"].detail.endswith("reports no tokens")
     assert checks["schema"].status is Status.OK
 
 
-def test_a_server_that_refuses_the_key_is_reported_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_refused_key_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with LLMServer([error(401, f"Incorrect API key provided: {SECRET}")]) as server:
         checks = by_name(list(doctor.check_llm(None, "small", server.url)))
@@ -278,14 +278,14 @@ def test_a_server_that_refuses_the_key_is_reported_without_the_key(monkeypatch: 
 
 
 @pytest.mark.usefixtures("no_key")
-def test_where_the_environment_names_the_server_no_key_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_needs_no_key_for_named_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with LLMServer(clever) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         checks = by_name(list(doctor.check_llm(None, "small", None)))
     assert [check.status for check in checks.values()] == [Status.OK] * 3 and server.url in checks["answers"].detail
 
 
-def test_a_foreign_message_in_brackets_is_not_split() -> None:
+def test_doctor_keeps_bracketed_message_whole() -> None:
     def fails() -> Check:
         raise StoreError("heads.npy is cut short (No data. Trust nobody (at all).). Index again. Now.")
 
@@ -294,7 +294,7 @@ def test_a_foreign_message_in_brackets_is_not_split() -> None:
     assert check.remedy == "Index again. Now."
 
 
-def test_a_key_that_comes_back_in_a_message_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_masks_key_in_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
 
     def echoes() -> Check:

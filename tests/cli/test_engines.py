@@ -26,8 +26,6 @@ def test_documents_are_indexed_in_processes(tmp_path: Path) -> None:
         (("--engine", "local", "--address", "auto"), "choose the engine ray"),
     ],
 )
-def test_options_of_engines_that_contradict_each_other(
-    tmp_path: Path, options: tuple[object, ...], message: str
-) -> None:
+def test_contradicting_engine_options_are_refused(tmp_path: Path, options: tuple[object, ...], message: str) -> None:
     done = graphwright("index", tmp_path, "--into", tmp_path / "index", *options)
     assert done.returncode == 2 and message in done.stderr and not (tmp_path / "index").exists()

@@ -58,7 +58,7 @@ def info(index: Path) -> dict[str, Any]:
     return result
 
 
-def test_an_estimate_sends_nothing_and_writes_nothing(server: LLMServer, docs: Path, tmp_path: Path) -> None:
+def test_estimate_sends_and_writes_nothing(server: LLMServer, docs: Path, tmp_path: Path) -> None:
     done = graphwright(
         "index", docs, "--into", tmp_path / "ix", "--llm", "m", "--base-url", server.url, "--estimate",
         "--prices", "1,2", "--rate", "100,10",
@@ -71,7 +71,7 @@ def test_an_estimate_sends_nothing_and_writes_nothing(server: LLMServer, docs: P
     assert not server.requests and not (tmp_path / "ix").exists()
 
 
-def test_an_estimate_as_json_has_both_kinds_and_the_rates_of_the_settings(docs: Path, tmp_path: Path) -> None:
+def test_estimate_json_has_both_kinds_and_rates(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     assert graphwright("index", docs, "--into", index).returncode == 0
     settings = '[llm]\nmodel = "m"\nbase_url = "http://localhost:1/v1"\nprompt_rate = 100\ncompletion_rate = 10\n'
@@ -83,7 +83,7 @@ def test_an_estimate_as_json_has_both_kinds_and_the_rates_of_the_settings(docs: 
         assert made["hours"] == pytest.approx(tokens / 3600)
 
 
-def test_triples_are_extracted_with_one_short_request_a_chunk(docs: Path, tmp_path: Path) -> None:
+def test_triples_extraction_sends_one_request_per_chunk(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     reply = json.dumps({"triples": [["Xanthe", "founded", "Zebrano"]], "names": []})
     with LLMServer(lambda asked: reply) as server:
@@ -106,7 +106,7 @@ def test_triples_are_extracted_with_one_short_request_a_chunk(docs: Path, tmp_pa
         (("--llm", "m", "--base-url", "http://localhost:1/v1", "--rate", "fast"), "--rate is 'fast'"),
     ],
 )
-def test_wrong_options_of_extraction_are_refused(
+def test_wrong_extraction_options_are_refused(
     options: tuple[str, ...], problem: str, docs: Path, tmp_path: Path
 ) -> None:
     done = graphwright("index", docs, "--into", tmp_path / "ix", *options)
@@ -114,7 +114,7 @@ def test_wrong_options_of_extraction_are_refused(
     assert not (tmp_path / "ix").exists()
 
 
-def test_no_estimate_needs_a_key(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_needs_no_key(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
     for command in (("reextract", "--index"), ("index", docs, "--into")):
@@ -124,7 +124,7 @@ def test_no_estimate_needs_a_key(docs: Path, tmp_path: Path, monkeypatch: pytest
     assert done.returncode == 2 and "no key for OpenAI" in done.stderr
 
 
-def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: Path) -> None:
+def test_budget_stops_cleanly_and_next_run_continues(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     with LLMServer(lambda asked: Say(model(asked), usage=(2000, 500))) as server:
         message = ("--llm", "m", "--base-url", server.url, "--prices", "1,2")
@@ -139,7 +139,7 @@ def test_a_budget_stops_cleanly_and_the_next_run_goes_on(docs: Path, tmp_path: P
     assert result["prompt_tokens"] == 2000 * result["extracted"] and result["cost"] > 0 and not info(index)["pending"]
 
 
-def test_the_reasons_of_this_run_come_first_and_are_shown_once() -> None:
+def test_failures_of_run_are_listed_first_and_once() -> None:
     changes = Changes(pending=[("a", 0, "budget"), ("b", 0, "budget"), ("c", 1, "not tried again; earlier: timeout")])
     changes.skipped = [Skipped(f"{n}.png", "binary, not text") for n in range(30)] + [Skipped("x", "damaged", True)]
     err = StringIO()
@@ -150,9 +150,7 @@ def test_the_reasons_of_this_run_come_first_and_are_shown_once() -> None:
     assert lines[-2:] == ["  a#0, b#0: budget", "  c#1: not tried again; earlier: timeout"]
 
 
-def test_documents_indexed_offline_are_extracted_again_without_their_files(
-    server: LLMServer, docs: Path, tmp_path: Path
-) -> None:
+def test_offline_documents_are_extracted_again_without_files(server: LLMServer, docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     assert graphwright("index", docs, "--into", index).returncode == 0
     for file in docs.iterdir():
@@ -168,9 +166,7 @@ def test_documents_indexed_offline_are_extracted_again_without_their_files(
     assert graphwright("verify", "--index", index).returncode == 0
 
 
-def test_a_written_answer_has_checked_citations_and_reports_what_was_dropped(
-    server: LLMServer, docs: Path, tmp_path: Path
-) -> None:
+def test_written_answer_reports_dropped_citations(server: LLMServer, docs: Path, tmp_path: Path) -> None:
     assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
     ask = (
         "ask",
@@ -202,7 +198,7 @@ def test_a_written_answer_has_checked_citations_and_reports_what_was_dropped(
     assert json.loads(graphwright(*ask[:-4], "--offline", "--json").stdout)["citations"]
 
 
-def test_a_model_that_is_down_leaves_the_documents_searchable_and_waiting(docs: Path, tmp_path: Path) -> None:
+def test_unavailable_model_leaves_documents_searchable(docs: Path, tmp_path: Path) -> None:
     with LLMServer([error(401, "no such key")]) as server:
         done = graphwright("index", docs, "--into", tmp_path / "ix", "--llm", "m", "--base-url", server.url)
     assert done.returncode == 0 and "extraction failed" in done.stderr and "Traceback" not in done.stderr
@@ -210,7 +206,7 @@ def test_a_model_that_is_down_leaves_the_documents_searchable_and_waiting(docs: 
     assert json.loads(graphwright("ask", "Which abbey?", "--index", tmp_path / "ix", "--json").stdout)["citations"]
 
 
-def test_what_waits_for_a_model_is_told_in_runs_with_one_and_can_be_released(docs: Path, tmp_path: Path) -> None:
+def test_waiting_extractions_are_reported_and_released(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     assert graphwright("sync", docs, "--into", index).returncode == 0
     with LLMServer([error(401, "no such key")]) as server:
@@ -229,7 +225,7 @@ def test_what_waits_for_a_model_is_told_in_runs_with_one_and_can_be_released(doc
     assert not info(index)["pending"] and "pending" not in graphwright("info", index).stdout
 
 
-def test_without_a_server_the_answer_that_needs_none_is_named(docs: Path, tmp_path: Path) -> None:
+def test_missing_server_names_offline_alternative(docs: Path, tmp_path: Path) -> None:
     assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
     with LLMServer([]) as server:
         url = server.url
@@ -244,7 +240,7 @@ def test_without_a_server_the_answer_that_needs_none_is_named(docs: Path, tmp_pa
     assert "no reply of m" in done.stderr and "no language model" not in done.stderr
 
 
-def test_filters_and_wrong_filters(docs: Path, tmp_path: Path) -> None:
+def test_filters_apply_and_wrong_filters_are_refused(docs: Path, tmp_path: Path) -> None:
     graphwright("index", docs, "--into", tmp_path / "ix")
     name = f"{CORPUS[0]['id']}.txt"
     result = json.loads(
@@ -256,7 +252,7 @@ def test_filters_and_wrong_filters(docs: Path, tmp_path: Path) -> None:
         assert done.returncode in (1, 2) and done.stderr.startswith("graphwright: ")
 
 
-def test_an_index_may_have_its_vectors_from_a_server_and_remembers_which(docs: Path, tmp_path: Path) -> None:
+def test_index_with_server_encoder_remembers_it(docs: Path, tmp_path: Path) -> None:
     def vectors(asked: dict[str, Any]) -> dict[str, Any]:
         rows = [[float(len(text)), 1.0, float(text.count("e"))] for text in asked["input"]]
         data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
@@ -275,7 +271,7 @@ def test_an_index_may_have_its_vectors_from_a_server_and_remembers_which(docs: P
     assert done.returncode == 1 and "Traceback" not in done.stderr  # the server is gone
 
 
-def test_sync_and_verify(docs: Path, tmp_path: Path) -> None:
+def test_sync_and_verify_succeed(docs: Path, tmp_path: Path) -> None:
     index = tmp_path / "ix"
     assert f"{len(CORPUS)} added" in graphwright("sync", docs, "--into", index).stdout
     (docs / f"{CORPUS[0]['id']}.txt").unlink()
@@ -294,7 +290,7 @@ def test_sync_and_verify(docs: Path, tmp_path: Path) -> None:
     assert done.returncode == 1 and "schema 77" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_note_names_unreadable_rows_and_the_documents_kept_for_them(docs: Path, tmp_path: Path) -> None:
+def test_note_names_unreadable_rows_and_kept_documents(docs: Path, tmp_path: Path) -> None:
     rows, index = docs / "rows.jsonl", tmp_path / "ix"
     rows.write_text('{"id": "r 1", "text": "One."}\n{"id": "r2", "text": "Two."}\n')
     assert graphwright("sync", docs, "--into", index).returncode == 0
@@ -317,7 +313,7 @@ def test_a_note_names_unreadable_rows_and_the_documents_kept_for_them(docs: Path
         ("index", "docs", "--into", "ix", "--llm", "m", "--base-url", "localhost"),
     ],
 )
-def test_wrong_model_options_leave_nothing_behind(
+def test_wrong_model_options_leave_nothing(
     wrong: tuple[str, ...], docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -326,7 +322,7 @@ def test_wrong_model_options_leave_nothing_behind(
     assert not (tmp_path / "ix").exists()
 
 
-def test_the_command_in_a_note_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_noted_command_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     show_notes(Changes(retained=["r 1"], unreadable=["rows.jsonl:1"]), Path("my index"), model=False)
     assert capsys.readouterr().err.endswith("graphwright remove 'r 1' --index 'my index'\n")
 
@@ -365,7 +361,7 @@ def cites(asked: dict[str, Any]) -> str:
     return json.dumps({"references": cited})
 
 
-def test_references_by_rules_are_the_same_by_index_and_by_sync(citing: Path, tmp_path: Path) -> None:
+def test_references_by_rules_agree_for_index_and_sync(citing: Path, tmp_path: Path) -> None:
     for command in ("index", "sync"):
         plain, joined = tmp_path / f"{command} plain", tmp_path / command
         assert graphwright(command, citing, "--into", plain).returncode == 0
@@ -378,7 +374,7 @@ def test_references_by_rules_are_the_same_by_index_and_by_sync(citing: Path, tmp
     assert sorted(references(joined)) == [("d19-3001.txt", "e12-2021.txt"), ("e12-2021.txt", "d19-3001.txt")]
 
 
-def test_references_by_a_model_are_asked_once_and_estimated_beside_extraction(citing: Path, tmp_path: Path) -> None:
+def test_references_by_model_are_asked_once_and_estimated(citing: Path, tmp_path: Path) -> None:
     with LLMServer(cites) as server:
         index, usual = tmp_path / "ix", ("--llm", "m", "--base-url", server.url, "--references", "llm")
         estimate = graphwright("index", citing, "--into", index, *usual, "--estimate", "--json")
@@ -393,7 +389,7 @@ def test_references_by_a_model_are_asked_once_and_estimated_beside_extraction(ci
         assert json.loads(again.stdout)["unchanged"] == 2 and len(server.requests) == 4
 
 
-def test_replies_about_references_outlive_a_command_that_could_index_nothing(citing: Path, tmp_path: Path) -> None:
+def test_reference_replies_survive_failed_indexing(citing: Path, tmp_path: Path) -> None:
     index, refused = tmp_path / "ix", [True]
     index.mkdir()
 
@@ -415,8 +411,6 @@ def test_replies_about_references_outlive_a_command_that_could_index_nothing(cit
     ("options", "message"),
     [(("--references", "all"), "choose from rules, llm"), (("--references", "llm"), "needs --llm MODEL")],
 )
-def test_references_that_cannot_be_found_are_an_error(
-    citing: Path, tmp_path: Path, options: tuple[str, ...], message: str
-) -> None:
+def test_impossible_references_raise(citing: Path, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     failed = graphwright("index", citing, "--into", tmp_path / "ix", *options)
     assert failed.returncode == 2 and message in failed.stderr and not (tmp_path / "ix").exists()

@@ -24,7 +24,7 @@ def keys(data: Path) -> Iterator[Keys]:
         yield opened
 
 
-def test_a_key_is_made_listed_and_revoked(data: Path, keys: Keys) -> None:
+def test_key_is_created_listed_and_revoked(data: Path, keys: Keys) -> None:
     made = graphwright("keys", "create", "wiki page", "--index", "wiki", "--index", "mail", "--data", data)
     token = made.stdout.strip()
     grant = keys.check(token)
@@ -41,7 +41,7 @@ def test_a_key_is_made_listed_and_revoked(data: Path, keys: Keys) -> None:
     assert token[12:] not in (data / "audit.jsonl").read_text()
 
 
-def test_a_key_expires(data: Path, keys: Keys) -> None:
+def test_key_expires(data: Path, keys: Keys) -> None:
     made = json.loads(graphwright("keys", "create", "guest", "--expires", "90d", "--json", "--data", data).stdout)
     (key,) = keys.all()
     assert (
@@ -60,13 +60,13 @@ def test_a_key_expires(data: Path, keys: Keys) -> None:
         (["revoke", "12345678"], "no key '12345678'"),
     ],
 )
-def test_wrong_options_are_explained(data: Path, arguments: list[str], message: str) -> None:
+def test_wrong_key_options_are_explained(data: Path, arguments: list[str], message: str) -> None:
     done = graphwright("keys", *arguments, "--data", data)
     assert done.returncode == 2 and message in done.stderr
     assert graphwright("keys", "list", "--data", data).stdout == ""
 
 
-def test_a_user_without_a_name_gets_the_key(data: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_without_name_gets_user_name(data: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     def unnamed() -> str:
         raise KeyError("getpwuid(): uid not found: 10001")
 
@@ -77,6 +77,6 @@ def test_a_user_without_a_name_gets_the_key(data: Path, keys: Keys, monkeypatch:
     assert json.loads((data / "audit.jsonl").read_text())["name"] == "uid 10001"
 
 
-def test_names_of_indexes_are_said_to_be_checked_by_the_server(data: Path) -> None:
+def test_key_index_names_are_checked_by_server(data: Path) -> None:
     made = graphwright("keys", "create", "reader", "--index", "wikki", "--data", data)
     assert made.returncode == 0 and "the server's log names those that it does not serve" in made.stderr

@@ -12,14 +12,14 @@ from graphwright.kernels import csr
 from graphwright.models.protocols import Usage
 
 
-def test_a_line_has_the_work_the_rate_and_the_time_left() -> None:
+def test_progress_line_has_count_rate_and_time_left() -> None:
     assert progress.progress_text("encode", 30, 90, 60) == "encode: 30 of 90, 0.5/s, 2 min left"
     assert progress.progress_text("encode", 10, 100_000, 10) == "encode: 10 of 100,000, 1/s, 27.8 h left"
     assert progress.progress_text("encode", 0, 90, 60) == "encode: 0 of 90"
     assert progress.progress_text("encode", 97, 100, 10) == "encode: 97 of 100, 10/s, 1 s left"
 
 
-def test_a_phase_without_a_count_is_named_and_the_time_so_far_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_phase_without_count_shows_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     lines = progress._Lines(None, _start=0.0)
@@ -31,7 +31,7 @@ def test_a_phase_without_a_count_is_named_and_the_time_so_far_goes_on(monkeypatc
     assert lines.line() == "write the index, 1 min 15 s so far"
 
 
-def test_lines_are_printed_also_while_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_prints_while_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     lines = progress._Lines(Usage(prompt_tokens=20, completion_tokens=2), interval=0.02)
     with lines.running() as show:
         _wait(capsys, "working")
@@ -40,7 +40,7 @@ def test_lines_are_printed_also_while_nothing_is_reported(capsys: pytest.Capture
     assert re.search(r"encode passages: 5 of 10, .*left, \d+ s so far, 22 tokens", text)
 
 
-def test_the_rate_of_a_work_that_alternates_with_another_counts_from_its_begin(
+def test_progress_rate_counts_from_phase_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
@@ -69,7 +69,7 @@ def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:
     return text
 
 
-def test_the_first_run_says_that_kernels_are_compiled(
+def test_first_run_reports_kernel_compilation(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csr, "compiled_before", lambda: False)

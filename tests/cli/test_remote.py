@@ -13,7 +13,7 @@ from graphwright import Index
 pytest.importorskip("obstore", reason='needs the extra "remote"')
 
 
-def test_an_index_is_pushed_and_pulled(tmp_path: Path) -> None:
+def test_index_is_pushed_and_pulled(tmp_path: Path) -> None:
     folder, copy, url = tmp_path / "index", tmp_path / "copy", f"{tmp_path.as_uri()}/bucket"
     Index.create(folder).close()
     done = graphwright("push", folder, url)
@@ -42,6 +42,6 @@ def test_an_index_is_pushed_and_pulled(tmp_path: Path) -> None:
         (("serve", "ftp://x/y"), 2, "not a URL of object storage"),
     ],
 )
-def test_mistakes_are_explained(arguments: tuple[str, ...], code: int, message: str) -> None:
+def test_push_and_pull_mistakes_are_explained(arguments: tuple[str, ...], code: int, message: str) -> None:
     done = graphwright(*arguments)
     assert done.returncode == code and message in done.stderr and "secret" not in done.stderr

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "cities"
 
 
-def test_a_server_answers_until_it_is_stopped(folder: Path) -> None:
+def test_server_answers_until_stopped(folder: Path) -> None:
     command = [*PROGRAM, "serve", str(folder), "--port", "0", "--data", str(folder.parent / "data")]
     environment = {**os.environ, **TERMINAL}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
@@ -41,7 +41,7 @@ def test_a_server_answers_until_it_is_stopped(folder: Path) -> None:
         assert "Traceback" not in process.stderr.read()
 
 
-def test_every_line_of_a_log_in_json_is_json(folder: Path) -> None:
+def test_json_log_lines_are_json(folder: Path) -> None:
     data, settings = folder.parent / "data", folder.parent / "server.toml"
     settings.write_text('log_format = "json"')
     command = [*PROGRAM, "serve", str(folder), "--port", "0", "--data", str(data), "--settings", str(settings)]
@@ -57,17 +57,17 @@ def test_every_line_of_a_log_in_json_is_json(folder: Path) -> None:
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
 
 
-def test_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:
+def test_serving_folder_without_index_is_reported(tmp_path: Path) -> None:
     done = graphwright("serve", tmp_path / "nothing")
     assert done.returncode == 1 and "is not an index folder" in done.stderr
 
 
-def test_two_folders_of_one_name_are_refused(folder: Path) -> None:
+def test_folders_of_equal_name_are_refused(folder: Path) -> None:
     done = graphwright("serve", folder, folder)
     assert done.returncode == 2 and "both named 'cities'" in done.stderr and "NAME=" in done.stderr
 
 
-def test_a_port_that_is_used_is_an_error() -> None:
+def test_used_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as used, pytest.raises(OptionError, match="Give another one with"):
         _listen("127.0.0.1", used.getsockname()[1])
 
@@ -77,7 +77,7 @@ def test_small_replies_are_sent_at_once() -> None:
         assert listening.proto == socket.IPPROTO_TCP  # without it asyncio leaves the delay of small writes on
 
 
-def test_options_replace_the_settings_of_the_file(tmp_path: Path) -> None:
+def test_options_override_settings_file(tmp_path: Path) -> None:
     file = tmp_path / "server.toml"
     file.write_text('port = 9000\nfooter = true\n[llm]\nmodel = "small"\nbase_url = "http://localhost:1/v1"\n')
     chosen = server_settings(file, None, None, {"port": 8001, "host": None})
@@ -99,20 +99,20 @@ def test_options_replace_the_settings_of_the_file(tmp_path: Path) -> None:
         ("port = ", "is not TOML"),
     ],
 )
-def test_a_wrong_settings_file_is_an_error_that_names_it(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_settings_file_is_reported_by_name(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "server.toml"
     file.write_text(text)
     with pytest.raises(OptionError, match=f"server.toml.*{message}"):
         server_settings(file, None, None, {})
 
 
-def test_without_the_extra_the_command_says_what_to_install(folder: Path) -> None:
+def test_serve_without_extra_names_it(folder: Path) -> None:
     code = "import sys; sys.modules['fastapi'] = None; from graphwright.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "serve", str(folder)], capture_output=True, text=True)
     assert done.returncode == 1 and 'pip install "graphwright[serve]"' in done.stderr
 
 
-def test_threads_of_products_are_limited_before_numpy_is_loaded() -> None:
+def test_product_threads_are_limited_before_numpy() -> None:
     program = (
         "import os, sys; from graphwright.cli import app, serve; assert 'numpy' not in sys.modules; "
         "serve._compute_in_single_threads(); print(os.environ['OPENBLAS_NUM_THREADS'], os.environ['MKL_NUM_THREADS'])"

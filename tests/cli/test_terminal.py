@@ -28,17 +28,17 @@ CLEAN = "abc]0;defghijkl"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is of Linux")
 
 
-def test_controls_directions_and_invisible_characters_are_removed() -> None:
+def test_controls_and_invisible_characters_are_removed() -> None:
     assert clean(EVIL) == CLEAN
 
 
 @pytest.mark.parametrize("text", ["naïve\tcafé\n", "می‌خواهم", "क्‍ष", "👩‍❤️‍👨", "日本語", "שלום", "\U0001f44d\U0001f3fd"])
-def test_ordinary_text_of_any_script_stays(text: str) -> None:
+def test_ordinary_text_of_any_script_is_kept(text: str) -> None:
     assert clean(text) == text
 
 
 @given(st.text(st.sampled_from("ab\x1b\x9b[]0;m\x07\x9c\\\x90\u200d\ufe0f\u202e\u200b😀")))
-def test_cleaned_text_has_no_control_or_invisible_character(text: str) -> None:
+def test_cleaned_text_has_no_controls(text: str) -> None:
     cleaned = clean(text)
     assert not set(cleaned) & set("\x1b\x9b\x07\x9c\x90\u202e\u200b")
 
@@ -48,7 +48,7 @@ def test_hostile_text_is_cleaned_in_linear_time() -> None:
         clean(part * 200_000)
 
 
-def test_every_way_to_print_cleans(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_print_function_cleans(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     say(EVIL)
     note(EVIL)
@@ -63,7 +63,7 @@ def test_every_way_to_print_cleans(capsys: pytest.CaptureFixture[str], monkeypat
     assert not set(out + err) & set("\x1b\x9b\x07\x8e\u202e\u2066\u200b\U000e0041\u200d")
 
 
-def test_text_in_brackets_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bracketed_text_is_not_markup(capsys: pytest.CaptureFixture[str]) -> None:
     console().print("[red]a[/red] [link=http://x]b[/link]")
     assert capsys.readouterr().out == "[red]a[/red] [link=http://x]b[/link]\n"
 
@@ -75,14 +75,14 @@ def test_json_is_exact_and_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     assert clean(line) == line
 
 
-def test_commands_print_by_these_functions_only() -> None:
+def test_commands_print_by_terminal_functions_only() -> None:
     for path in Path(cli.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and path.name != "terminal.py":
                 assert ast.unparse(node.func) not in ("print", "Console", "sys.stdout.write", "sys.stderr.write"), path
 
 
-def test_names_of_files_and_wrong_usage_are_cleaned(tmp_path: Path) -> None:
+def test_file_names_and_usage_errors_are_cleaned(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("Graz lies on the Mur.")
     (tmp_path / "docs" / "b\x1b[31m\u202e.bin").write_bytes(bytes(range(256)) * 20)
@@ -102,7 +102,7 @@ def streams(buffered: bool) -> dict[str, str]:
 @needs_full
 @pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("arguments", [["methods", "--json"], ["methods"], ["--version"], ["--help"]])
-def test_a_full_disk_is_one_line_of_error(arguments: list[str], buffered: bool) -> None:
+def test_full_disk_prints_one_error_line(arguments: list[str], buffered: bool) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=streams(buffered)
@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_line_of_error(arguments: list[str], buffered: bool) 
 
 @needs_full
 @pytest.mark.parametrize("buffered", [True, False])
-def test_messages_that_cannot_be_written_end_no_command(tmp_path: Path, buffered: bool) -> None:
+def test_unwritable_messages_end_no_command(tmp_path: Path, buffered: bool) -> None:
     (tmp_path / "kb.tsv").write_text("Graz\tlies on\tMur\n")
     arguments = ["import", tmp_path / "kb.tsv", "--into", tmp_path / "index", "--embed", "none"]
     export = ["export", "--index", tmp_path / "index", "--to", "-", "--format", "csv"]
@@ -126,7 +126,7 @@ def test_messages_that_cannot_be_written_end_no_command(tmp_path: Path, buffered
     assert "Graz" in done.stdout
 
 
-def test_closed_streams_lose_nothing_silently() -> None:
+def test_closed_streams_are_reported() -> None:
     command = f"{sys.executable} -c 'from graphwright.cli.app import main; main()'"
     closed = subprocess.run([f"{command} methods --json >&-"], shell=True, capture_output=True, text=True, timeout=60)
     assert closed.returncode == 1 and "stdout is closed" in closed.stderr
@@ -134,7 +134,7 @@ def test_closed_streams_lose_nothing_silently() -> None:
     assert silent.returncode == 2 and json.loads(silent.stdout)["error"] == "OptionError"
 
 
-def test_a_broken_pipe_stays_quiet() -> None:
+def test_broken_pipe_is_quiet() -> None:
     command = f"{sys.executable} -c 'from graphwright.cli.app import main; main()'"
     done = subprocess.run([f"{command} methods | head -1"], shell=True, capture_output=True, text=True, timeout=60)
     assert done.stderr == "" and len(done.stdout.splitlines()) == 1

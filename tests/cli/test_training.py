@@ -99,7 +99,7 @@ def ask(place: Path, question: str, *more: object) -> dict[str, Any]:
     return result
 
 
-def test_what_was_trained_answers_questions_that_it_never_saw(place: Path, trained: Path) -> None:
+def test_trained_retriever_answers_unseen_questions(place: Path, trained: Path) -> None:
     for item in HELD:
         result = ask(place, item["question"], "--method", "reg", "--retriever", trained)
         assert result["answer"].splitlines() == item["answers"]
@@ -108,7 +108,7 @@ def test_what_was_trained_answers_questions_that_it_never_saw(place: Path, train
         assert path in TRIPLES and path[0] == item["topic_entities"][0]
 
 
-def test_retrieve_ranks_by_what_was_trained(place: Path, trained: Path) -> None:
+def test_retrieve_ranks_by_trained_retriever(place: Path, trained: Path) -> None:
     question, method = HELD[0]["question"], ("--method", "reg", "--retriever", trained, "--json")
     done = graphwright("retrieve", question, "--index", place / "films", *method)
     result = json.loads(done.stdout)
@@ -116,7 +116,7 @@ def test_retrieve_ranks_by_what_was_trained(place: Path, trained: Path) -> None:
     assert any(step["operator"].startswith("Decode(PathRetriever") for step in result["trace"])
 
 
-def test_one_command_goes_from_questions_to_a_retriever(place: Path, tmp_path: Path) -> None:
+def test_train_command_makes_retriever_from_questions(place: Path, tmp_path: Path) -> None:
     into = tmp_path / "r"
     few = ("--epochs", 2, "--limit", 12, "--seed", 5)
     done = train(place, "triple", place / "questions.jsonl", "--into", into, *few, "--json")
@@ -134,7 +134,7 @@ def test_one_command_goes_from_questions_to_a_retriever(place: Path, tmp_path: P
 @pytest.mark.parametrize(("kind", "option", "method"), [
     ("encoder", "--encoder", "lego-12"), ("cross-encoder", "--cross-encoder", "lego-13"),
 ])  # fmt: skip
-def test_a_fine_tuned_model_is_named_where_a_question_is_asked(
+def test_fine_tuned_model_is_used_by_name(
     place: Path, labelled: Path, tmp_path: Path, kind: str, option: str, method: str
 ) -> None:
     pytest.importorskip("sentence_transformers")
@@ -159,7 +159,7 @@ def test_a_fine_tuned_model_is_named_where_a_question_is_asked(
     assert wrong.returncode == 2 and "vector has no argument" in wrong.stderr
 
 
-def test_labels_are_combined(place: Path, labelled: Path, tmp_path: Path) -> None:
+def test_train_command_combines_labels(place: Path, labelled: Path, tmp_path: Path) -> None:
     weak, both = tmp_path / "weak", tmp_path / "both"
     made = train(place, "labels", place / "questions.jsonl", "--into", weak, "--refine", "shortest", "--json")
     selected = {"weak": json.loads(made.stdout)["chosen, mean"]}
@@ -195,7 +195,7 @@ WHERE = f"bad.jsonl:1: question {FIRST['id']!r}"
     ids=["empty", "no JSON", "unknown entity", "unknown answer", "no answers"],
 )
 @pytest.mark.parametrize("command", ["labels", "path"])
-def test_a_bad_training_file_gets_its_line_and_a_remedy(
+def test_bad_training_file_is_reported_with_line(
     place: Path, tmp_path: Path, command: str, content: str, message: str
 ) -> None:
     bad = tmp_path / "bad.jsonl"
@@ -206,7 +206,7 @@ def test_a_bad_training_file_gets_its_line_and_a_remedy(
     assert "Traceback" not in done.stderr and list(tmp_path.iterdir()) == [bad]
 
 
-def test_questions_that_are_left_out_are_reported(place: Path, tmp_path: Path) -> None:
+def test_omitted_questions_are_reported(place: Path, tmp_path: Path) -> None:
     some = write(tmp_path / "some.jsonl", [LEARNED[0], LEARNED[1] | {"answers": ["Nobody"]}])
     assert train(place, "labels", some, "--into", tmp_path / "l").returncode == 1
     done = train(place, "labels", some, "--into", tmp_path / "l", "--max-unusable", 0.5)
@@ -222,7 +222,7 @@ def chooses(asked: dict[str, Any]) -> Say:
     return Say(json.dumps({"paths": [row["path"] for row in lines if f"[{relation}]" in row["text"]][:1]}), (2_000, 10))
 
 
-def test_a_language_model_chooses_within_its_budget_and_the_next_run_goes_on(place: Path, tmp_path: Path) -> None:
+def test_training_by_model_stops_at_budget_and_continues(place: Path, tmp_path: Path) -> None:
     few, into = write(tmp_path / "few.jsonl", LEARNED[:6]), tmp_path / "l"
     with LLMServer(chooses) as server:
         llm = ("--refine", "llm", "--llm", "m", "--base-url", server.url, "--json")
@@ -243,7 +243,7 @@ def test_a_language_model_chooses_within_its_budget_and_the_next_run_goes_on(pla
 
 @pytest.mark.parametrize("method", [(), ("--method", "ppr")])
 @pytest.mark.parametrize("command", ["ask", "retrieve"])
-def test_a_retriever_is_for_the_method_that_uses_it(place: Path, command: str, method: tuple[str, ...]) -> None:
+def test_retriever_of_other_method_is_refused(place: Path, command: str, method: tuple[str, ...]) -> None:
     done = graphwright(command, "who", "--index", place / "films", "--retriever", "x", *method)
     named = method[-1] if method else "not given"
     message = f"graphwright: --retriever is for --method reg; the method is {named}.\n"
@@ -253,7 +253,7 @@ def test_a_retriever_is_for_the_method_that_uses_it(place: Path, command: str, m
 @pytest.mark.parametrize(
     ("file", "message"), [("none", "no such file. Train a retriever"), ("kb.tsv", "is not a trained retriever")]
 )
-def test_a_file_that_is_no_retriever_gets_a_message(place: Path, file: str, message: str) -> None:
+def test_other_file_as_retriever_is_reported(place: Path, file: str, message: str) -> None:
     done = graphwright("ask", "who", "--index", place / "films", "--method", "reg", "--retriever", place / file)
     assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
 
@@ -274,7 +274,7 @@ def test_a_file_that_is_no_retriever_gets_a_message(place: Path, file: str, mess
         ("labels", "questions.jsonl", "--index", "films", "--into", "r", "--max-unusable", "2"),
     ],
 )
-def test_wrong_options_leave_nothing_behind(
+def test_wrong_training_options_leave_nothing(
     place: Path, wrong: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if wrong[0] != "labels":
@@ -286,9 +286,7 @@ def test_wrong_options_leave_nothing_behind(
     assert sorted(place.iterdir()) == before
 
 
-def test_without_torch_a_message_comes_before_any_work(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_without_torch_is_refused_first(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     questions = place / "questions.jsonl"
     done = graphwright("train", "entity", questions, "--index", place / "films", "--into", tmp_path / "r")
@@ -296,7 +294,7 @@ def test_without_torch_a_message_comes_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_labels_of_other_questions_are_not_taken_for_those_of_a_new_file(place: Path, tmp_path: Path) -> None:
+def test_labels_of_other_questions_are_refused(place: Path, tmp_path: Path) -> None:
     item, other = (
         write(tmp_path / name, [question | {"id": n} for n, question in enumerate(questions)])
         for name, questions in (("one.jsonl", LEARNED[:8]), ("other.jsonl", HELD[:8]))
@@ -310,7 +308,7 @@ def test_labels_of_other_questions_are_not_taken_for_those_of_a_new_file(place: 
 
 
 @pytest.mark.skipif(find_spec("peft") is not None, reason="the extra is installed")
-def test_a_planner_without_its_extra_names_it(place: Path, tmp_path: Path) -> None:
+def test_planner_without_extra_names_it(place: Path, tmp_path: Path) -> None:
     few, chosen = write(tmp_path / "few.jsonl", LEARNED[:6]), tmp_path / "labels.jsonl"
     assert train(place, "labels", few, "--into", chosen).returncode == 0
     done = train(place, "planner", chosen, "--base", "tiny", "--into", tmp_path / "planner")

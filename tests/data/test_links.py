@@ -57,7 +57,7 @@ def by_hand(documents: Sequence[Document], chunks: Mapping[str, int]) -> list[tu
     ]
 
 
-def test_every_chunk_refers_to_the_first_of_what_its_document_refers_to(tmp_path: Path) -> None:
+def test_chunk_refers_to_first_chunk_of_linked_document(tmp_path: Path) -> None:
     given = [document("b", 3, "c", "a", "c", "b", "never there"), document("a", 2), document("c", 1, "b")]
     with index_of(tmp_path / "i", *given) as index:
         graph = index.graph
@@ -72,7 +72,7 @@ def test_every_chunk_refers_to_the_first_of_what_its_document_refers_to(tmp_path
         assert index.verify() == []
 
 
-def test_a_change_of_links_alone_is_a_change_and_their_order_is_none(tmp_path: Path) -> None:
+def test_changed_links_change_document(tmp_path: Path) -> None:
     with index_of(tmp_path / "i", document("a", 1, "b", "c"), document("b", 1), document("c", 1)) as index:
         assert index.add([document("a", 1, "c", "b", "c")]).unchanged == ["a"]
         assert index.add([document("a", 1, "c")]).replaced == ["a"] and refers(index.graph) == [("a#0", "c#0")]
@@ -84,14 +84,14 @@ def test_a_change_of_links_alone_is_a_change_and_their_order_is_none(tmp_path: P
         assert refers(index.graph) == [] and index.verify() == []
 
 
-def test_without_links_no_relation_is_added_and_links_count_in_the_hash(tmp_path: Path) -> None:
+def test_documents_without_links_add_no_relation(tmp_path: Path) -> None:
     with index_of(tmp_path / "i", document("a", 2, "elsewhere"), document("b", 1)) as index:
         assert "refers to" not in list(index.graph.columns.relations) and index.graph.columns.references[0].size == 0
     hashes = {content_hash(Document("a", "t", links=links)) for links in [(), ("b",), ("b", "c"), ("b c",), ("c", "b")]}
     assert len(hashes) == 4
 
 
-def test_mappings_and_documents_say_what_they_refer_to(tmp_path: Path) -> None:
+def test_links_of_mappings_and_documents_are_read(tmp_path: Path) -> None:
     with index_of(tmp_path / "i", document("b", 1)) as index:
         index.add(
             [{"id": "a", "text": "A text.", "links": "b; c", "year": 2024}, {"id": "c", "text": "C.", "links": []}]
@@ -103,7 +103,7 @@ def test_mappings_and_documents_say_what_they_refer_to(tmp_path: Path) -> None:
                 index.add([Document("x", "t", links=wrong)])  # type: ignore[arg-type]
 
 
-def test_an_entity_that_is_said_to_refer_to_another_is_no_link(tmp_path: Path) -> None:
+def test_entity_relation_is_not_link(tmp_path: Path) -> None:
     made = Extraction((), (Relation("Acts", "refers to", "Luke", "Acts refers to Luke."),))
     docs = [("a", "", "Acts refers to Luke.", made), ("b", "", "t", Extraction())]
     graph = MergedChunks(chunk_columns_of(docs, {"a": ["b"]})).graph(np.empty((0, 2), np.int64))
@@ -111,7 +111,7 @@ def test_an_entity_that_is_said_to_refer_to_another_is_no_link(tmp_path: Path) -
     assert [c.tolist() for c in graph.columns.references] == [[0], [1]]
 
 
-def test_an_index_that_a_later_version_took_over_is_not_written_to(tmp_path: Path) -> None:
+def test_index_of_later_version_is_not_written(tmp_path: Path) -> None:
     folder = tmp_path / "i"
     index_of(folder, document("a", 1, "b"), document("b", 1)).close()
     with closing(Store(folder / "index.sqlite")) as store:
@@ -150,7 +150,7 @@ def places() -> Iterator[Iterator[Path]]:
 
 @settings(max_examples=15, deadline=None)
 @given(changes, st.sets(st.sampled_from(IDS), min_size=1))
-def test_any_history_leads_to_the_edges_of_what_is_there(
+def test_link_edges_are_equal_after_any_history(
     places: Iterator[Path], history: list[list[Document] | set[str]], some: set[str]
 ) -> None:
     folder, anew = next(places), next(places)

@@ -55,7 +55,7 @@ class Fails(Operator):
         raise self.error
 
 
-def test_a_row_tells_of_the_question_and_what_was_found() -> None:
+def test_row_has_question_and_results() -> None:
     row = asked({"vector": make_method("vector", IX).pipeline})["vector"]
     assert (row["question"], row["type"], row["answers"], row["entities"], row["hops"]) == ("q1", "bridge", 1, 0, None)
     assert row["gold"] == [FIRST, SECOND] and row["documents"][0][0] in {str(d["id"]) for d in CORPUS}
@@ -64,7 +64,7 @@ def test_a_row_tells_of_the_question_and_what_was_found() -> None:
     assert row["seconds"] >= sum(step["seconds"] for step in row["steps"]) > 0 and row["tokens"] > 0
 
 
-def test_steps_say_what_share_of_the_gold_they_hold() -> None:
+def test_steps_have_share_of_gold() -> None:
     record = {}
     for k in (1, 50):
         row = asked({"v": VectorSearch(IX.passages) % k >> ToPassages()})["v"]
@@ -74,7 +74,7 @@ def test_steps_say_what_share_of_the_gold_they_hold() -> None:
     assert record[50] == [1.0, 1.0] and record[1][0] <= 0.5
 
 
-def test_entities_count_for_the_passages_that_name_them() -> None:
+def test_entities_count_for_naming_passages() -> None:
     row = asked({"ppr": make_method("hipporag", IX).search})["ppr"]
     assert all(step["held"] is None or 0 <= step["held"] <= 1 for step in row["steps"])
     assert row["steps"][-1]["held"] == 1.0
@@ -173,7 +173,7 @@ SLOW = {f"lego-{n}" for n in (4, 5, 8, 9, 11, 13)}  # a cross-encoder reads ever
 
 @pytest.mark.parametrize("llm", [None, TimedLLM()], ids=["offline", "llm"])
 @pytest.mark.parametrize("where", WHERE)
-def test_all_methods_together_find_and_take_what_each_does_alone(
+def test_methods_together_equal_methods_alone(
     where: str, llm: TimedLLM | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, questions = WHERE[where]
@@ -216,25 +216,25 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def test_a_method_that_fails_says_so_and_counts_as_nothing() -> None:
+def test_failing_method_counts_as_nothing() -> None:
     rows = asked({"broken": Fails(ModelError("the server is gone")), "bm25": make_method("bm25", IX).search})
     assert rows["broken"]["error"] == "ModelError: the server is gone"
     assert set(rows["broken"]["metrics"].values()) == {0.0} and rows["broken"]["documents"] == []
     assert "error" not in rows["bm25"] and rows["bm25"]["metrics"]["recall@5"] > 0
 
 
-def test_of_a_failure_all_accepted_answers_are_missing() -> None:
+def test_failure_misses_all_accepted_answers() -> None:
     broken = asked({"broken": Fails(ModelError("gone"))}, measures=select_measures(["hit", "micro f1"]))["broken"]
     assert broken["ratios"] == {"micro f1": [0.0, 1.0]} and broken["metrics"] == {"hit": 0.0}
 
 
 @pytest.mark.parametrize(("message", "hops"), [(2, 2), (True, None), ("2", None), (2.0, None)])
-def test_hops_are_a_number_that_tables_can_hold(message: object, hops: int | None) -> None:
+def test_hops_are_bounded_number(message: object, hops: int | None) -> None:
     question = replace(ASKED, metadata={"hops": message})
     assert asked({"bm25": make_method("bm25", IX).search}, question)["bm25"]["hops"] == hops
 
 
-def test_a_step_is_called_the_same_in_the_next_process() -> None:
+def test_step_name_is_stable_over_processes() -> None:
     class Model:
         """Shown by its place in memory."""
 
@@ -249,7 +249,7 @@ def test_a_step_is_called_the_same_in_the_next_process() -> None:
     assert row["steps"][0]["operator"].endswith(".Model object>)")
 
 
-def test_a_spent_budget_ends_the_run_and_a_fault_is_a_row_as_any_failure() -> None:
+def test_exhausted_budget_ends_run_and_fault_is_row() -> None:
     asker = Asker(IX, {"broken": Fails(BudgetError("spent")), "faulty": Fails(ZeroDivisionError("a bug"))}, METRICS)
     rows: list[Row] = []
     asker.ask(ASKED, ["faulty"], rows.append)
@@ -263,7 +263,7 @@ def test_a_spent_budget_ends_the_run_and_a_fault_is_a_row_as_any_failure() -> No
         asker.ask(ASKED, ["broken"], rows.append)
 
 
-def test_over_a_graph_answers_are_names_and_entities_are_given_unless_they_are_to_be_found() -> None:
+def test_graph_answers_are_names_and_entities_given() -> None:
     graph = replace(IX, graph=statements_of(), names=None, triples=None)
     question = GraphQuestion("q", "Who made it?", ("Mann", "Nobody"), entities=("Heat",), hops=1)
     measures = select_measures([*default_metrics("graph", ["answers"]), "path f1", "subgraph recall"])
@@ -319,14 +319,12 @@ def stored(tmp_path: Path, **changed: Any) -> Results:
         {"method": "other"},
     ],
 )
-def test_a_row_with_a_value_of_another_type_is_named_when_a_run_is_resumed(
-    changed: dict[str, Any], tmp_path: Path
-) -> None:
+def test_row_with_value_of_other_type_is_named(changed: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"rows\.jsonl:1 is not a result of this run.*Remove that line"):
         stored(tmp_path, **changed)
 
 
-def test_rows_are_read_with_half_characters_and_scores_beyond_all_limits(tmp_path: Path) -> None:
+def test_rows_with_surrogates_and_infinities_are_read(tmp_path: Path) -> None:
     half = "half \ud800 \\\\ud800"
     (result,) = stored(tmp_path, question=half, type=half, documents=[["d1", float("-inf")], ["d2", 10**400]])
     assert result["question"] == half and result["type"] == "half \ufffd \\\\ud800"

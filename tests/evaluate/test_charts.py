@@ -51,7 +51,7 @@ def spots(chart: Chart) -> dict[str, tuple[float, float]]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
-def test_front_holds_what_nothing_beats(points: list[tuple[int, int]]) -> None:
+def test_front_holds_undominated_points(points: list[tuple[int, int]]) -> None:
     marks = [mark(str(at), x, y) for at, (x, y) in enumerate(points)]
     unbeaten = {
         at for at, (x, y) in enumerate(points) if not any((u <= x and v > y) or (u < x and v >= y) for u, v in points)
@@ -61,21 +61,21 @@ def test_front_holds_what_nothing_beats(points: list[tuple[int, int]]) -> None:
     assert costs == sorted(costs)
 
 
-def test_marks_lie_by_cost_and_quality() -> None:
+def test_chart_points_lie_by_cost_and_quality() -> None:
     chart = scatter([mark("a", 1, 0.2), mark("b", 10, 0.4), mark("c", 100, 0.8)], COST, QUALITY)
     a, b, c = (spots(chart)[f"{name} here"] for name in "abc")
     assert b[0] - a[0] == pytest.approx(c[0] - b[0], abs=0.05)  # ratios
     assert a[1] - b[1] == pytest.approx((b[1] - c[1]) / 2, abs=0.05)  # upwards
 
 
-def test_a_cost_of_nothing_has_a_place_on_a_scale_of_ratios() -> None:
+def test_zero_cost_has_place_on_ratio_scale() -> None:
     chart = scatter([mark("a", 0, 0.2), mark("b", 1, 0.4), mark("c", 1000, 0.8)], COST, QUALITY)
     result = spots(chart)
     assert result["a here"][0] < result["b here"][0] < result["c here"][0]
     assert "0" in [item.text for item in drawn(chart).iter(f"{SVG}text")]
 
 
-def test_the_front_and_the_baseline_have_their_names() -> None:
+def test_front_and_baseline_are_named() -> None:
     marks = [mark(f"method-{at}", 1 + at % 5, 0.5 + at / 1000) for at in range(40)]
     chart = scatter(marks, COST, QUALITY, baseline="method-7")
     names = {item.text for item in drawn(chart).iter(f"{SVG}text")}
@@ -84,19 +84,19 @@ def test_the_front_and_the_baseline_have_their_names() -> None:
     assert kinds.count("mark baseline") == 1 and kinds.count("mark front") == len(pareto_front(marks))
 
 
-def test_marks_and_names_stay_within_the_chart() -> None:
+def test_marks_and_names_stay_in_chart() -> None:
     marks = [mark("a-rather-long-name-of-a-method", x, y) for x, y in itertools.product((1, 1000), (0.0, 1.0))]
     for item in drawn(scatter(marks, COST, QUALITY)).iter(f"{SVG}circle"):
         assert 0 <= float(item.attrib["cx"]) <= 480 and 0 <= float(item.attrib["cy"]) <= 340
 
 
-def test_one_mark_and_marks_that_are_all_alike_are_drawn() -> None:
+def test_single_and_equal_points_are_drawn() -> None:
     assert len(spots(scatter([mark("a", 5, 0.5)], COST, QUALITY))) == 1
     alike = [Mark(name, 5, 0.5, 0.5, 0.5, name) for name in "abc"]
     assert len(spots(scatter(alike, Scale("MB", "{:g}".format), QUALITY))) == 3
 
 
-def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
+def test_curves_have_band_and_shape() -> None:
     lines = [[mark(f"{name}{x}", x, 0.1 * x + 0.1 * at) for x in (1, 2, 3)] for at, name in enumerate("abc")]
     root = drawn(curves(lines, Scale("k", "{:g}".format), QUALITY))
     groups = [item for item in root.iter(f"{SVG}g") if (item.get("class") or "").startswith("curve")]
@@ -109,7 +109,7 @@ def test_curves_have_a_band_and_a_shape_of_their_own() -> None:
     assert len(set(shapes)) == 3
 
 
-def test_values_that_are_no_numbers_stand_beside_each_other() -> None:
+def test_non_numeric_values_are_placed_side_by_side() -> None:
     line = [mark("slow", 0, 0.5), mark("fast", 1, 0.7)]
     chart = curves([line], Scale("mode", str), QUALITY, categories=["slow", "fast"])
     names = [item.text for item in drawn(chart).iter(f"{SVG}text")]
@@ -120,7 +120,7 @@ VALUES = st.lists(st.floats(0, 1e6, allow_subnormal=False), min_size=1, max_size
 
 
 @given(VALUES, st.booleans())
-def test_every_value_lies_on_the_axis_in_order(values: list[float], log: bool) -> None:
+def test_values_lie_on_axis_in_order(values: list[float], log: bool) -> None:
     values = [value for value in values if value == 0 or value > 1e-6] or [1.0]
     axis = Axis.over(values, 10, 110, Scale("x", str, log))
     at = [axis.at(value) for value in sorted(values)]
@@ -129,7 +129,7 @@ def test_every_value_lies_on_the_axis_in_order(values: list[float], log: bool) -
 
 
 @given(VALUES, st.booleans())
-def test_ticks_are_few_ascending_and_on_the_axis(values: list[float], log: bool) -> None:
+def test_ticks_are_few_and_ascending(values: list[float], log: bool) -> None:
     values = [value for value in values if value == 0 or value > 1e-6] or [1.0]
     axis = Axis.over(values, 0, 100, Scale("x", str, log))
     ticks = axis.ticks(6)
@@ -149,7 +149,7 @@ def test_ticks_are_round(values: tuple[float, float], ticks: list[float]) -> Non
     assert Axis.over(values, 0, 1, PLAIN).ticks(9) == pytest.approx(ticks)
 
 
-def test_a_narrow_range_of_ratios_is_marked_by_steps() -> None:
+def test_narrow_ratio_range_has_steps() -> None:
     assert Axis.over([388, 445], 0, 100, COST).ticks(8) == [300, 350, 400, 450, 500, 550]
 
 
@@ -159,7 +159,7 @@ def box(label: tuple[float, float], name: str) -> Box:
 
 
 @given(st.lists(st.tuples(st.floats(50, 460), st.floats(40, 280)), min_size=1, max_size=40))
-def test_names_that_need_not_be_there_hide_no_name_and_no_mark(marks: list[tuple[float, float]]) -> None:
+def test_optional_names_hide_nothing(marks: list[tuple[float, float]]) -> None:
     names = [f"method-{at}" for at in range(len(marks))]
     result = place(marks, names, range(len(marks)), 0)
     boxes = {at: box(label, names[at]) for at, label in result.items()}
@@ -169,7 +169,7 @@ def test_names_that_need_not_be_there_hide_no_name_and_no_mark(marks: list[tuple
         assert all(overlap(item, (x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
 
 
-def test_names_that_are_needed_are_there_however_crowded() -> None:
+def test_required_names_are_shown() -> None:
     marks = [(200.0, 150.0)] * 30
     result = place(marks, ["a-long-name"] * 30, range(30), 5)
     assert set(range(5)) <= set(result)

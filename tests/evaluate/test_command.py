@@ -29,7 +29,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_command_prints_the_table_and_then_its_json(data: Path, tmp_path: Path) -> None:
+def test_command_prints_table_then_json(data: Path, tmp_path: Path) -> None:
     arguments = ["--data", str(data), "--methods", "vector, bm25", "--out", str(tmp_path / "run")]
     first = CliRunner().invoke(app, arguments)
     assert first.exit_code == 0, first.output
@@ -43,14 +43,14 @@ def test_command_prints_the_table_and_then_its_json(data: Path, tmp_path: Path) 
     assert against == {"difference": 0.0, "p": 1.0, "corrected": 1.0}
 
 
-def test_command_hands_wrong_names_to_its_caller(data: Path, tmp_path: Path) -> None:
+def test_command_passes_wrong_names_on(data: Path, tmp_path: Path) -> None:
     arguments = ["--data", str(data), "--methods", "vektor", "--out", str(tmp_path / "run")]
     with pytest.raises(OptionError, match="no method 'vektor'"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert not (tmp_path / "run").exists()
 
 
-def test_values_of_an_option_that_is_swept_twice_are_all_there(data: Path, tmp_path: Path) -> None:
+def test_repeated_sweep_keeps_all_values(data: Path, tmp_path: Path) -> None:
     swept = ["--sweep", "top_k=1", "--sweep", "top_k = 2,3"]
     arguments = ["--data", str(data), "--methods", "bm25", "--out", str(tmp_path / "run"), *swept, "--json"]
     summary = json.loads(CliRunner().invoke(app, arguments).stdout)

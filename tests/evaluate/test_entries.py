@@ -35,12 +35,12 @@ def test_entries_of_names_options_and_functions_are_built_as_they_are_said() -> 
     assert made == [make_method("vector", IX), make_method("ppr", IX, restart=0.5), own]
 
 
-def test_a_label_may_stand_before_anything() -> None:
+def test_label_may_precede_any_entry() -> None:
     assert [e.name for e in entries(["a = ppr", "b 2 = ppr(restart=0.5)", "lego 1 = lego-1"])] == ["a", "b 2", "lego 1"]
     assert entries(["a = ppr(restart=0.5)"])[0].options == {"restart": 0.5}
 
 
-def test_a_grid_has_every_combination_of_what_a_method_takes() -> None:
+def test_grid_has_every_combination() -> None:
     result = entries(["vector", "ppr", "ppr(restart=0.9)"], {"ppr.restart": [0.1, 0.2], "top_k": [5, 9]})
     assert [entry.name for entry in result] == [
         "vector(top_k=5)",
@@ -53,7 +53,7 @@ def test_a_grid_has_every_combination_of_what_a_method_takes() -> None:
     assert result[2].swept == ("restart", "top_k") and result[2].options == {"restart": 0.1, "top_k": 5}
 
 
-def test_what_a_grid_says_of_one_method_goes_before_what_it_says_of_all() -> None:
+def test_grid_of_one_method_overrides_grid_of_all() -> None:
     for grid in ({"restart": [0.1], "ppr.restart": [0.2]}, {"ppr.restart": [0.2], "restart": [0.1]}):
         assert [e.name for e in entries(["ppr", "hipporag"], grid)] == ["ppr(restart=0.2)", "hipporag(restart=0.1)"]
     result = entries(["ppr", "a = ppr"], {"a.restart": [0.3], "ppr.restart": [0.2]})
@@ -62,17 +62,17 @@ def test_what_a_grid_says_of_one_method_goes_before_what_it_says_of_all() -> Non
         entries(["ppr"], {"restart": [0.1], "ppr.restart": [0.2]})
 
 
-def test_a_grid_may_be_of_numpy() -> None:
+def test_grid_values_may_be_numpy() -> None:
     names = [entry.name for entry in entries(["ppr"], {"restart": np.linspace(0.25, 0.5, 2), "top_k": np.arange(1, 2)})]
     assert names == ["ppr(restart=0.25, top_k=1)", "ppr(restart=0.5, top_k=1)"]
 
 
-def test_space_in_quotes_is_left_alone() -> None:
+def test_space_in_quotes_is_kept() -> None:
     entry = entry_of("lego-1( pruning  =  'T  P',\n nodes=3 )")
     assert entry.options == {"pruning": "T  P", "nodes": 3} and entry.source == "lego-1(pruning='T  P', nodes=3)"
 
 
-def test_a_method_may_have_a_model_or_another_object_of_its_own() -> None:
+def test_method_accepts_objects() -> None:
     mine, given = ScriptedLLM(lambda system, user: "Graz", "mine"), ScriptedLLM(lambda system, user: "Linz", "given")
     own = entry_of(Entry("own", "vector", {"llm": mine}))
     assert "'mine'" in repr(own.built(IX, given)) and "'given'" not in repr(own.built(IX, given))
@@ -93,21 +93,21 @@ def test_an_option_of_another_kind_is_an_error_that_names_it(method: str, says: 
         entry_of(method).built(IX)
 
 
-def test_a_labelled_method_keeps_its_label_in_a_grid() -> None:
+def test_labelled_method_keeps_label_in_grid() -> None:
     assert [e.name for e in entries(["a = ppr(top_k=9)"], {"restart": [0.1, 0.2]})] == [
         "a(restart=0.1)",
         "a(restart=0.2)",
     ]
 
 
-def test_a_source_says_it_again() -> None:
+def test_entry_source_round_trips() -> None:
     for text in ("vector", "ppr(restart=0.5)", "fastinsight(relations=('refers to',))"):
         entry = entry_of(text)
         assert entry_of(entry.source, entry.name) == entry
     assert entry_of(mine).source == ""
 
 
-def test_a_model_is_given_to_those_that_take_one() -> None:
+def test_model_is_given_to_methods_that_take_one() -> None:
     llm = ScriptedLLM(lambda system, user: "Graz")
     assert "ScriptedLLM" in repr(entry_of("vector").built(IX, llm))
     assert "ScriptedLLM" in repr(entry_of(mine).built(IX, llm).answer)
@@ -137,27 +137,27 @@ def test_a_model_is_given_to_those_that_take_one() -> None:
         ([Entry("x", "ppr", {"hops": 3})], {}, "ppr has no option 'hops'"),
     ],
 )
-def test_what_cannot_be_compared_is_named(methods: list[object], sweep: dict[str, object], says: str) -> None:
+def test_incomparable_entries_raise(methods: list[object], sweep: dict[str, object], says: str) -> None:
     with pytest.raises(OptionError, match=says):
         entries(methods, sweep)  # type: ignore[arg-type]
 
 
-def test_commas_in_brackets_and_quotes_do_not_part() -> None:
+def test_commas_in_brackets_and_quotes_do_not_split() -> None:
     text = "vector,ppr(restart=0.5, top_k=40), LinkEntities(ix.names) >> A('x,(y', [1, 2]) ,,"
     assert split_list(text) == ("vector", "ppr(restart=0.5, top_k=40)", "LinkEntities(ix.names) >> A('x,(y', [1, 2])")
 
 
 @given(st.lists(st.sampled_from(sorted(METHODS)), min_size=1, unique=True))
-def test_any_names_part_into_themselves(names: list[str]) -> None:
+def test_any_names_split_into_themselves(names: list[str]) -> None:
     assert split_list(", ".join(names)) == tuple(names)
 
 
-def test_values_are_numbers_where_they_look_like_it() -> None:
+def test_numeric_values_are_parsed() -> None:
     assert values("1,0.5,-2,True,None,fast,'a,b'") == (1, 0.5, -2, True, None, "fast", "a,b")
     assert values("{[]: 1}, 1)(2, " + "-" * 5000 + "1")[:2] == ("{[]: 1}", "1)(2")
 
 
-def test_a_method_is_compared_with_and_without_the_language_model() -> None:
+def test_method_is_compared_with_and_without_llm() -> None:
     snapshot, llm = corpus_index().snapshot, ScriptedLLM(["unused"])
     listed = entries(["ppr@llm", "ppr@offline", "ppr", "wide = ppr(top_k=40) @ offline"])
     assert [entry.name for entry in listed] == ["ppr@llm", "ppr@offline", "ppr", "wide"]

@@ -41,7 +41,7 @@ def rivers(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_file_says_all_that_an_experiment_is(rivers: Path, tmp_path: Path) -> None:
+def test_experiment_file_covers_all_fields(rivers: Path, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SAID, encoding="utf-8")
     result = read_plan(tmp_path / "plan.toml")
     assert result.data.resolve() == rivers.resolve() and (result.limit, result.titles) == (2, False)
@@ -50,14 +50,14 @@ def test_a_file_says_all_that_an_experiment_is(rivers: Path, tmp_path: Path) -> 
     assert result.entries()[1].options == {"top_k": 7, "restart": 0.3}
 
 
-def test_what_a_command_line_gives_takes_the_place_of_the_file(rivers: Path, tmp_path: Path) -> None:
+def test_command_line_overrides_experiment_file(rivers: Path, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SAID, encoding="utf-8")
     result = read_plan(tmp_path / "plan.toml", limit=1, methods=("bm25",), baseline=None, sweep={}, data="elsewhere")
     assert result.limit == 1 and [entry.name for entry in result.entries()] == ["bm25"]
     assert result.data == Path("elsewhere")
 
 
-def test_a_run_can_be_repeated_from_the_file_that_it_leaves(rivers: Path, tmp_path: Path) -> None:
+def test_run_can_be_repeated_from_its_file(rivers: Path, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SAID, encoding="utf-8")
     first = run(read_plan(tmp_path / "plan.toml"), tmp_path / "one", encoder=HashEncoder())
     again = read_plan(tmp_path / "one" / "experiment.toml")
@@ -69,7 +69,7 @@ def test_a_run_can_be_repeated_from_the_file_that_it_leaves(rivers: Path, tmp_pa
     assert [point["value"] for point in first["sweeps"][0]["points"]] == [0.3, 0.5]
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_experiment_file_round_trips(tmp_path: Path) -> None:
     odd = [
         Entry(name, "bm25") for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
     ]
@@ -82,14 +82,12 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert (list(after.embed or ()), after.linked, after.answered) == (["passages", "names"], True, False)
 
 
-def test_that_nothing_is_embedded_is_written_too(tmp_path: Path) -> None:
+def test_empty_embedding_is_written(tmp_path: Path) -> None:
     write_plan(tmp_path / "plan.toml", Experiment(tmp_path, ["bm25"], embed=()))
     assert read_plan(tmp_path / "plan.toml").embed == []
 
 
-def test_questions_that_are_elsewhere_are_found_from_anywhere(
-    rivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_question_path_is_resolved(rivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "mine.jsonl").write_text((rivers / "questions.jsonl").read_text())
     (tmp_path / "plan.toml").write_text('data = "rivers"\nmethods = ["bm25"]\nquestions = "others/mine.jsonl"')
@@ -102,7 +100,7 @@ def test_questions_that_are_elsewhere_are_found_from_anywhere(
     assert read_plan(tmp_path / "usual.toml").questions == "questions"
 
 
-def test_objects_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+def test_objects_are_omitted_with_remark(tmp_path: Path) -> None:
     models = [OverlapCrossEncoder(), HashEncoder()]
     methods = ["rerank", Entry("mine", "rerank", {"cross_encoder": models[0]})]
     write_plan(tmp_path / "plan.toml", Experiment(tmp_path, methods, sweep={"rerank.cross_encoder": models}))
@@ -111,7 +109,7 @@ def test_objects_are_left_out_and_that_is_said(tmp_path: Path) -> None:
     assert [entry.name for entry in read_plan(tmp_path / "plan.toml").entries()] == ["rerank"]
 
 
-def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+def test_function_is_omitted_with_remark(tmp_path: Path) -> None:
     def mine(ix):  # type: ignore[no-untyped-def]
         return VectorSearch(ix.passages) >> ToPassages()
 
@@ -140,7 +138,7 @@ def test_a_function_is_left_out_and_that_is_said(tmp_path: Path) -> None:
         ('data = "x"\nmethods = "bm25"', OptionError, "give a list of methods"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, message: str, error: type[Exception], says: str) -> None:
+def test_unreadable_experiment_is_named(tmp_path: Path, message: str, error: type[Exception], says: str) -> None:
     (tmp_path / "plan.toml").write_text(message, encoding="utf-8")
     with pytest.raises(error, match=says):
         read_plan(tmp_path / "plan.toml")

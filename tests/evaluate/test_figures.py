@@ -24,7 +24,7 @@ def run(*methods: tuple[str, float, float, float], primary: str = "recall@5", **
     return result
 
 
-def test_a_significant_difference_is_reported_with_its_p() -> None:
+def test_significant_difference_is_reported_with_p() -> None:
     assert reading(run(("vector", 0.794, 0.0056, 1), ("ppr", 0.934, 0.009, 0.0004))) == [
         "ppr finds 93.4 % of the gold documents in its first 5, 14.0 points more than vector (p < 0.001). It takes "
         "9.0 ms a question, and vector 5.6 ms.",
@@ -33,7 +33,7 @@ def test_a_significant_difference_is_reported_with_its_p() -> None:
     ]
 
 
-def test_a_difference_that_may_be_chance_is_called_that() -> None:
+def test_chance_difference_is_reported_as_such() -> None:
     first = reading(run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.005, 0.412)))[0]
     assert first == (
         "ppr finds 62.0 % of the gold documents in its first 5, 2.0 points more than vector, which may well be "
@@ -41,12 +41,12 @@ def test_a_difference_that_may_be_chance_is_called_that() -> None:
     )
 
 
-def test_the_corrected_p_counts() -> None:
+def test_corrected_p_decides() -> None:
     of = run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.01, 0.06))
     assert "may well be chance (p = 0.060 corrected for many comparisons, p = 0.030 alone)" in reading(of)[0]
 
 
-def test_without_scipy_there_are_differences_and_a_line_that_names_the_extra() -> None:
+def test_without_scipy_differences_name_extra() -> None:
     of = run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.01, 1))
     of["methods"]["ppr"]["against_baseline"]["recall@5"] = {"difference": 0.02}
     of["statistics"] = False
@@ -54,7 +54,7 @@ def test_without_scipy_there_are_differences_and_a_line_that_names_the_extra() -
     assert "2.0 points more than vector. It takes" in first and "graphwright[stats]" in last
 
 
-def test_a_baseline_that_nothing_beats_comes_first() -> None:
+def test_unbeaten_baseline_comes_first() -> None:
     sentences = reading(run(("vector", 0.9, 0.01, 1), ("ppr", 0.8, 0.02, 0.2), ("bm25", 0.5, 0.001, 0.001)))
     assert sentences[0].startswith("vector, the baseline, finds 90.0 % of the gold documents")
     assert sentences[1:] == [
@@ -65,7 +65,7 @@ def test_a_baseline_that_nothing_beats_comes_first() -> None:
     ]
 
 
-def test_of_equals_the_faster_one_comes_first() -> None:
+def test_equal_methods_are_ordered_by_speed() -> None:
     assert reading(run(("a", 0.1, 1, 1), ("b", 0.8, 0.02, 0.5), ("c", 0.8, 0.01, 0.5)))[0].startswith("c finds")
 
 
@@ -77,18 +77,18 @@ def test_of_equals_the_faster_one_comes_first() -> None:
         ("subgraph f1", "reaches 50.0 % in subgraph f1"),
     ],
 )
-def test_metrics_are_put_in_words(primary: str, message: str) -> None:
+def test_metrics_are_worded(primary: str, message: str) -> None:
     assert f"ppr {message} (95 % interval 40.0 to 60.0)" in reading(run(("ppr", 0.5, 0.01, 1), primary=primary))[0]
 
 
-def test_a_metric_that_is_no_share_has_no_percent() -> None:
+def test_other_metric_has_no_percent() -> None:
     assert (
         "reaches 12.500 in length (95 % interval 12.400 to 12.600)"
         in reading(run(("ppr", 12.5, 0.01, 1), primary="length"))[0]
     )
 
 
-def test_failures_are_told() -> None:
+def test_failures_are_reported() -> None:
     of = run(("vector", 0.5, 0.01, 1), ("ppr", 0.8, 0.02, 0.001))
     of["methods"]["ppr"] |= {"failed": 3, "questions": 9, "errors": {"ModelError: no reply.": 2, "DataError: no": 1}}
     assert reading(of)[-1] == "ppr failed on 3 questions, counted as 0, most often: ModelError: no reply."
@@ -101,14 +101,14 @@ def broken(of: dict[str, Any], *names: str) -> dict[str, Any]:
     return of
 
 
-def test_of_a_method_that_did_nothing_but_fail_no_conclusion_is_drawn() -> None:
+def test_failed_method_has_no_conclusion() -> None:
     assert reading(broken(run(("vector", 0.5, 0.02, 1), ("ppr", 0, 0.001, 0.001)), "ppr")) == [
         "vector finds 50.0 % of the gold documents in its first 5 (95 % interval 40.0 to 60.0), in 20 ms a question.",
         "ppr failed on every question, so that nothing is known of its quality: ModelError: no reply.",
     ]
 
 
-def test_nothing_is_better_than_a_baseline_that_failed() -> None:
+def test_failed_baseline_has_no_comparison() -> None:
     of = broken(run(("vector", 0, 0.02, 1), ("ppr", 0.5, 0.01, 0.001), ("bm25", 0.4, 0.01, 0.001)), "vector")
     assert reading(of)[0] == "ppr finds 50.0 % of the gold documents in its first 5, in 10 ms a question."
     assert not any("vector" in sentence for sentence in reading(of)[:-1])
@@ -130,12 +130,12 @@ def test_equal_results_are_called_equal() -> None:
     assert second == "Next is ppr with 100.0 %."
 
 
-def test_lead_and_tables_have_equals_in_the_same_order() -> None:
+def test_lead_and_tables_agree_on_order() -> None:
     of = run(("a", 0.8, 0.03, 1), ("b", 0.8, 0.02, 0.5), ("c", 0.8, 0.01, 0.5))
     assert ranked(of) == ["c", "b", "a"] and reading(of)[0].startswith("c finds")
 
 
-def test_heading_says_what_was_searched() -> None:
+def test_heading_names_searched_corpus() -> None:
     films = {"name": "films", "over": "graph", "nodes": 43234, "edges": 9, "questions": 2}
     graph = run(("a", 0.5, 0.01, 1), ("b", 0.5, 0.01, 1), data=films)
     assert heading(graph) == "2 methods compared on 2 questions over the graph of films, 43,234 nodes and 9 edges."

@@ -26,7 +26,7 @@ def data(folder: Path, links: str) -> Experiment:
     return Experiment(folder, ("vector",))
 
 
-def test_an_index_with_other_links_is_another_corpus(tmp_path: Path) -> None:
+def test_changed_links_are_another_corpus(tmp_path: Path) -> None:
     experiment = data(tmp_path / "data", "a\tb\nb\tgone\nc\tc\n")
     subject = experiment.read()
     assert set(subject.checksums) == {"corpus.jsonl", "questions.jsonl", "links.tsv", "questions"}
@@ -39,5 +39,5 @@ def test_an_index_with_other_links_is_another_corpus(tmp_path: Path) -> None:
             check_index(folder, experiment, replace(subject, documents=documents), ENCODER)
 
 
-def test_a_corpus_without_links_has_no_checksum_of_them(tmp_path: Path) -> None:
+def test_corpus_without_links_has_no_checksum(tmp_path: Path) -> None:
     assert set(data(tmp_path / "data", "").read().checksums) == {"corpus.jsonl", "questions.jsonl", "questions"}

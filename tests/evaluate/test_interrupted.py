@@ -82,7 +82,7 @@ def killed_again_and_again(given: str, wanted: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_goes_on_as_if_it_never_was(tmp_path: Path) -> None:
+def test_killed_run_continues_to_same_result(tmp_path: Path) -> None:
     data, out = written(tmp_path / "data"), tmp_path / "out"
     call = "import sys; from tests.evaluate import test_interrupted as it; it.killed_again_and_again(*sys.argv[1:])"
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
@@ -101,9 +101,7 @@ def test_a_run_that_is_killed_goes_on_as_if_it_never_was(tmp_path: Path) -> None
     assert left == {path.name for path in (tmp_path / "whole").iterdir()}
 
 
-def test_a_run_that_ended_before_its_manifest_was_whole_can_be_begun_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_killed_before_manifest_restarts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment, out, made = Experiment(written(tmp_path / "data"), ("bm25",)), tmp_path / "out", tmp_path / "made"
     index = Index.create(made, encoder=HashEncoder(), extractor="mentions")
     index.add([{"id": r, "title": r, "text": f"The river {r} flows through town number {at}."} for at, r in pairs()])

@@ -80,7 +80,7 @@ def endpoint(server: LLMServer, **options: Any) -> OpenAILLM:
 # Figures
 
 
-def test_accuracy_is_the_share_of_right_answers_and_no_answer_is_wrong_without_a_call(tmp_path: Path) -> None:
+def test_accuracy_counts_missing_answers_as_wrong(tmp_path: Path) -> None:
     rows = of("ppr", "It is River 1.", "River 2", "the Mur", "", None)
     with LLMServer(fair) as server:
         result = judge_run(rows, QUESTIONS, endpoint(server), tmp_path)
@@ -91,7 +91,7 @@ def test_accuracy_is_the_share_of_right_answers_and_no_answer_is_wrong_without_a
     assert result["model"] == endpoint(server).id and json.loads(json.dumps(result)) == result
 
 
-def test_what_found_nothing_failed_or_has_short_answers_alone_is_told_apart(tmp_path: Path) -> None:
+def test_unfound_failed_and_short_answers_are_distinguished(tmp_path: Path) -> None:
     rows = [
         row("a", "q1", "Nothing answers this, not even River 1.", found=False),
         {"method": "a", "question": "q2", "answer": None, "error": "BudgetError: spent"},
@@ -106,7 +106,7 @@ def test_what_found_nothing_failed_or_has_short_answers_alone_is_told_apart(tmp_
     assert result["accuracy"]["a"]["mean"] == pytest.approx(1 / 3)
 
 
-def test_questions_that_accept_nothing_are_compared_but_not_graded(tmp_path: Path) -> None:
+def test_questions_without_accepted_answers_are_compared_only(tmp_path: Path) -> None:
     questions = [QuestionRecord("q1", "What are the themes?")]
     with LLMServer(fair) as server:
         result = judge_run(
@@ -115,7 +115,7 @@ def test_questions_that_accept_nothing_are_compared_but_not_graded(tmp_path: Pat
     assert result["accuracy"] == {} and result["wins"]["a"]["detail"]["mean"] == 1.0
 
 
-def test_a_win_counts_where_both_orders_agree_and_all_else_is_a_tie(tmp_path: Path) -> None:
+def test_win_needs_agreement_of_both_orders(tmp_path: Path) -> None:
     rows = [*of("a", "a 1", "a 2", "a 3", "a 4", "a 5"), *of("b", "b 1", "b 2", "b 3", "b 4", "b 5")]
     # What is said of (a, b), then of (b, a): two wins of a, one of b, a tie, and the first place twice.
     output = {"1": ("A", "B"), "2": ("A", "B"), "3": ("B", "A"), "4": ("tie", "tie"), "5": ("A", "A")}
@@ -136,7 +136,7 @@ def test_a_win_counts_where_both_orders_agree_and_all_else_is_a_tie(tmp_path: Pa
     assert result["position bias"] == pytest.approx(1 / 5)
 
 
-def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
+def test_dimensions_are_judged_separately(tmp_path: Path) -> None:
     def split(asked: Mapping[str, Any]) -> Answered:
         first = shown(asked)[-2]["answer"]
         long, short = ("A", "B") if first == "long" else ("B", "A")
@@ -157,7 +157,7 @@ def test_dimensions_are_won_each_for_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("always", ["A", "B"])
-def test_a_judge_that_prefers_a_place_lets_nobody_win(always: str, tmp_path: Path) -> None:
+def test_position_bias_gives_no_wins(always: str, tmp_path: Path) -> None:
     rows = [*of("a", "long", "long", "long", ""), *of("b", "s", "s", "long", "s")]
     with LLMServer(lambda asked: judged(shown(asked), lambda first, second: always)) as server:
         result = judge_run(rows, OPEN, endpoint(server), tmp_path, against="b")
@@ -168,7 +168,7 @@ def test_a_judge_that_prefers_a_place_lets_nobody_win(always: str, tmp_path: Pat
         assert (rate["mean"], rate["ties"], rate["p"]) == (0.375, 0.75, 1.0)
 
 
-def test_tokens_and_money_are_reported_and_stay_known_when_nothing_is_asked_any_more(tmp_path: Path) -> None:
+def test_judge_costs_are_reported_and_kept(tmp_path: Path) -> None:
     rows = of("a", "River 1", "River 2")
     with LLMServer(lambda asked: Say(str(fair(asked)), (1000, 500))) as server:
         llm = endpoint(server, prices=Prices(2.0, 4.0))
@@ -181,7 +181,7 @@ def test_tokens_and_money_are_reported_and_stay_known_when_nothing_is_asked_any_
 # Servers
 
 
-def test_several_calls_are_made_at_a_time_and_no_more(tmp_path: Path) -> None:
+def test_judge_calls_run_in_given_threads(tmp_path: Path) -> None:
     together = threading.Barrier(4, timeout=30)
 
     def answer(asked: Mapping[str, Any]) -> Answered:
@@ -199,7 +199,7 @@ def test_several_calls_are_made_at_a_time_and_no_more(tmp_path: Path) -> None:
     assert steps == [("judge", n, 8) for n in range(1, 9)]
 
 
-def test_a_reply_without_form_is_not_judged_is_counted_and_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_unparsable_reply_is_counted_once(tmp_path: Path) -> None:
     def answer(asked: Mapping[str, Any]) -> Answered:
         return "I would rather not say." if shown(asked)[0]["question"] == QUESTIONS[1].text else fair(asked)
 
@@ -215,7 +215,7 @@ def test_a_reply_without_form_is_not_judged_is_counted_and_is_not_asked_for_agai
     assert bad["question"] == "q2" and "was asked for Grade" in bad["unreadable"]
 
 
-def test_a_comparison_of_which_one_order_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
+def test_half_read_comparison_counts_nothing(tmp_path: Path) -> None:
     def answer(asked: Mapping[str, Any]) -> Answered:
         return "{}" if shown(asked)[-2]["answer"] == "s 2" else fair(asked)
 
@@ -229,9 +229,7 @@ def test_a_comparison_of_which_one_order_cannot_be_read_counts_for_nothing(tmp_p
 @pytest.mark.parametrize(
     "broken", [hang_up, error(401, "No such key."), error(503, "Down.")], ids=["hangs up", "401", "503"]
 )
-def test_a_model_that_is_gone_ends_it_with_what_was_judged_kept(
-    broken: Callable[[Handler], None], tmp_path: Path
-) -> None:
+def test_unreachable_judge_keeps_earlier_judgements(broken: Callable[[Handler], None], tmp_path: Path) -> None:
     served = 0
 
     def answer(asked: Mapping[str, Any]) -> Answered:
@@ -251,7 +249,7 @@ def test_a_model_that_is_gone_ends_it_with_what_was_judged_kept(
         assert result["accuracy"]["a"]["mean"] == 1.0 and served == 6
 
 
-def test_calls_that_are_under_way_when_one_fails_are_kept(tmp_path: Path) -> None:
+def test_running_calls_are_kept_after_failure(tmp_path: Path) -> None:
     failed = threading.Event()
 
     def answer(asked: Mapping[str, Any]) -> Answered:
@@ -276,7 +274,7 @@ def test_calls_that_are_under_way_when_one_fails_are_kept(tmp_path: Path) -> Non
     assert {line["question"] for line in lines(tmp_path)} == {"q2", "q3"}
 
 
-def test_a_budget_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
+def test_judge_budget_stops_and_continues(tmp_path: Path) -> None:
     rows = of("a", *[f"River {n}" for n in range(1, 6)])
     with LLMServer(lambda asked: Say(str(fair(asked)), (600, 10))) as server:
         llm = endpoint(server, max_tokens=100)
@@ -305,7 +303,7 @@ def scripted(calls: list[str], name: str = "scripted") -> LLM:
 PAIR = [*of("a", "River 1", "wrong", "River 3", ""), *of("b", "River 1", "River 2 it is", "no", "River 4")]
 
 
-def test_cut_at_any_byte_it_goes_on_and_comes_to_the_same(tmp_path: Path) -> None:
+def test_cut_judgement_file_continues_to_same_result(tmp_path: Path) -> None:
     whole = judge_run(PAIR, QUESTIONS, scripted([]), tmp_path, against="b", dimensions=ONE)
     path = tmp_path / "judgements.jsonl"
     written = path.read_bytes()
@@ -319,7 +317,7 @@ def test_cut_at_any_byte_it_goes_on_and_comes_to_the_same(tmp_path: Path) -> Non
         assert path.read_bytes().startswith(written[: written[:end].rfind(b"\n") + 1])
 
 
-def test_a_line_says_what_was_judged_by_whom_and_why(tmp_path: Path) -> None:
+def test_judgement_line_has_judge_and_reason(tmp_path: Path) -> None:
     judge_run(PAIR, QUESTIONS, scripted([], "m7"), tmp_path, against="b", dimensions=ONE, threads=1)
     item, first, second = lines(tmp_path)[3:6]
     assert (item["kind"], item["methods"], item["question"], item["dimensions"]) == ("accuracy", ["a"], "q2", [])
@@ -329,7 +327,7 @@ def test_a_line_says_what_was_judged_by_whom_and_why(tmp_path: Path) -> None:
     assert first["texts"] != second["texts"] and len(item["prompt"]) == 12 and item["prompt"] != first["prompt"]
 
 
-def test_what_changed_is_judged_anew_and_that_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_answers_alone_are_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(rows: list[Row] = PAIR, questions: list[QuestionRecord] = QUESTIONS, **more: Any) -> int:
         calls: list[str] = []
         judge_run(rows, questions, scripted(calls, more.pop("name", "m")), tmp_path, **{"against": "b", **more})
@@ -351,7 +349,7 @@ def test_what_changed_is_judged_anew_and_that_alone(tmp_path: Path, monkeypatch:
     assert asked() == 11
 
 
-def test_a_line_that_is_no_judgement_is_named(tmp_path: Path) -> None:
+def test_invalid_judgement_line_is_named(tmp_path: Path) -> None:
     judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path)
     path = tmp_path / "judgements.jsonl"
     good = path.read_text(encoding="utf-8").splitlines()
@@ -366,7 +364,7 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path) -> None:
             judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path)
 
 
-def test_of_a_repeated_judgement_the_first_counts(tmp_path: Path) -> None:
+def test_first_of_repeated_judgements_counts(tmp_path: Path) -> None:
     result = judge_run(PAIR, QUESTIONS, OverlapJudge(), tmp_path)
     path = tmp_path / "judgements.jsonl"
     path.write_text(path.read_text("utf-8") + path.read_text("utf-8").replace('"value": 0.0', '"value": 1.0'), "utf-8")
@@ -376,7 +374,7 @@ def test_of_a_repeated_judgement_the_first_counts(tmp_path: Path) -> None:
 # Without a model, and without sense
 
 
-def test_words_judge_in_the_place_of_a_model(tmp_path: Path) -> None:
+def test_word_judge_replaces_model(tmp_path: Path) -> None:
     long = ("Town 1 is on River 1, which rises in the Alps.",)
     questions = [QuestionRecord("q1", "Which river is town 1 on?", long), *QUESTIONS[1:]]
     rows = [*of("a", "It rises in the Alps.", "River 2"), *of("b", "The river 1.", "no")]
@@ -407,9 +405,7 @@ def test_words_judge_in_the_place_of_a_model(tmp_path: Path) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_judged_is_refused_before_anything_is_done(
-    options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_unjudgeable_run_is_refused_first(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     given = {"rows": [*PAIR, *of("search", None)], "llm": ScriptedLLM([]), **options}
     with pytest.raises(OptionError, match=message):
         judge_run(given.pop("rows"), QUESTIONS, given.pop("llm"), tmp_path / "run", **given)

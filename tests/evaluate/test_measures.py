@@ -102,7 +102,7 @@ def over_family(operator: Operator, *answers: str, gold: tuple[str, ...] = ()) -
 FAMILY_IX = replace(IX, graph=Graph.from_triples(FAMILY), names=None, triples=None)
 
 
-def test_a_question_without_gold_documents_is_left_out_over_documents() -> None:
+def test_question_without_gold_is_omitted_on_documents() -> None:
     result = Finds((node("lothair"),))
     row = asked(result, answers=("Teutberga",))
     assert NEAR not in row["metrics"] and {"hit", "subgraph recall"} <= set(row["metrics"])
@@ -110,13 +110,13 @@ def test_a_question_without_gold_documents_is_left_out_over_documents() -> None:
     assert row["steps"][0]["held"] is None
 
 
-def test_a_question_without_answers_is_left_out_over_a_graph() -> None:
+def test_question_without_answers_is_omitted_on_graph() -> None:
     result = Finds((FAMILY_IX.graph.id("Gisela"),))
     assert NEAR not in over_family(result, gold=("Gisela",))["metrics"]
     assert over_family(result, "Gisela")[NEAR] == 1.0
 
 
-def test_what_it_needs_is_known_once_it_is_known_what_is_searched() -> None:
+def test_measure_needs_depend_on_corpus() -> None:
     gold, answers, neither = (
         QuestionRecord("q", "Who?", *given) for given in (((), ("lothair",)), (("Gisela",), ()), ((), ()))
     )
@@ -128,7 +128,7 @@ def test_what_it_needs_is_known_once_it_is_known_what_is_searched() -> None:
         assert MEASURES[name].over("graph") is MEASURES[name].over("documents") is MEASURES[name]
 
 
-def test_a_method_that_ranks_no_passages_has_none_over_documents() -> None:
+def test_method_without_passages_has_no_measure() -> None:
     assert NEAR not in asked(Keep(), "lothair")["metrics"]
     assert over_family(Keep(), "Gisela")[NEAR] == 0.0
 
@@ -148,7 +148,7 @@ def test_a_method_that_ranks_no_passages_has_none_over_documents() -> None:
         (("erstein", "erstein", "ermengarde"), (1 + NEXT) / 2, 1 / 2),
     ],
 )
-def test_worked_numbers_over_the_passages_that_refer_to_each_other(
+def test_topological_recall_equals_worked_numbers(
     gold: tuple[str, ...], value: float, recall: float, narrow: bool
 ) -> None:
     row = asked(Finds((node("erstein"),), narrow), *gold)
@@ -156,7 +156,7 @@ def test_worked_numbers_over_the_passages_that_refer_to_each_other(
     assert row["steps"][0]["held"] == row["recall@10"]
 
 
-def test_it_is_recall_and_what_is_near_of_the_rest() -> None:
+def test_topological_recall_decomposes_per_question() -> None:
     """TR = Recall + MissTR (Corollary 1) of every pair of passages found and every three documents wanted."""
     names = [str(document["id"]) for document in CORPUS]
     linked, seen = PassageGraph()(IX.graph), set()
@@ -172,7 +172,7 @@ def test_it_is_recall_and_what_is_near_of_the_rest() -> None:
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 6])
-def test_it_is_recall_and_the_rest_of_a_method_too(k: int) -> None:
+def test_topological_recall_decomposes_per_method(k: int) -> None:
     gold = ("erstein", "bread", "teutberga", "not-in-index")
     row = asked(VectorSearch(IX.passages) % k >> ToPassages(), *gold)
     ids = [node(name) for name, _ in row["documents"]]
@@ -180,7 +180,7 @@ def test_it_is_recall_and_the_rest_of_a_method_too(k: int) -> None:
     assert row[NEAR] == pytest.approx(row["recall@10"] + missed, abs=2e-6) and len(ids) == k
 
 
-def test_of_a_long_document_every_passage_counts(tmp_path: Path) -> None:
+def test_passages_of_long_document_all_count(tmp_path: Path) -> None:
     long = {"id": "long", "title": "", "text": "Dough rests. " * 30}
     settings = Settings(chunk_tokens=40, overlap=0)
     with Index.create(tmp_path / "index", encoder=HashEncoder(), settings=settings) as index:
@@ -194,7 +194,7 @@ def test_of_a_long_document_every_passage_counts(tmp_path: Path) -> None:
     assert row["recall@10"] == pytest.approx(1 / 3, abs=1e-6)
 
 
-def test_over_a_graph_answers_are_looked_for_on_the_graph_itself() -> None:
+def test_graph_measure_uses_answer_nodes() -> None:
     graph = FAMILY_IX.graph
     result = Finds((graph.id("Teutberga"),))
     beside = 1 / (1 + math.log(1 + 1) + math.log(1 + 4))  # by Lothair II, who has four neighbours
@@ -223,12 +223,12 @@ names = st.lists(st.sampled_from(["Graz", "Linz", "the Linz", "Wien", "wien.", "
         (["", " "], [], (1, 1, 1)),
     ],
 )
-def test_footnote_11_has_the_values_worked_by_hand(predicted, gold, value) -> None:
+def test_footnote_11_equals_worked_values(predicted, gold, value) -> None:
     assert answer_quality(predicted, gold) == pytest.approx(value)
 
 
 @given(names, names)
-def test_f1_is_that_of_answers_and_the_harmonic_mean(predicted, gold) -> None:
+def test_f1_is_harmonic_mean_over_answers(predicted, gold) -> None:
     precision, recall, f1 = answer_quality(predicted, gold)
     assert f1 == pytest.approx(macro_f1(predicted, gold))
     assert f1 * (precision + recall) == pytest.approx(2 * precision * recall)
@@ -240,19 +240,19 @@ def family(*selected: str) -> Graph:
     return graph.part([graph.id(name) for name in selected])
 
 
-def test_a_subgraph_is_judged_by_all_its_nodes() -> None:
+def test_subgraph_is_measured_by_all_nodes() -> None:
     part = family("Lothair II", "Teutberga", "Waldrada", "Gisela")
     assert subgraph_quality(part, ["Teutberga", "Waldrada", "Bertha"]) == pytest.approx((2 / 4, 2 / 3, 4 / 7))
     whole = subgraph_quality(GRAPHS["family"], ["Bertha"])
     assert whole == pytest.approx((1 / len(GRAPHS["family"]), 1, 2 / (1 + len(GRAPHS["family"]))))
 
 
-def test_an_answer_that_the_graph_does_not_hold_counts_as_not_found() -> None:
+def test_answer_outside_graph_is_not_found() -> None:
     assert subgraph_quality(family("Bertha"), ["Bertha", "Charlemagne"]) == pytest.approx((1, 1 / 2, 2 / 3))
     assert subgraph_quality(family("Bertha"), ["Charlemagne"]) == (0, 0, 0)
 
 
-def test_a_subgraph_without_nodes_finds_nothing() -> None:
+def test_empty_subgraph_finds_nothing() -> None:
     assert subgraph_quality(family(), ["Bertha"]) == (0, 0, 0)
 
 
@@ -263,7 +263,7 @@ def namesakes() -> Graph:
     return Graph(Columns(named, c.heads, c.tails, c.relation, c.relations, c.kinds))
 
 
-def test_nodes_of_one_name_count_once_and_are_one_answer() -> None:
+def test_nodes_of_equal_name_count_once() -> None:
     graph = namesakes()
     assert subgraph_quality(graph, ["Solaris"]) == pytest.approx((1 / 3, 1, 1 / 2))
     assert subgraph_quality(graph.part([2, 3]), ["Solaris"]) == pytest.approx((1 / 2, 1, 2 / 3))
@@ -271,7 +271,7 @@ def test_nodes_of_one_name_count_once_and_are_one_answer() -> None:
     assert path_quality(ShortestPaths()(asked), ["Solaris"]) == (1, 1, 1)
 
 
-def test_paths_are_judged_by_the_last_node_that_the_question_does_not_name() -> None:
+def test_paths_are_measured_by_last_unnamed_node() -> None:
     graph = GRAPHS["line"]
     asked = start("?", graph, entities=["a", "c"])
     paths = Evidence.of_trees(graph, [([0, 1, 2], [0, 1]), ([2, 3], [2]), ([2, 3, 4], [2, 3])])  # lead to b, d and e
@@ -281,29 +281,29 @@ def test_paths_are_judged_by_the_last_node_that_the_question_does_not_name() -> 
     assert path_quality(state.with_(evidence=paths.top(1)), ["b"]) == (1, 1, 1)
 
 
-def test_triples_are_judged_as_an_answer_takes_them() -> None:
+def test_triples_are_measured_as_answers() -> None:
     state = Triples()(start("?", GRAPHS["line"], entities=["a"]))
     assert path_quality(state, ["b", "e"]) == pytest.approx((2 / 4, 1, 2 / 3))
 
 
-def test_paths_that_lead_nowhere_are_nothing_found() -> None:
+def test_paths_without_end_find_nothing() -> None:
     nowhere = start("?", GRAPHS["line"], entities=["a"], evidence=Evidence.of_nodes([0]))
     assert TargetAnswer()(nowhere).answer.text == NO_TARGET
     assert path_quality(nowhere, ["b"]) == (0, 0, 0)
     assert path_quality(nowhere, []) == (1, 1, 1)
 
 
-def test_an_answer_that_is_there_changes_nothing() -> None:
+def test_given_answer_changes_no_measure() -> None:
     state = (ShortestPaths() % 2 >> TargetAnswer(limit=1))(start("?", GRAPHS["star"], entities=["hub"]))
     assert path_quality(state, ["leaf 0", "leaf 1"]) == (1, 1, 1)
 
 
-def test_a_state_that_was_never_searched_is_refused() -> None:
+def test_unsearched_state_raises() -> None:
     with pytest.raises(OptionError, match="no evidence"):
         path_quality(start("?", GRAPHS["line"], entities=["a"]), ["b"])
 
 
-def test_a_quality_reads_as_precision_recall_and_f1() -> None:
+def test_quality_prints_precision_recall_and_f1() -> None:
     result = subgraph_quality(Graph.from_triples(FAMILY), ["Bertha"])
     assert isinstance(result, Quality) and result == (result.precision, result.recall, result.f1)
 
@@ -315,7 +315,7 @@ def summary(text: str, references: list[str]) -> dict[str, float]:
     return summary_scores(text, references)
 
 
-def test_bleu_1_is_precision_of_clipped_words_and_bleu_2_the_geometric_mean() -> None:
+def test_bleu_equals_worked_number() -> None:
     # "the" counts twice, as in the reference; five words of six, and two pairs ("the cat", "on the") of five.
     text, reference = "the cat sat on the the", "the cat lay on the mat today"
     shorter = math.exp(1 - 7 / 6)
@@ -323,13 +323,13 @@ def test_bleu_1_is_precision_of_clipped_words_and_bleu_2_the_geometric_mean() ->
     assert summary(text, [reference])["BLEU-2"] == pytest.approx(shorter * math.sqrt(4 / 6 * 2 / 5))
 
 
-def test_bleu_takes_references_together_and_the_nearest_length() -> None:
+def test_bleu_uses_nearest_reference_length() -> None:
     # Each word stands in one of the two; the first is as long as the text.
     assert summary("red cars drive", ["red cars stop", "they drive a long way home"])["BLEU-1"] == pytest.approx(1)
     assert summary("Red CARS.", ["red cars."])["BLEU-2"] == pytest.approx(1)
 
 
-def test_rouge_is_f1_of_stems_and_the_best_reference_counts() -> None:
+def test_rouge_uses_stems_and_best_reference() -> None:
     # Words: 2 of 3 and of 4; pairs: 1 of 2 and of 3; the longest common subsequence has 2.
     item = summary("king married her", ["the king marries Waldrada"])
     assert item["ROUGE-1"] == pytest.approx(2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4))
@@ -339,7 +339,7 @@ def test_rouge_is_f1_of_stems_and_the_best_reference_counts() -> None:
     assert several["ROUGE-L"] == pytest.approx(item["ROUGE-L"])
 
 
-def test_meteor_weighs_recall_and_chunks_and_knows_no_synonyms() -> None:
+def test_meteor_weighs_recall_and_chunks() -> None:
     # Three of four words in one chunk, "cats" by its stem: P = 3/3, R = 3/4, F = 10PR/(R + 9P), penalty 0.5 (1/3)³.
     f = 10 * 1 * 0.75 / (0.75 + 9 * 1)
     assert summary("The cat sat", ["the cats sat there"])["METEOR"] == pytest.approx(f * (1 - 0.5 / 27))
@@ -348,7 +348,7 @@ def test_meteor_weighs_recall_and_chunks_and_knows_no_synonyms() -> None:
     assert summary("the cat sat", ["no", "the cats sat there"])["METEOR"] == pytest.approx(f * (1 - 0.5 / 27))
 
 
-def test_all_metrics_are_between_nothing_and_the_same() -> None:
+def test_text_metrics_lie_between_zero_and_one() -> None:
     text = "Retief helps the farmers of Lovenbroy to harvest their grapes."
     same, none, empty = (summary(message, [text]) for message in (text, "x y z", ""))
     assert tuple(same) == SUMMARY_METRICS
@@ -358,13 +358,13 @@ def test_all_metrics_are_between_nothing_and_the_same() -> None:
 
 
 @pytest.mark.parametrize("references", [[], (), "one text"])
-def test_references_are_a_list(references: list[str]) -> None:
+def test_text_metric_references_must_be_list(references: list[str]) -> None:
     with pytest.raises(OptionError, match="references are"):
         summary_scores("text", references)
 
 
 @pytest.mark.parametrize("module", ["nltk", "rouge_score", "sacrebleu"])
-def test_a_library_that_is_not_there_is_named_with_its_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_metric_library_names_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     measures._scorers.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)

@@ -40,19 +40,19 @@ places = st.integers(1, 25)
         (m.ndcg_at_k, [], 3, 0.0),
     ],
 )
-def test_ranking_metric_has_the_value_worked_by_hand(metric, gold, k, value) -> None:
+def test_ranking_metric_equals_worked_value(metric, gold, k, value) -> None:
     assert metric(RANKED, gold, k) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("metric", [m.recall_at_k, m.capped_recall_at_k, m.ndcg_at_k])
 @pytest.mark.parametrize("k", [0, -1, 2.5, True])
-def test_k_that_is_no_number_of_places_is_refused(metric, k) -> None:
+def test_ranking_metric_with_invalid_k_raises(metric, k) -> None:
     with pytest.raises(OptionError, match="k is"):
         metric(RANKED, ["p1"], k)
 
 
 @given(ids, ids, places)
-def test_ranking_metrics_keep_their_laws(ranked, gold, k) -> None:
+def test_ranking_metrics_keep_laws(ranked, gold, k) -> None:
     recall, capped, ndcg = (f(ranked, gold, k) for f in (m.recall_at_k, m.capped_recall_at_k, m.ndcg_at_k))
     assert 0 <= recall <= capped <= 1 and 0 <= ndcg <= 1
     assert recall <= m.recall_at_k(ranked, gold, k + 1)
@@ -91,7 +91,7 @@ def test_ranking_metrics_keep_their_laws(ranked, gold, k) -> None:
         (m.token_f1, "x", [], 0),
     ],
 )
-def test_answer_metric_has_the_value_worked_by_hand(metric, predicted, gold, value) -> None:
+def test_answer_metric_equals_worked_value(metric, predicted, gold, value) -> None:
     assert metric(predicted, gold) == pytest.approx(value)
 
 
@@ -99,13 +99,13 @@ PREDICTED = [["Graz", "graz.", "Linz"], [], ["Mur"]]
 GOLD = [["Graz"], ["Wien", "Linz", "Steyr"], ["The Mur"]]
 
 
-def test_f1_over_questions_counts_each_question_or_each_answer_alike() -> None:
+def test_f1_weighs_questions_or_answers() -> None:
     assert m.macro_f1(PREDICTED, GOLD) == pytest.approx((2 / 3 + 0 + 1) / 3)
     assert m.micro_f1(PREDICTED, GOLD) == pytest.approx(2 * 2 / ((2 + 0 + 1) + (1 + 3 + 1)))
 
 
 @pytest.mark.parametrize("metric", [m.macro_f1, m.micro_f1])
-def test_f1_takes_one_question_as_its_lists(metric) -> None:
+def test_f1_accepts_one_question(metric) -> None:
     assert metric(["Graz", "Linz"], ["Graz"]) == pytest.approx(2 / 3)
     assert metric([["Graz", "Linz"]], [["Graz"]]) == pytest.approx(2 / 3)
     assert metric("Graz", ["Graz"]) == 1
@@ -114,13 +114,13 @@ def test_f1_takes_one_question_as_its_lists(metric) -> None:
 
 
 @pytest.mark.parametrize("metric", [m.macro_f1, m.micro_f1])
-def test_f1_refuses_lists_of_different_length(metric) -> None:
+def test_f1_with_different_lengths_raises(metric) -> None:
     with pytest.raises(OptionError, match="2 questions and accepted answers for 3"):
         metric(PREDICTED[:2], GOLD)
 
 
 @pytest.mark.parametrize("metric", [m.hits_at_1, m.hit, m.exact_match, m.token_f1, m.macro_f1, m.micro_f1])
-def test_answers_that_are_no_texts_are_refused(metric) -> None:
+def test_answers_of_other_type_raise(metric) -> None:
     with pytest.raises(OptionError, match="give a string or a list of strings"):
         metric([3], ["Graz"])
 
@@ -129,7 +129,7 @@ answers = st.lists(st.text("ab the.$", max_size=6), max_size=4)
 
 
 @given(answers, answers)
-def test_answer_metrics_keep_their_laws(predicted, gold) -> None:
+def test_answer_metrics_keep_laws(predicted, gold) -> None:
     assert m.exact_match(predicted, gold) <= m.token_f1(predicted, gold) + 1e-12 <= 1 + 2e-12
     assert m.macro_f1(predicted, gold) == m.micro_f1(predicted, gold) == m.macro_f1(gold, predicted)
     if predicted and m.normalised(predicted[0]):
@@ -159,7 +159,7 @@ def as_networkx(graph: Graph) -> nx.Graph:
     return simple
 
 
-def test_topological_recall_takes_the_cheapest_of_the_shortest_paths() -> None:
+def test_topological_recall_takes_cheapest_shortest_path() -> None:
     graph = Graph.from_triples((a, "r", b) for a, b in EDGES)
     hub, end, lone = graph.id("hub"), graph.id("end"), graph.id("lone")
     # hub (2 neighbours: loop and repeated edge do not count), spoke or rim (2), far (3)
@@ -170,7 +170,7 @@ def test_topological_recall_takes_the_cheapest_of_the_shortest_paths() -> None:
     assert m.topological_recall(graph, [], [end]) == m.topological_recall(graph, [hub], []) == 0
 
 
-def test_topological_recall_sees_the_snapshot_from_a_part_of_it() -> None:
+def test_topological_recall_in_part_uses_snapshot() -> None:
     graph = Graph.from_triples((f"n{i}", "r", f"n{j}") for i, j in pairwise(range(5)))
     assert m.topological_recall(graph.part([0, 4]), [0], [4]) == m.topological_recall(graph, [0], [4]) > 0
 
@@ -179,7 +179,7 @@ edges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, ma
 
 
 @given(edges, st.data())
-def test_topological_recall_agrees_with_brute_force(pairs, data) -> None:
+def test_topological_recall_equals_brute_force(pairs, data) -> None:
     graph = Graph.from_triples((str(a), "r", str(b)) for a, b in pairs)
     nodes = st.lists(st.sampled_from(range(len(graph))), min_size=1, max_size=4, unique=True)
     retrieved, oracle = data.draw(nodes), data.draw(nodes)
@@ -193,7 +193,7 @@ def test_topological_recall_agrees_with_brute_force(pairs, data) -> None:
 
 
 @pytest.mark.parametrize("outside", [[-1], [99], [0.5]])
-def test_topological_recall_refuses_what_is_no_node(outside) -> None:
+def test_topological_recall_with_unknown_node_raises(outside) -> None:
     graph = Graph.from_triples([("a", "r", "b")])
     with pytest.raises(OptionError, match="nodes, 0 to 1"):
         m.topological_recall(graph, [0], outside)

@@ -77,7 +77,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HTMLParser]
     return out, written(out, result, record, asked)
 
 
-def test_leaderboard_has_the_figures_of_the_summary_best_first(tmp_path: Path) -> None:
+def test_leaderboard_orders_summary_figures(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
     table = cells(written(tmp_path, record), ".board")
@@ -98,7 +98,7 @@ def test_leaderboard_has_the_figures_of_the_summary_best_first(tmp_path: Path) -
         assert line[2] == shown.replace("+0.0", "±0.0")
 
 
-def test_leaderboard_marks_the_best_and_the_baseline_and_sorts_by_what_is_shown(tmp_path: Path) -> None:
+def test_leaderboard_marks_best_and_baseline(tmp_path: Path) -> None:
     record = [
         row(m, f"q{at}", recall=r, seconds=s) for m, r, s in [("a", 0.25, 0.01), ("b", 0.75, 0.09)] for at in (0, 1)
     ]
@@ -111,14 +111,14 @@ def test_leaderboard_marks_the_best_and_the_baseline_and_sorts_by_what_is_shown(
     assert [item.attributes["data-v"] for item in page.css(".board tbody td:nth-child(2)")] == ["0.75", "0.25"]
 
 
-def test_intervals_lie_where_the_summary_says(tmp_path: Path) -> None:
+def test_intervals_match_summary(tmp_path: Path) -> None:
     record = [row(method, "q0", recall=recall) for method, recall in (("a", 0.2), ("b", 0.6))]
     style = [item.attributes["style"] for item in written(tmp_path, record).css(".board td:nth-child(2) .interval")]
     # From 0.1, the lowest end, to 0.7, the highest.
     assert style == ["--low:66.67%;--high:100%;--mean:83.33%", "--low:0%;--high:33.33%;--mean:16.67%"]
 
 
-def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
+def test_charts_are_well_formed_with_labels(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
     points = [{"value": 1, "name": "ppr"}, {"value": 2, "name": "bm25"}]
@@ -133,7 +133,7 @@ def test_charts_are_well_formed_and_say_what_they_are(tmp_path: Path) -> None:
     assert f"ppr\nrecall@5 {100 * recall:.1f} %, 20 median milliseconds per question" in tips
 
 
-def test_a_reader_sees_the_primary_metric_until_another_is_chosen(tmp_path: Path) -> None:
+def test_page_shows_primary_metric_first(tmp_path: Path) -> None:
     page = written(tmp_path, rows())
     parts = page.css("[data-metric]")
     shown = {item.attributes["data-metric"] for item in parts if "hidden" not in item.attributes}
@@ -146,7 +146,7 @@ def test_a_reader_sees_the_primary_metric_until_another_is_chosen(tmp_path: Path
     assert options == ["recall@5", "ndcg@10", "exact match"]
 
 
-def test_times_recalls_and_groups_have_the_figures_of_the_summary(tmp_path: Path) -> None:
+def test_times_recalls_and_groups_match_summary(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
     page = written(tmp_path, record, of)
@@ -162,7 +162,7 @@ def test_times_recalls_and_groups_have_the_figures_of_the_summary(tmp_path: Path
         assert means == [f"{100 * mean:.1f}" for mean in expected]
 
 
-def test_recalls_end_with_the_metric_of_the_answers(tmp_path: Path) -> None:
+def test_recalls_end_with_answer_metric(tmp_path: Path) -> None:
     of = summary(rows())
     of["metrics"][1] |= {"kind": "answer"}
     page = written(tmp_path, rows(), of)
@@ -175,7 +175,7 @@ def test_recalls_end_with_the_metric_of_the_answers(tmp_path: Path) -> None:
     assert written(tmp_path, rows(), of).css_first("#recall") is None
 
 
-def test_nothing_is_loaded_from_elsewhere(hostile: tuple[Path, HTMLParser]) -> None:
+def test_page_loads_nothing_remote(hostile: tuple[Path, HTMLParser]) -> None:
     page = hostile[1]
     for node in page.css("*"):
         named = {
@@ -189,7 +189,7 @@ def test_nothing_is_loaded_from_elsewhere(hostile: tuple[Path, HTMLParser]) -> N
     assert style is not None and "url(" not in style.text() and "@import" not in style.text()
 
 
-def test_the_browser_runs_the_page_s_own_script_and_no_other(hostile: tuple[Path, HTMLParser]) -> None:
+def test_page_runs_its_own_script_only(hostile: tuple[Path, HTMLParser]) -> None:
     page = hostile[1]
     policy = page.css_first("meta[http-equiv='Content-Security-Policy']")
     assert policy is not None
@@ -200,7 +200,7 @@ def test_the_browser_runs_the_page_s_own_script_and_no_other(hostile: tuple[Path
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", scripts[0].text())
 
 
-def test_hostile_texts_stand_as_text_everywhere(hostile: tuple[Path, HTMLParser]) -> None:
+def test_hostile_texts_are_shown_as_text(hostile: tuple[Path, HTMLParser]) -> None:
     page = hostile[1]
     assert page.css_first("b:not(td > b):not(li > b)") is None  # of our own, not of a text
     assert not any(text(item) == "bold" for item in page.css("b, i"))
@@ -211,7 +211,7 @@ def test_hostile_texts_stand_as_text_everywhere(hostile: tuple[Path, HTMLParser]
     assert text(page.css_first(".failures")).count("BudgetError: ") == len(HOSTILE)
 
 
-def test_nothing_of_the_page_steers_or_turns_around_what_follows(hostile: tuple[Path, HTMLParser]) -> None:
+def test_page_has_no_direction_controls(hostile: tuple[Path, HTMLParser]) -> None:
     page = (hostile[0] / "report.html").read_text(encoding="utf-8")
     before, _, rest = page.partition('id="data">')
     assert not re.search("[\x00-\x08\x0e-\x1f\u202a-\u202e]", before + rest.partition("</script>")[2])
@@ -223,7 +223,7 @@ def test_charts_of_hostile_names_are_well_formed(hostile: tuple[Path, HTMLParser
     assert {HOSTILE[0], HOSTILE[1], HOSTILE[6], HOSTILE[7]} <= tips
 
 
-def test_hostile_texts_come_to_the_script_as_they_were(hostile: tuple[Path, HTMLParser]) -> None:
+def test_hostile_texts_reach_script_unchanged(hostile: tuple[Path, HTMLParser]) -> None:
     record = data(hostile[1])
     assert sorted(record["methods"]) == sorted(HOSTILE)
     assert {item["t"] for item in record["questions"]} == set(HOSTILE)
@@ -232,7 +232,7 @@ def test_hostile_texts_come_to_the_script_as_they_were(hostile: tuple[Path, HTML
     assert not re.search("[<>&\u2028\u2029]", raw)
 
 
-def test_failed_questions_are_shown_with_what_was_wrong(tmp_path: Path) -> None:
+def test_failed_questions_show_error(tmp_path: Path) -> None:
     nothing = {"documents": [], "evidence": [], "answer": None, "steps": []}
     record = rows(("vector", "ppr"))
     record[-1] = row("ppr", "q5", recall=0.0, error="BudgetError: 100 tokens are spent", **nothing)
@@ -247,7 +247,7 @@ def test_failed_questions_are_shown_with_what_was_wrong(tmp_path: Path) -> None:
     assert not any("q5" in line for line in (tmp_path / "runs/ppr.trec").read_text().splitlines())
 
 
-def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
+def test_failed_run_has_page(tmp_path: Path) -> None:
     record = [row(m, f"q{at}", recall=0.0, error="ModelError: no server") for m in ("a", "b") for at in range(3)]
     page = written(tmp_path, record)
     message = "a failed on every question, so that nothing is known of its quality: ModelError: no server."
@@ -255,7 +255,7 @@ def test_a_run_in_which_all_failed_has_a_page(tmp_path: Path) -> None:
     assert not page.css("svg .mark") and not page.css(".board tbody td")
 
 
-def test_one_method_has_no_comparison(tmp_path: Path) -> None:
+def test_single_method_has_no_comparison(tmp_path: Path) -> None:
     page = written(tmp_path, rows(("ppr",)))
     assert text(page.css_first("h1")) == "ppr measured on 6 questions over the 9 documents of rivers"
     assert "Next is" not in text(page.css_first("header"))
@@ -264,7 +264,7 @@ def test_one_method_has_no_comparison(tmp_path: Path) -> None:
     assert page.css_first(".chip") is None
 
 
-def test_methods_that_were_not_tested_against_a_baseline_are_shown(tmp_path: Path) -> None:
+def test_untested_methods_are_shown(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
     for method in of["methods"].values():
@@ -274,7 +274,7 @@ def test_methods_that_were_not_tested_against_a_baseline_are_shown(tmp_path: Pat
     assert not re.search(r"p [=<]", text(page.css_first("header")))
 
 
-def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
+def test_unknown_values_are_omitted(tmp_path: Path) -> None:
     record = [row(m, "q0", recall=r, steps=[]) for m, r in (("a", 0.1), ("b", 0.2))]
     of = summary([{**item, "steps": []} for item in record])
     for method in of["methods"].values():
@@ -290,7 +290,7 @@ def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
     assert links == ["#leaderboard", "#tradeoffs", "#questions", "#repeat"]
 
 
-def test_forty_methods_are_all_there(tmp_path: Path) -> None:
+def test_forty_methods_are_shown(tmp_path: Path) -> None:
     page = written(tmp_path, rows(MANY, 3))
     assert sorted(line[0] for line in cells(page, ".board")) == sorted(MANY)
     assert len(page.css(".bars li")) == 40 and len(page.css(".staged")) == 40
@@ -299,14 +299,14 @@ def test_forty_methods_are_all_there(tmp_path: Path) -> None:
     assert text(page.css_first("h1")).startswith("40 methods compared on 3 questions")
 
 
-def test_page_says_so_where_it_has_no_script(tmp_path: Path) -> None:
+def test_page_without_script_says_so(tmp_path: Path) -> None:
     page = written(tmp_path, rows())
     assert "needs JavaScript" in text(page.css_first("#questions .no-js"))
     noscript = page.css_first("head noscript")
     assert noscript is not None and ".variant[hidden]{display:block" in noscript.html  # type: ignore[operator]
 
 
-def test_judged_answers_are_shown_where_there_was_a_judge(tmp_path: Path) -> None:
+def test_judged_answers_are_shown(tmp_path: Path) -> None:
     record = rows()
     judge = {**judged(["vector", "ppr"]), "model": "overlap", "position bias": 0.125, "unreadable": 3}
     page = written(tmp_path, record, summary(record, judge=judge))
@@ -319,7 +319,7 @@ def test_judged_answers_are_shown_where_there_was_a_judge(tmp_path: Path) -> Non
     assert written(tmp_path, record).css_first("#judge") is None
 
 
-def test_what_is_ranked_is_named_by_what_was_searched(tmp_path: Path) -> None:
+def test_ranked_items_are_named_by_corpus(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
     assert data(written(tmp_path, record, of))["places"] == "Documents"
@@ -329,7 +329,7 @@ def test_what_is_ranked_is_named_by_what_was_searched(tmp_path: Path) -> None:
     assert data(page)["places"] == "Nodes" and "extraction by" not in text(page.css_first("header"))
 
 
-def test_the_stand_in_judge_is_described_whole(tmp_path: Path) -> None:
+def test_word_judge_is_described(tmp_path: Path) -> None:
     record = rows()
     judge = {**judged(["vector", "ppr"]), "model": OverlapJudge().id}
     message = text(written(tmp_path, record, summary(record, judge=judge)).css_first("#judge .about"))
@@ -338,7 +338,7 @@ def test_the_stand_in_judge_is_described_whole(tmp_path: Path) -> None:
     assert "in a row" not in text(other.css_first("#judge"))
 
 
-def test_a_judge_that_compared_nothing_has_no_win_rates(tmp_path: Path) -> None:
+def test_judge_without_comparisons_has_no_win_rates(tmp_path: Path) -> None:
     record = rows()
     judge = {**judged(["vector", "ppr"]), "wins": {"ppr": {}, "bm25": {}}}
     page = written(tmp_path, record, summary(record, judge=judge))
@@ -354,7 +354,7 @@ def rendered(source: str, **values: str) -> str:
 
 
 @given(TEXTS, TEXTS)
-def test_any_text_is_well_formed_as_child_and_as_attribute(child: str, attribute: str) -> None:
+def test_any_text_is_well_formed_xml(child: str, attribute: str) -> None:
     root = ElementTree.fromstring(
         rendered('<p title="{{ attribute }}">{{ child }}</p>', child=child, attribute=attribute)
     )
@@ -362,7 +362,7 @@ def test_any_text_is_well_formed_as_child_and_as_attribute(child: str, attribute
 
 
 @given(st.recursive(TEXTS | st.integers() | st.none(), lambda item: st.lists(item) | st.dictionaries(TEXTS, item)))
-def test_json_in_a_script_is_read_back_and_ends_nothing(value: object) -> None:
+def test_json_in_script_round_trips(value: object) -> None:
     text = script_json(value)
     assert json.loads(text) == value
     assert not set(text) & set("<>&\u2028\u2029") and "\n" not in text
@@ -370,7 +370,7 @@ def test_json_in_a_script_is_read_back_and_ends_nothing(value: object) -> None:
 
 
 @given(TEXTS)
-def test_a_name_keeps_all_its_letters(name: str) -> None:
+def test_names_keep_all_letters(name: str) -> None:
     shown = "".join(ElementTree.fromstring(rendered("{{ name | named }}", name=name).replace("<wbr>", "")).itertext())
     assert shown == "".join(ElementTree.fromstring(rendered(MARKUP, text=name)).itertext())
 
@@ -399,7 +399,7 @@ def tips(of: dict[str, Any], metric: str = "recall@5") -> list[str]:
     return [tip for tip in re.findall(r"<title>(.*?)</title>", part, re.DOTALL) if metric in tip]
 
 
-def test_every_point_says_its_value_and_its_figure() -> None:
+def test_chart_point_shows_value() -> None:
     of = run([{"restart": value} for value in (0.15, 0.5, 0.9)], "restart")
     assert tips(of) == [
         "ppr, restart = 0.15\nrecall@5 0.0 %",
@@ -408,7 +408,7 @@ def test_every_point_says_its_value_and_its_figure() -> None:
     ]
 
 
-def test_methods_that_differ_in_more_than_the_option_are_curves_of_their_own() -> None:
+def test_methods_of_other_options_are_own_curves() -> None:
     of = run([{"k": k, "mode": mode} for mode in ("a", "b") for k in (1, 2)], "k")
     part = sweeps(of)
     assert part is not None and part.count('class="curve c0"') == part.count('class="curve c1"') == 3 + 1
@@ -416,6 +416,6 @@ def test_methods_that_differ_in_more_than_the_option_are_curves_of_their_own() -
 
 
 @pytest.mark.parametrize("values", [["slow", "fast"], [True, False], [None, 5]])
-def test_values_that_are_no_numbers_are_places(values: list[Any]) -> None:
+def test_non_numeric_values_are_categories(values: list[Any]) -> None:
     part = sweeps(run([{"mode": value} for value in values], "mode"))
     assert part is not None and all(f">{value}</text>" in part for value in values)

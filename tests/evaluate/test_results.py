@@ -19,14 +19,14 @@ from graphwright.evaluate.report import write_report
 from graphwright.evaluate.results import question_data, run_file, trec_lines
 
 
-def test_report_is_a_page_markdown_tables_and_a_run_of_each_method(tmp_path: Path) -> None:
+def test_report_writes_page_tables_and_runs(tmp_path: Path) -> None:
     written(tmp_path, rows())
     result = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     runs = ["runs/bm25.trec", "runs/ppr.trec", "runs/vector.trec"]
     assert result == ["report.html", "report.md", "results.csv", *runs]
 
 
-def test_a_report_that_fails_leaves_the_one_before_it_and_no_drafts(tmp_path: Path) -> None:
+def test_failed_report_keeps_previous_one(tmp_path: Path) -> None:
     written(tmp_path, rows())
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
@@ -39,13 +39,13 @@ def test_a_report_that_fails_leaves_the_one_before_it_and_no_drafts(tmp_path: Pa
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_page_tells_how_to_run_it_again(tmp_path: Path) -> None:
+def test_page_shows_command_to_repeat(tmp_path: Path) -> None:
     of = summary(rows(), index={"texts": 1234})
     message = text(written(tmp_path, rows(), of).css_first("#repeat"))
     assert "1234" in message and "abc123" in message and "graphwright evaluate experiment.toml --out AGAIN" in message
 
 
-def test_a_run_without_a_result_yet_has_a_report(tmp_path: Path) -> None:
+def test_run_without_results_has_report(tmp_path: Path) -> None:
     write_report(tmp_path, summary(rows()), [], questions())
     assert (tmp_path / "results.csv").read_text(encoding="utf-8").startswith("method,question,type")
     assert not (tmp_path / "runs").exists()
@@ -58,7 +58,7 @@ def read(folder: Path, record: list[dict[str, Any]]) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_csv_holds_every_result(tmp_path: Path) -> None:
+def test_csv_has_every_result(tmp_path: Path) -> None:
     record = [row("a,\"b\"\nc; 'd'", "q0", answer=None, type="=1+1"), *rows()]
     result = read(tmp_path, record)
     assert len(result) == len(record)
@@ -71,7 +71,7 @@ def test_csv_holds_every_result(tmp_path: Path) -> None:
     assert (result[1]["found"], result[1]["answer"]) == ("True", "River 1, as it seems.")
 
 
-def test_a_metric_that_a_question_lacks_is_empty(tmp_path: Path) -> None:
+def test_missing_metric_is_empty(tmp_path: Path) -> None:
     lacking = row("ppr", "q0", metrics={"recall@5": 0.5}, hops=None)
     write_report(tmp_path, summary(rows()), [lacking], questions())
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
@@ -79,13 +79,13 @@ def test_a_metric_that_a_question_lacks_is_empty(tmp_path: Path) -> None:
     assert result[0]["recall@5"] == "0.5" and result[0]["ndcg@10"] == "" and result[0]["hops"] == ""
 
 
-def test_failed_questions_say_why(tmp_path: Path) -> None:
+def test_failed_questions_have_reason(tmp_path: Path) -> None:
     failure = {"documents": [], "answer": None, "metrics": dict.fromkeys(METRICS, 0.0)}
     result = read(tmp_path, [row("ppr", "q0", error="BudgetError: spent", **failure)])
     assert result[0]["error"] == "BudgetError: spent" and result[0]["documents"] == "0"
 
 
-def test_code_points_that_no_file_can_hold_are_replaced(tmp_path: Path) -> None:
+def test_unpaired_surrogates_are_replaced(tmp_path: Path) -> None:
     result = read(tmp_path, [row("half \ud800", "q0", type="nul\x00")])
     assert result[0]["method"] == "half \ufffd" and result[0]["type"] == "nul\ufffd"
 
@@ -102,7 +102,7 @@ def read_runs(path: Path) -> dict[tuple[str, str], list[list[object]]]:
     return result
 
 
-def test_runs_hold_the_rankings_whichever_order_results_come_in(tmp_path: Path) -> None:
+def test_run_files_have_rankings_in_any_order(tmp_path: Path) -> None:
     record = sorted(rows(), key=lambda item: item["question"])
     written(tmp_path, record)
     result = {key: ranked for path in (tmp_path / "runs").iterdir() for key, ranked in read_runs(path).items()}
@@ -110,13 +110,13 @@ def test_runs_hold_the_rankings_whichever_order_results_come_in(tmp_path: Path) 
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {"vector.trec", "ppr.trec", "bm25.trec"}
 
 
-def test_methods_that_rank_nothing_have_no_run(tmp_path: Path) -> None:
+def test_method_without_ranking_has_no_run_file(tmp_path: Path) -> None:
     written(tmp_path, [row("cot", "q0", documents=[])])
     assert not (tmp_path / "runs").exists()
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.floats(allow_nan=False))
-def test_any_id_and_score_is_read_back(name: str, score: float) -> None:
+def test_any_id_and_score_round_trips(name: str, score: float) -> None:
     given = {"method": name, "question": name, "documents": [[name, score]]}
     (line,) = trec_lines(given)
     question, _, document, rank, written, tag = line.split()
@@ -125,7 +125,7 @@ def test_any_id_and_score_is_read_back(name: str, score: float) -> None:
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "CON", "con", "PPR", "ppr ", ".hidden", "-rf", "", "a/b\\c:d", "p" * 500])
-def test_file_names_are_safe_on_every_system(name: str) -> None:
+def test_file_names_are_portable(name: str) -> None:
     result = run_file(name)
     assert result.isascii() and result == result.lower() and len(result) < 80
     assert result.endswith(".trec") and result.count(".") == 1
@@ -134,7 +134,7 @@ def test_file_names_are_safe_on_every_system(name: str) -> None:
 
 
 @given(st.sets(st.text(min_size=1), min_size=2, max_size=5))
-def test_every_method_has_a_file_of_its_own(names: set[str]) -> None:
+def test_every_method_has_own_file(names: set[str]) -> None:
     assert len({run_file(name) for name in names}) == len(names)
 
 
@@ -145,7 +145,7 @@ def taken(record: list[dict[str, Any]], room: int = 1 << 20, **more: Any) -> dic
     return data
 
 
-def test_every_result_is_there_with_its_metrics_ranks_and_steps() -> None:
+def test_result_has_metrics_ranks_and_steps() -> None:
     record = rows()
     result = taken(record)
     assert result["metrics"] == list(METRICS)
@@ -160,7 +160,7 @@ def test_every_result_is_there_with_its_metrics_ranks_and_steps() -> None:
         assert shown["a"]["c"] == [["d 1", 2, 9, "River 1", "a → r → b"]]
 
 
-def test_what_a_judge_said_of_an_answer_stands_with_it() -> None:
+def test_judgement_stands_with_answer() -> None:
     for judged, shown in (
         (Verdict(1.0, "It is accepted."), [1, "It is accepted."]),
         (Verdict(0.5, "x" * 999), [0.5, "x" * 239 + "…"]),
@@ -169,12 +169,12 @@ def test_what_a_judge_said_of_an_answer_stands_with_it() -> None:
     assert taken(rows()[:1])["rows"]["0"][0]["a"]["j"] is None
 
 
-def test_gold_that_was_not_found_has_no_rank() -> None:
+def test_missed_gold_has_no_rank() -> None:
     result = taken([row("ppr", "q1", documents=[["d9", 1.0], ["d1", 0.5]])])
     assert result["rows"]["0"][0]["r"] == [2, 0]
 
 
-def test_where_room_is_short_those_that_methods_differ_on_most_can_be_opened() -> None:
+def test_limited_page_shows_most_different_questions() -> None:
     record = [row("a", f"q{at}", recall=0.5) for at in range(10)]
     record += [row("b", f"q{at}", recall=1.0 if at == 7 else 0.6 if at == 3 else 0.5) for at in range(10)]
     item = taken(record)
@@ -184,14 +184,14 @@ def test_where_room_is_short_those_that_methods_differ_on_most_can_be_opened() -
     assert len(result["questions"]) == 10 and all(None not in question["v"] for question in result["questions"])
 
 
-def test_failed_questions_come_before_all_others() -> None:
+def test_failed_questions_come_first() -> None:
     record = [row("a", f"q{at}", recall=float(at == 2)) for at in range(4)]
     record += [row("b", f"q{at}", recall=0.0) for at in range(4)]
     record[5]["error"] = "ModelError: no reply"
     assert next(iter(taken(record)["rows"])) == "1"
 
 
-def test_long_texts_and_lists_are_cut_and_counted() -> None:
+def test_long_texts_and_lists_are_cut_with_count() -> None:
     many = [[f"d{at}", 1 / (at + 1)] for at in range(100)]
     evidence = [{"text": "word " * 500, "score": 0.5}] * 10
     result = taken([row("ppr", "q0", documents=many, evidence=evidence)])["rows"]["0"][0]
@@ -199,12 +199,12 @@ def test_long_texts_and_lists_are_cut_and_counted() -> None:
     assert len(result["p"]) == 5 and len(result["p"][0][0]) == 240 and result["p"][0][0].endswith("…")
 
 
-def test_scores_that_are_no_numbers_are_left_out() -> None:
+def test_non_finite_scores_are_omitted() -> None:
     documents = [["a", float("inf")], ["b", float("nan")]]
     assert taken([row("ppr", "q0", documents=documents)])["rows"]["0"][0]["d"] == [["a", None], ["b", None]]
 
 
-def test_methods_that_differ_in_which_questions_they_were_asked_are_shown() -> None:
+def test_methods_asked_other_questions_are_shown() -> None:
     result = taken([row("a", "q0"), row("a", "q1"), row("b", "q1")])
     order = result["methods"]
     assert result["rows"]["0"][order.index("b")] is None and result["rows"]["0"][order.index("a")] is not None

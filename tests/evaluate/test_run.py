@@ -100,7 +100,7 @@ def pairs(out: Path) -> list[tuple[str, str]]:
 ALL = [(METHODS[(at + i) % 3], f"q{at + 1}") for at in range(4) for i in range(3)]
 
 
-def test_run_leaves_results_manifest_and_summary_that_agree(once: Path) -> None:
+def test_run_writes_consistent_results_manifest_and_summary(once: Path) -> None:
     out = once
     assert pairs(out) == ALL
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
@@ -117,7 +117,7 @@ def test_run_leaves_results_manifest_and_summary_that_agree(once: Path) -> None:
     assert manifest["methods"]["bm25"].startswith("WordSearch(ix.words)")
 
 
-def test_row_holds_the_ranking_its_metrics_and_the_cost_of_every_step(once: Path) -> None:
+def test_row_has_ranking_metrics_and_step_costs(once: Path) -> None:
     result = {(row["method"], row["question"]): row for row in rows(once)}
     item = result["bm25", "q1"]
     assert item["documents"][0][0] == "mur" and item["gold"] == ["mur"] and item["type"] == "one"
@@ -131,7 +131,7 @@ def test_row_holds_the_ranking_its_metrics_and_the_cost_of_every_step(once: Path
     assert all(result[method, q]["tokens"] > 0 for method in ("vector", "ppr") for q in ("q1", "q4"))
 
 
-def test_document_of_many_chunks_is_ranked_once(data: Path, tmp_path: Path) -> None:
+def test_document_of_many_chunks_ranks_once(data: Path, tmp_path: Path) -> None:
     river = " ".join(f"The river bends past mill number {i} on its way." for i in range(900))
     with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "long", "title": "Mills", "text": river}) + "\n")
@@ -155,7 +155,7 @@ def stop_after(count: int) -> Callable[[str, int, int], None]:
     return progress
 
 
-def test_interrupted_run_goes_on_where_it_stopped(data: Path, tmp_path: Path) -> None:
+def test_interrupted_run_continues(data: Path, tmp_path: Path) -> None:
     out, experiment = tmp_path / "run", Experiment(data, METHODS)
     with pytest.raises(Stop):
         ask(experiment, out, progress=stop_after(2))
@@ -170,7 +170,7 @@ def test_interrupted_run_goes_on_where_it_stopped(data: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("lost", [1, 2, 300])
-def test_half_written_line_is_dropped_and_nothing_is_lost_or_doubled(data: Path, finished: Path, lost: int) -> None:
+def test_half_written_line_is_dropped_without_loss(data: Path, finished: Path, lost: int) -> None:
     path = finished / "results.jsonl"
     whole = path.read_bytes().splitlines(keepends=True)[:6]
     path.write_bytes(b"".join(whole)[:-lost])
@@ -179,7 +179,7 @@ def test_half_written_line_is_dropped_and_nothing_is_lost_or_doubled(data: Path,
     assert path.read_bytes().splitlines(keepends=True)[:5] == whole[:5]
 
 
-def test_finished_run_asks_nothing_again_and_takes_another_baseline(data: Path, finished: Path) -> None:
+def test_finished_run_asks_nothing_again(data: Path, finished: Path) -> None:
     out = finished
     first = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     before = (out / "results.jsonl").read_bytes()
@@ -193,7 +193,7 @@ def test_finished_run_asks_nothing_again_and_takes_another_baseline(data: Path, 
     )
 
 
-def test_limit_draws_the_same_questions_for_a_seed(data: Path) -> None:
+def test_limit_draws_same_questions_per_seed(data: Path) -> None:
     def drawn(limit: int, seed: int) -> list[str]:
         return [q.id for q in Experiment(data, ("bm25",), limit=limit, seed=seed).read().questions]
 
@@ -228,7 +228,7 @@ def without_passages(ix: Snapshot) -> Operator:
     return LinkEntities(ix.names)
 
 
-def test_method_can_be_a_function_from_a_snapshot(data: Path, tmp_path: Path) -> None:
+def test_method_may_be_function_of_snapshot(data: Path, tmp_path: Path) -> None:
     summary = ask(Experiment(data, (named_by_its_function,)), tmp_path / "run")
     assert list(summary["methods"]) == ["named_by_its_function"]
     assert all(len(row["documents"]) == 3 for row in rows(tmp_path / "run"))
@@ -237,7 +237,7 @@ def test_method_can_be_a_function_from_a_snapshot(data: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("method", "error", "says"), [(needy, NeedsError, "anchors"), (without_passages, OptionError, "ToPassages")]
 )
-def test_method_that_cannot_be_measured_is_refused_before_any_is_asked(
+def test_unmeasurable_method_is_refused_first(
     data: Path, tmp_path: Path, method: Any, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
@@ -254,16 +254,14 @@ def test_method_that_cannot_be_measured_is_refused_before_any_is_asked(
         ({"extraction": "openie"}, "settings extraction is mentions, and here openie"),
     ],
 )
-def test_folder_of_another_run_is_refused_and_left_alone(
-    data: Path, finished: Path, changed: dict[str, Any], says: str
-) -> None:
+def test_folder_of_other_run_is_refused(data: Path, finished: Path, changed: dict[str, Any], says: str) -> None:
     before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
     with pytest.raises(OptionError, match=f"holds another run: .*{says}"):
         ask(Experiment(**{"data": data, "methods": METHODS, **changed}), finished)
     assert {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()} == before
 
 
-def test_a_method_can_be_added_to_a_finished_run_and_only_it_is_asked(data: Path, finished: Path) -> None:
+def test_added_method_alone_is_asked(data: Path, finished: Path) -> None:
     before = rows(finished)
     summary = ask(Experiment(data, ("vector", "hybrid", "bm25", "ppr")), finished)
     assert list(summary["methods"]) == ["vector", "hybrid", "bm25", "ppr"]
@@ -276,16 +274,14 @@ def test_a_method_can_be_added_to_a_finished_run_and_only_it_is_asked(data: Path
     assert len(json.loads((finished / "manifest.json").read_text(encoding="utf-8"))["continued"]) == 1
 
 
-def test_as_long_as_nothing_was_asked_other_methods_may_be(data: Path, finished: Path) -> None:
+def test_methods_may_change_before_first_question(data: Path, finished: Path) -> None:
     (finished / "results.jsonl").unlink()
     summary = ask(Experiment(data, ("hybrid",)), finished)
     assert list(summary["methods"]) == ["hybrid"] and len(rows(finished)) == 4
 
 
 @pytest.mark.parametrize("indexed", [False, True], ids=["before there is an index", "over an index"])
-def test_what_can_be_built_and_not_asked_is_refused_before_any_work(
-    data: Path, once: Path, tmp_path: Path, indexed: bool
-) -> None:
+def test_unusable_method_is_refused_before_work(data: Path, once: Path, tmp_path: Path, indexed: bool) -> None:
     index = {"index": once / "index"} if indexed else {}
     with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* EdgeSearch\(3\)"):
         wide = Entry("wide", "rerank", {"first": EdgeSearch(3)})  # type: ignore[arg-type]
@@ -295,7 +291,7 @@ def test_what_can_be_built_and_not_asked_is_refused_before_any_work(
     assert list(ask(mended, tmp_path / "run", **index)["methods"]) == ["vector", "wide"]
 
 
-def test_a_rehearsal_asks_no_model_that_is_given(data: Path, tmp_path: Path) -> None:
+def test_rehearsal_asks_no_given_model(data: Path, tmp_path: Path) -> None:
     asked = []
 
     def reply(system: str, user: str) -> str:
@@ -313,13 +309,13 @@ def test_a_rehearsal_asks_no_model_that_is_given(data: Path, tmp_path: Path) -> 
     assert "vanilla" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
 
 
-def test_folder_with_other_things_is_refused(data: Path, tmp_path: Path) -> None:
+def test_folder_with_other_files_is_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="holds no run"):
         ask(Experiment(data, ("bm25",)), data)
     assert not (data / "manifest.json").exists() and not (data / "index").exists()
 
 
-def test_damaged_results_name_the_line(data: Path, finished: Path) -> None:
+def test_damaged_results_name_line(data: Path, finished: Path) -> None:
     out, experiment = finished, Experiment(data, METHODS)
     lines = (out / "results.jsonl").read_bytes().splitlines(keepends=True)
     (out / "results.jsonl").write_bytes(b"".join([lines[0], lines[1][:20], b"\n", *lines[2:]]))
@@ -330,7 +326,7 @@ def test_damaged_results_name_the_line(data: Path, finished: Path) -> None:
         ask(experiment, out)
 
 
-def test_index_of_another_run_serves_where_the_corpus_is_the_same(data: Path, once: Path, tmp_path: Path) -> None:
+def test_index_of_equal_corpus_is_reused(data: Path, once: Path, tmp_path: Path) -> None:
     ask(Experiment(data, ("vector",)), tmp_path / "second", index=once / "index")
     assert not (tmp_path / "second" / "index").exists()
     assert len(rows(tmp_path / "second")) == 4
@@ -346,7 +342,7 @@ def test_index_of_another_run_serves_where_the_corpus_is_the_same(data: Path, on
         ({"id": "sava", "title": "Sava", "text": "A river."}, {}, "5 of the 6 of this corpus"),
     ],
 )
-def test_index_that_holds_something_else_is_refused(
+def test_index_of_other_corpus_is_refused(
     data: Path, once: Path, tmp_path: Path, change: dict[str, str] | None, more: dict[str, Any], says: str
 ) -> None:
     if change is not None:
@@ -381,7 +377,7 @@ def test_index_that_holds_something_else_is_refused(
         ({"metrics": "recall@5"}, "give a list of names"),
     ],
 )
-def test_experiment_that_cannot_be_run_is_refused(arguments: dict[str, Any], says: str) -> None:
+def test_impossible_experiment_is_refused(arguments: dict[str, Any], says: str) -> None:
     with pytest.raises(OptionError, match=says):
         Experiment(**{"data": Path(), "methods": (bm25,), **arguments})
 
@@ -404,7 +400,7 @@ def test_experiment_that_cannot_be_run_is_refused(arguments: dict[str, Any], say
         ),
     ],
 )
-def test_data_that_cannot_be_used_is_refused_before_work(
+def test_unusable_data_is_refused_before_work(
     data: Path, tmp_path: Path, spoil: Callable[[Path], None], says: str
 ) -> None:
     spoil(data)
@@ -413,7 +409,7 @@ def test_data_that_cannot_be_used_is_refused_before_work(
     assert not (tmp_path / "run").exists()
 
 
-def test_failed_rows_are_asked_again_and_replaced(data: Path, tmp_path: Path) -> None:
+def test_failed_rows_are_asked_again(data: Path, tmp_path: Path) -> None:
     fails = ["q1", "q2", "q4"]
 
     def sometimes(ix: Snapshot) -> Operator:
@@ -432,9 +428,7 @@ def test_failed_rows_are_asked_again_and_replaced(data: Path, tmp_path: Path) ->
     )
 
 
-def test_a_model_that_fails_from_the_beginning_ends_the_run_with_what_was_found_kept(
-    data: Path, tmp_path: Path
-) -> None:
+def test_failing_model_ends_run_and_keeps_results(data: Path, tmp_path: Path) -> None:
     fails = ["q1", "q2", "q3"]
 
     def sometimes(ix: Snapshot) -> Operator:
@@ -452,7 +446,7 @@ def test_a_model_that_fails_from_the_beginning_ends_the_run_with_what_was_found_
     assert ask(Experiment(data, (sometimes, "bm25")), tmp_path / "run")["methods"]["sometimes"]["failed"] == 0
 
 
-def test_a_metric_is_measured_of_the_questions_that_have_what_it_needs(data: Path, tmp_path: Path) -> None:
+def test_metric_is_measured_where_data_allow(data: Path, tmp_path: Path) -> None:
     asked = [
         {"id": "g", "question": "Which river flows through Graz?", "gold_ids": ["mur"]},
         {"id": "a", "question": "Which river flows through Graz?", "answers": ["Mur"]},
@@ -472,7 +466,7 @@ def test_a_metric_is_measured_of_the_questions_that_have_what_it_needs(data: Pat
     assert names == set(few["methods"]["bm25"]["metrics"]) and few["primary"] in names
 
 
-def test_a_run_is_of_one_graph(tmp_path: Path) -> None:
+def test_run_has_one_graph(tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     write_lines(mine, [{"id": "a", "question": "Who is Heat by?", "topic_entities": ["Heat"], "answers": ["Mann"]}])
     triples = [("Heat", "by", "Mann"), ("Ali", "by", "Scott")]
@@ -483,7 +477,7 @@ def test_a_run_is_of_one_graph(tmp_path: Path) -> None:
         ask(Experiment(mine, ("lego-1",), index=tmp_path / "two"), tmp_path / "run")
 
 
-def test_questions_over_an_index_are_about_it_whatever_lies_beside_them(data: Path, once: Path, tmp_path: Path) -> None:
+def test_questions_on_index_ignore_neighbouring_files(data: Path, once: Path, tmp_path: Path) -> None:
     (data / "kb.tsv").write_text("Heat\tby\tMann\n", encoding="utf-8")
     experiment = Experiment(data / "questions.jsonl", ("bm25",), index=str(once / "index"))
     summary = ask(experiment, tmp_path / "run")
@@ -492,7 +486,7 @@ def test_questions_over_an_index_are_about_it_whatever_lies_beside_them(data: Pa
     assert again["methods"]["bm25"]["metrics"] == summary["methods"]["bm25"]["metrics"]
 
 
-def test_an_index_of_something_else_is_refused_for_questions_alone(data: Path, once: Path, tmp_path: Path) -> None:
+def test_other_index_for_questions_is_refused(data: Path, once: Path, tmp_path: Path) -> None:
     Index.from_graph(tmp_path / "graph", Graph.from_triples([("Heat", "by", "Mann")]), encoder=HashEncoder()).close()
     mine = tmp_path / "mine.jsonl"
     write_lines(mine, [{"id": "a", "question": "Which river?", "gold_ids": ["mur"]}])
@@ -529,7 +523,7 @@ class Unshown:
         return latents[:, 0]
 
 
-def test_a_run_with_objects_of_ones_own_goes_on_in_the_next_process(data: Path, tmp_path: Path) -> None:
+def test_run_with_objects_continues_in_next_process(data: Path, tmp_path: Path) -> None:
     def mine(ix: Snapshot) -> Operator:
         return VectorSearch(ix.passages) % 3 >> Rerank(Unshown()) >> ToPassages()
 
@@ -543,7 +537,7 @@ def test_a_run_with_objects_of_ones_own_goes_on_in_the_next_process(data: Path, 
     assert "# other is made with objects" in (tmp_path / "run" / "experiment.toml").read_text(encoding="utf-8")
 
 
-def test_names_that_no_file_can_hold_end_no_run(data: Path, tmp_path: Path) -> None:
+def test_unwritable_names_end_no_run(data: Path, tmp_path: Path) -> None:
     half = {
         "id": "\ud800",
         "question": "Which \ud800 river?",
@@ -560,14 +554,14 @@ def test_names_that_no_file_can_hold_end_no_run(data: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("manifest", ["{}", "[]", "null", '{"data": 3}', "{"])
-def test_a_manifest_that_is_none_is_named(data: Path, tmp_path: Path, manifest: str) -> None:
+def test_invalid_manifest_is_named(data: Path, tmp_path: Path, manifest: str) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "manifest.json").write_text(manifest, encoding="utf-8")
     with pytest.raises(DataError, match=r"manifest\.json cannot be read"):
         ask(Experiment(data, ("bm25",)), tmp_path / "run")
 
 
-def test_the_metric_that_needs_answers_is_named(data: Path) -> None:
+def test_metric_needing_answers_is_named(data: Path) -> None:
     write_lines(
         data / "questions.jsonl", [{"id": "q", "question": "Which river?", "answers": ["Mur"], "gold_ids": ["mur"]}]
     )
@@ -575,7 +569,7 @@ def test_the_metric_that_needs_answers_is_named(data: Path) -> None:
         Experiment(data, ("bm25",), metrics=("recall@5", "hit"), answered=False).read()
 
 
-def test_a_graph_is_searched_and_answers_are_measured(tmp_path: Path) -> None:
+def test_graph_run_measures_answers(tmp_path: Path) -> None:
     folder = tmp_path / "films"
     folder.mkdir()
     (folder / "kb.tsv").write_text("Heat\tby\tMann\nAli\tby\tMann\nAli\tin\t2001\n", encoding="utf-8")
@@ -595,7 +589,7 @@ def test_a_graph_is_searched_and_answers_are_measured(tmp_path: Path) -> None:
         ask(Experiment(folder, ("lego-1",)), tmp_path / "third", index=tmp_path / "run" / "index")
 
 
-def test_questions_alone_are_asked_of_an_index(data: Path, once: Path, tmp_path: Path) -> None:
+def test_questions_alone_are_asked_on_index(data: Path, once: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     write_lines(mine, [{"id": "m", "question": "Which river flows through Graz?", "gold_ids": ["mur"]}])
     experiment = Experiment(mine, ("vector", "bm25"))
@@ -608,7 +602,7 @@ def test_questions_alone_are_asked_of_an_index(data: Path, once: Path, tmp_path:
         ask(experiment, tmp_path / "other", index=once / "index")
 
 
-def test_answers_are_asked_for_where_that_is_all_that_can_be_measured(data: Path, tmp_path: Path) -> None:
+def test_answers_are_asked_where_only_they_are_measurable(data: Path, tmp_path: Path) -> None:
     write_lines(
         data / "questions.jsonl", [{"id": "q", "question": "Which river flows through Graz?", "answers": ["Mur"]}]
     )
@@ -623,7 +617,7 @@ def test_answers_are_asked_for_where_that_is_all_that_can_be_measured(data: Path
         ask(Experiment(data, ("bm25",), metrics=("recall@5",)), tmp_path / "third")
 
 
-def test_answers_are_judged_where_a_judge_is_given(data: Path, tmp_path: Path) -> None:
+def test_answers_are_judged_with_judge(data: Path, tmp_path: Path) -> None:
     write_lines(
         data / "questions.jsonl", [{"id": "q", "question": "Which river flows through Graz?", "answers": ["Mur"]}]
     )
@@ -636,7 +630,7 @@ def test_answers_are_judged_where_a_judge_is_given(data: Path, tmp_path: Path) -
     ]
 
 
-def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, tmp_path: Path) -> None:
+def test_unbuildable_method_is_refused_before_indexing(data: Path, tmp_path: Path) -> None:
     for method, says in (
         ("reg(retriever='missing')", "missing: no such file"),
         ("vektor", "Did you mean 'vector'"),
@@ -647,7 +641,7 @@ def test_what_cannot_be_built_is_refused_before_anything_is_indexed(data: Path, 
         assert not (tmp_path / "run").exists()
 
 
-def test_a_run_without_scipy_has_everything_but_intervals_and_p_values(
+def test_run_without_scipy_lacks_intervals_and_p_values(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (statistics, judge_module):

@@ -29,7 +29,7 @@ RECALL = RNG.choice([0, 0.5, 1], 120, p=[0.2, 0.3, 0.5])
 BETTER = np.clip(RECALL + RNG.choice([0, 0.5, -0.5], 120, p=[0.5, 0.4, 0.1]), 0, 1)
 
 
-def test_interval_agrees_with_scipy() -> None:
+def test_interval_equals_scipy() -> None:
     ours = bootstrap_interval(RECALL)
     theirs = stats.bootstrap(
         (RECALL,), np.mean, n_resamples=10_000, method="percentile", random_state=3
@@ -44,7 +44,7 @@ def theirs(a, b, resamples=10_000) -> float:
     ).pvalue  # fmt: skip
 
 
-def test_test_on_many_questions_agrees_with_scipy() -> None:
+def test_test_of_many_questions_equals_scipy() -> None:
     p = paired_test(RECALL, BETTER)
     assert 0.001 < p < 0.2
     assert p == pytest.approx(theirs(RECALL, BETTER), abs=0.012)
@@ -55,7 +55,7 @@ SOME = [(1, 0), (0.5, 1), (1, 1), (1, 0.25), (0.75, 0), (0.5, 0), (0, 0.5), (1, 
 
 
 @pytest.mark.parametrize("few", range(2, 10))
-def test_test_on_few_questions_is_the_exact_one_of_scipy(few) -> None:
+def test_test_of_few_questions_equals_exact_scipy(few) -> None:
     a, b = np.array(SOME[:few]).T
     assert paired_test(a, b) == pytest.approx(theirs(a, b))
 
@@ -64,7 +64,7 @@ sixths = st.sampled_from([Fraction(n, 6) for n in range(7)])
 
 
 @given(st.lists(st.tuples(sixths, sixths), min_size=1, max_size=7))
-def test_test_is_exact_where_sums_are_equal_but_for_rounding(pairs) -> None:
+def test_exact_test_treats_rounded_sums_as_equal(pairs) -> None:
     differences = [a - b for a, b in pairs]
     sums = [abs(sum(map(mul, differences, signs))) for signs in product((1, -1), repeat=len(pairs))]
     p = Fraction(sum(item >= abs(sum(differences)) for item in sums), len(sums))
@@ -72,7 +72,7 @@ def test_test_is_exact_where_sums_are_equal_but_for_rounding(pairs) -> None:
     assert paired_test(a, b) == pytest.approx(float(p))
 
 
-def test_a_random_p_value_is_never_zero() -> None:
+def test_random_p_value_is_positive() -> None:
     assert paired_test(np.ones(100), np.zeros(100)) == 1 / 10_001
 
 
@@ -84,18 +84,18 @@ def test_a_random_p_value_is_never_zero() -> None:
         (lambda: paired_test([1, 0], [1]), "2 a and 1 b"),
     ],
 )
-def test_values_that_cannot_be_used_are_refused(call, says) -> None:
+def test_invalid_values_raise(call, says) -> None:
     with pytest.raises(OptionError, match=says):
         call()
 
 
-def test_holm_corrects_for_the_number_of_comparisons() -> None:
+def test_holm_corrects_for_comparisons() -> None:
     assert holm([]) == [] and holm([0.2]) == [0.2]
     assert holm([0.01, 0.02, 0.03, 0.04]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
-def test_a_ratio_of_sums_has_an_interval_around_it() -> None:
+def test_ratio_of_sums_has_interval() -> None:
     above, below = [2.0, 0.0, 2.0, 4.0] * 40, [2.0, 2.0, 4.0, 4.0] * 40
     low, high = bootstrap_interval(above, below)
     assert low < sum(above) / sum(below) < high and (low, high) == bootstrap_interval(above, below)
@@ -135,7 +135,7 @@ def made(tmp_path: Path, names: list[str], rows: list[Row], sweep: Any = None) -
     return summarised(manifest, listed, subject, results)
 
 
-def test_means_costs_and_breakdowns_are_those_of_the_rows(tmp_path: Path) -> None:
+def test_means_and_costs_equal_rows(tmp_path: Path) -> None:
     rows = [row("bm25", at, at / 4, (2.0 * at, 4.0)) for at in range(4)]
     of = made(tmp_path, ["bm25"], rows)["methods"]["bm25"]
     assert of["metrics"]["recall@5"]["mean"] == pytest.approx(0.375)
@@ -151,7 +151,7 @@ def test_means_costs_and_breakdowns_are_those_of_the_rows(tmp_path: Path) -> Non
     assert of["against_baseline"] is None and of["failed"] == 0
 
 
-def test_groups_add_up_where_some_have_no_name_and_one_is_called_unknown(tmp_path: Path) -> None:
+def test_groups_without_name_are_unknown(tmp_path: Path) -> None:
     rows = [row("bm25", at, at / 4, type=kind) for at, kind in enumerate(("", "unknown", "a", ""))]
     of = made(tmp_path, ["bm25"], rows)["methods"]["bm25"]
     groups = of["breakdown"]["type"]
@@ -161,7 +161,7 @@ def test_groups_add_up_where_some_have_no_name_and_one_is_called_unknown(tmp_pat
         assert total / 4 == pytest.approx(of["metrics"]["recall@5"]["mean"])
 
 
-def test_options_that_are_objects_are_shown(tmp_path: Path) -> None:
+def test_object_options_are_shown(tmp_path: Path) -> None:
     models = [OverlapCrossEncoder(), HashEncoder()]
     names = [f"rerank(cross_encoder={model!r})" for model in models]
     rows = [row(name, at, 0.5) for name in names for at in range(4)]
@@ -170,7 +170,7 @@ def test_options_that_are_objects_are_shown(tmp_path: Path) -> None:
     assert [point["value"] for point in result["sweeps"][0]["points"]] == list(map(repr, models))
 
 
-def test_differences_are_tested_and_corrected_for_the_number_of_methods(tmp_path: Path) -> None:
+def test_differences_are_tested_and_corrected(tmp_path: Path) -> None:
     names = ["bm25", "vector", "ppr"]
     values = {"bm25": 0.0, "vector": 1.0, "ppr": 0.5}
     rows = [row(name, at, values[name]) for name in names for at in range(4)]
@@ -180,12 +180,12 @@ def test_differences_are_tested_and_corrected_for_the_number_of_methods(tmp_path
     assert "micro f1" not in methods["ppr"]["against_baseline"], "no mean of questions"
 
 
-def test_failures_are_counted(tmp_path: Path) -> None:
+def test_failures_are_counted_in_summary(tmp_path: Path) -> None:
     rows = [row("bm25", at, 0.0, **({"error": "ModelError: gone"} if at else {})) for at in range(4)]
     assert made(tmp_path, ["bm25"], rows)["methods"]["bm25"]["failed"] == 3
 
 
-def test_steps_of_a_loop_are_added_up_and_what_they_hold_is_averaged_where_they_ran(tmp_path: Path) -> None:
+def test_loop_steps_are_summed_and_averaged(tmp_path: Path) -> None:
     def step(seconds: float, record: float | None) -> Row:
         return {"operator": "A()", "seconds": seconds, "held": record}
 
@@ -194,7 +194,7 @@ def test_steps_of_a_loop_are_added_up_and_what_they_hold_is_averaged_where_they_
     assert result == {"operator": "A()", "p50": 1.5, "p95": 3.0, "mean": 1.5, "held": 0.5}
 
 
-def test_a_grid_has_a_curve_for_each_option_the_others_being_the_same(tmp_path: Path) -> None:
+def test_grid_has_curve_per_option(tmp_path: Path) -> None:
     sweep = {"restart": (0.3, 0.5), "top_k": (5, 9)}
     names = [f"ppr(restart={r}, top_k={p})" for r in (0.3, 0.5) for p in (5, 9)]
     rows = [row(name, at, 0.5) for name in names for at in range(4)]

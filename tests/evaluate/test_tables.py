@@ -22,7 +22,7 @@ def tables(text: str) -> list[list[list[str]]]:
     return [table for table in result if table]
 
 
-def test_terminal_table_has_the_primary_metric_with_its_interval_first() -> None:
+def test_terminal_table_starts_with_primary_metric() -> None:
     of = summary(rows())
     heading, (header, *body) = terminal(of)
     assert heading.startswith("3 methods compared on 6 questions over the 9 documents of rivers. ")
@@ -35,7 +35,7 @@ def test_terminal_table_has_the_primary_metric_with_its_interval_first() -> None
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 100, 200])
-def test_terminal_table_fits_the_terminal_and_has_what_matters_in_any_case(width: int) -> None:
+def test_terminal_table_fits_width(width: int) -> None:
     of = summary(rows())
     heading, table = terminal(of, width)
     assert {"method", "recall@5, %", "against vector", "p50 ms"} <= set(table[0])
@@ -52,14 +52,14 @@ def test_terminal_names_failures_with_their_cause() -> None:
     assert "ppr (2 failed)" in [line[0] for line in table]
 
 
-def test_a_method_that_failed_wholly_has_no_figures_and_is_best_in_none() -> None:
+def test_failed_method_has_no_figures() -> None:
     of = summary(rows())
     of["methods"]["ppr"] |= {"failed": 6, "milliseconds": {"p50": 0.1, "p95": 0.1, "mean": 0.1}}
     assert ranked(of)[-1] == "ppr" and {column.cells[-1].text for column in leaderboard(of)} == {"–"}
     assert all(2 not in column.winners() for column in leaderboard(of))
 
 
-def test_where_all_failed_there_is_a_table_of_their_names() -> None:
+def test_fully_failed_run_lists_names() -> None:
     of = summary(rows())
     for method in of["methods"].values():
         method["failed"] = 6
@@ -84,7 +84,7 @@ def test_markdown_has_every_figure_of_the_leaderboard() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_markdown_shows_hostile_names_as_they_are(name: str) -> None:
+def test_markdown_escapes_hostile_names(name: str) -> None:
     record = [row(name, "q0"), row("ppr", "q0", recall=0.1)]
     of = summary(record)
     of["methods"][name]["steps"][0]["operator"] = name
@@ -94,7 +94,7 @@ def test_markdown_shows_hostile_names_as_they_are(name: str) -> None:
     assert not re.search(r"(?<!\\)<[a-z/]", re.sub(r"`[^\n]*`", "", text))
 
 
-def test_best_is_marked_where_methods_differ() -> None:
+def test_best_value_is_marked_where_methods_differ() -> None:
     of = summary([row("a", "q0", recall=0.2, seconds=0.1), row("b", "q0", recall=0.8, seconds=0.2)])
     columns = {column.name: column for column in leaderboard(of)}
     assert ranked(of) == ["b", "a"]
@@ -103,12 +103,12 @@ def test_best_is_marked_where_methods_differ() -> None:
     assert columns["against a"].winners() == frozenset()
 
 
-def test_equals_that_are_best_are_all_marked() -> None:
+def test_all_equal_best_values_are_marked() -> None:
     record = [row(name, "q0", recall=recall) for name, recall in (("a", 0.8), ("b", 0.8), ("c", 0.1))]
     assert leaderboard(summary(record))[0].winners() == {0, 1}
 
 
-def test_money_and_tokens_of_language_models_are_columns_where_there_are_any() -> None:
+def test_llm_costs_are_columns() -> None:
     record = [row("a", "q0"), row("b", "q0", prompt_tokens=900, completion_tokens=50, cost=0.0021)]
     names = {column.name: column for column in leaderboard(summary(record))}
     assert [cell.text for cell in names["LLM tokens"].cells] == ["0", "950"]
@@ -116,14 +116,14 @@ def test_money_and_tokens_of_language_models_are_columns_where_there_are_any() -
     assert not {"LLM tokens", "money"} & {column.name for column in leaderboard(summary(record[:1]))}
 
 
-def test_a_method_that_lacks_a_metric_has_a_dash_and_comes_last() -> None:
+def test_missing_metric_is_dash_and_last() -> None:
     of = summary(rows())
     del of["methods"]["vector"]["metrics"]["recall@5"]
     assert ranked(of)[-1] == "vector"
     assert leaderboard(of)[0].cells[-1].text == "–"
 
 
-def test_groups_are_in_the_order_of_their_numbers() -> None:
+def test_groups_are_ordered_by_number() -> None:
     of = summary(rows())
     counts = {
         group: {"questions": 1, "metrics": dict.fromkeys(METRICS, 0.5)} for group in ("unknown", "10", "5+", "2-4", "2")

@@ -28,18 +28,18 @@ def names(text: str, title: str = "") -> list[str]:
     return [mention.name for mention in extract(text, title).mentions]
 
 
-def test_names_are_whole():
+def test_detected_names_are_whole():
     assert names(GRAZ) == ["Ludwig Boltzmann", "University of Graz", "Vienna", "5 May 1890"]
 
 
-def test_a_surname_stands_for_the_full_name_of_the_passage_or_of_the_title():
+def test_surname_stands_for_full_name():
     assert ("Ludwig Boltzmann", "left for", "Vienna") in [r[:3] for r in extract(GRAZ).relations]
     text = "Boltzmann left for Vienna."
     assert names(text, "Ludwig Boltzmann") == ["Ludwig Boltzmann", "Vienna"]
     assert [r[:3] for r in extract(text, "Ludwig Boltzmann").relations] == [("Ludwig Boltzmann", "left for", "Vienna")]
 
 
-def test_a_surname_of_two_people_is_neither():
+def test_surname_of_two_people_is_not_resolved():
     assert "Bernoulli" in names("Jakob Bernoulli taught Johann Bernoulli. Later Bernoulli died in Basel.")
 
 
@@ -53,35 +53,35 @@ def test_a_surname_of_two_people_is_neither():
         ("He worked for Acme Steel Inc. until 1990.", ["1990"], ["Acme Steel Inc. until"]),
     ],
 )
-def test_dates_figures_and_quoted_titles(text, expected, missing):
+def test_dates_figures_and_titles_are_extracted(text, expected, missing):
     found = names(text)
     assert set(expected) <= set(found) and not set(missing) & set(found)
 
 
-def test_a_text_with_hardly_any_name_is_joined_by_its_phrases():
+def test_text_with_few_names_is_joined_by_phrases():
     assert "wind farm" in names("a wind farm is a farm. the wind farm was built. it is big")
 
 
-def test_a_script_without_capitals_is_read_by_the_rules():
+def test_script_without_capitals_uses_rules():
     text = "東京都は日本の首都。東京都の人口は多い。"
     assert extract(text) == LexicalExtractor().extract([Excerpt("d", "", text)])[0]
     assert MentionExtractor().unsuitable(text) == "a script without capital letters"
     assert MentionExtractor().unsuitable(GRAZ.lower()) is None
 
 
-def test_texts_of_several_scripts_come_back_in_their_order():
+def test_texts_of_several_scripts_keep_order():
     texts = ["東京都は日本の首都。東京都の人口は多い。", GRAZ, "ملفات النظام وملفات المستخدم"]
     excerpts = [Excerpt(str(at), "", text) for at, text in enumerate(texts)]
     assert MentionExtractor().extract(excerpts) == [extract(text) for text in texts]
 
 
-def test_a_script_without_capitals_has_terms_latin_names_and_quoted_phrases():
+def test_script_without_capitals_yields_terms_and_phrases():
     found = names("LinuxカーネルはUnix系の「自由な核」です。カーネルはLinus Torvaldsが書いた。")
     assert {"Linux", "Unix", "カーネル", "自由な核", "Linus Torvalds"} <= set(found)
 
 
 @given(st.text(max_size=300), st.text(max_size=20))
-def test_spans_hold_their_names_and_relations_join_mentions(text, title):
+def test_spans_hold_names_and_relations_join_mentions(text, title):
     made = extract(text, title)
     named = {m.name for m in made.mentions}
     assert len(named) == len(made.mentions)
@@ -92,7 +92,7 @@ def test_spans_hold_their_names_and_relations_join_mentions(text, title):
         assert relation.text.removeprefix(f"{title.strip()}: ") in text
 
 
-def test_extraction_does_not_depend_on_what_is_read_beside():
+def test_extraction_does_not_depend_on_batch():
     excerpts = [
         Excerpt(str(n), title, text) for n, (title, text) in enumerate([("", GRAZ), ("Graz", "It is big."), ("", "")])
     ]
@@ -100,7 +100,7 @@ def test_extraction_does_not_depend_on_what_is_read_beside():
     assert together == [MentionExtractor().extract([excerpt])[0] for excerpt in excerpts]
 
 
-def test_an_index_reads_each_passage_once(tmp_path):
+def test_index_encodes_each_passage_once(tmp_path):
     documents = [{"id": str(n), "title": f"Note {n}", "text": f"{GRAZ} It was note {n}."} for n in range(5)]
     with Index(tmp_path / "index", settings=Settings(embed=("passages",))) as index:
         changes = index.add(documents)
@@ -114,7 +114,7 @@ def test_an_index_reads_each_passage_once(tmp_path):
             assert abs(left - right).max() < 1e-3
 
 
-def test_an_index_with_another_encoder_is_read_by_the_rules_by_default(tmp_path):
+def test_index_with_other_encoder_defaults_to_rules(tmp_path):
     with Index(tmp_path / "rules", encoder=HashEncoder()) as index:
         index.add([{"id": "a", "text": GRAZ}])
         assert index.info()["extractors"] == {LexicalExtractor().id: 1}
@@ -124,14 +124,14 @@ def test_an_index_with_another_encoder_is_read_by_the_rules_by_default(tmp_path)
         assert not index.verify()
 
 
-def test_extractors_are_chosen_by_name():
+def test_extractors_are_selected_by_name():
     assert [extractor_of(name) for name in EXTRACTORS] == [MentionExtractor(), LexicalExtractor()]
     assert extractor_of(None, MiniLM(max_tokens=128)) == LexicalExtractor()
     with pytest.raises(OptionError, match=r"choose from mentions, rules, spacy:PIPELINE. Did you mean 'rules'\?"):
         extractor_of("rule")
 
 
-def test_entities_have_the_type_that_most_of_their_mentions_have(tmp_path):
+def test_entity_type_is_that_of_most_mentions(tmp_path):
     with Index(tmp_path / "index") as index:
         index.add([{"id": str(n), "text": GRAZ} for n in range(3)])
         graph = index.graph
@@ -140,7 +140,7 @@ def test_entities_have_the_type_that_most_of_their_mentions_have(tmp_path):
 
 
 @pytest.mark.parametrize("extractor", [MentionExtractor(), LexicalExtractor()], ids=["mentions", "rules"])
-def test_boilerplate_and_stop_words_are_no_entities(extractor: MentionExtractor | LexicalExtractor) -> None:
+def test_boilerplate_and_stop_words_are_not_entities(extractor: MentionExtractor | LexicalExtractor) -> None:
     text = "SEE ALSO\n\nNote: The U.S. office of Debian is in Graz. Prev | Next | Up"
     [extraction] = extractor.extract([Excerpt("a", "changelog.Debian", text)])
     names = {mention.name for mention in extraction.mentions}

@@ -29,7 +29,7 @@ SOME = [
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gleanings", [0, 1, 2])
-def test_it_counts_the_very_prompts_that_are_sent(gleanings: int, kind: str) -> None:
+def test_estimate_counts_sent_prompts(gleanings: int, kind: str) -> None:
     sent: list[str] = []
 
     def answer(system: str, user: str) -> str:
@@ -45,20 +45,20 @@ def test_it_counts_the_very_prompts_that_are_sent(gleanings: int, kind: str) -> 
     assert made == Estimate(3, len(sent) // 2, prompts, (1 + gleanings) * replies)
 
 
-def test_the_length_of_replies_is_the_measured_one() -> None:
+def test_estimate_uses_measured_reply_length() -> None:
     rows = [row for row in json.loads(MEASURED.read_text())["results"] if row["counted by"] == "four characters"]
     ratios = {row["extraction"]: row["replies"] / row["text"] for row in rows}
     assert ratios == {name: pytest.approx(kind.reply_ratio, rel=0.02) for name, kind in KINDS.items()}
 
 
-def test_triples_take_about_a_third_of_the_tokens_of_chunks_of_the_usual_length() -> None:
+def test_estimate_of_triples_is_a_third_of_tokens() -> None:
     chunks = [Excerpt("d", "Title", "Anna met Bert in Graz. " * 25)]
     full, triples = (estimate(chunks, extraction=kind) for kind in ("full", "triples"))
     share = (triples.prompt_tokens + triples.completion_tokens) / (full.prompt_tokens + full.completion_tokens)
     assert 0.25 < share < 0.4 and triples.calls == full.calls == 1
 
 
-def test_cost_follows_the_prices_and_hours_the_rates() -> None:
+def test_estimate_cost_and_hours_follow_prices_and_rates() -> None:
     made = estimate(SOME[:1], prices=Prices(1000, 5000), rate=Rate(100, 10))
     assert made.cost == pytest.approx(made.prompt_tokens / 1000 + made.completion_tokens * 5 / 1000)
     assert made.hours == pytest.approx((made.prompt_tokens / 100 + made.completion_tokens / 10) / 3600)
@@ -66,13 +66,13 @@ def test_cost_follows_the_prices_and_hours_the_rates() -> None:
 
 
 @pytest.mark.parametrize("rates", [(0, 1), (1, -1), (float("nan"), 1)])
-def test_a_rate_is_above_zero(rates: tuple[float, float]) -> None:
+def test_estimate_rate_must_be_positive(rates: tuple[float, float]) -> None:
     with pytest.raises(OptionError, match="more than 0"):
         Rate(*rates)
 
 
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=30)), max_size=5), st.integers(0, 2))
-def test_parts_add_up_and_a_gleaning_costs_more_than_twice(texts: list[tuple[str, str]], gleanings: int) -> None:
+def test_estimate_of_gleaning_is_more_than_twice(texts: list[tuple[str, str]], gleanings: int) -> None:
     excerpts = [Excerpt("d", title, text) for title, text in texts]
     prices = Prices(1, 2)
     whole = estimate(excerpts, gleanings=gleanings, prices=prices)
@@ -85,11 +85,11 @@ def test_parts_add_up_and_a_gleaning_costs_more_than_twice(texts: list[tuple[str
     assert twice.prompt_tokens >= 2 * once.prompt_tokens
 
 
-def test_nothing_costs_nothing() -> None:
+def test_estimate_of_nothing_is_zero() -> None:
     assert estimate([], prices=Prices(1, 1), rate=Rate(1, 1)) == Estimate(0, 0, 0, 0, 0.0, 0.0)
 
 
-def test_the_table_has_a_line_for_each_figure_and_a_column_for_each_kind() -> None:
+def test_estimate_table_has_rows_and_columns() -> None:
     lines = estimate_table({kind: estimate(SOME, extraction=kind) for kind in KINDS}).splitlines()
     assert lines[0].split() == ["full", "triples"]
     assert [line[:17].strip() for line in lines[1:]] == [

@@ -28,12 +28,12 @@ def names(text, title=""):
     return [m.name for m in extract(text, title).mentions]
 
 
-def test_it_is_an_extractor():
+def test_rules_extractor_meets_protocol():
     assert isinstance(LexicalExtractor(), Extractor)
     assert LexicalExtractor() == eval(repr(LexicalExtractor()))
 
 
-def test_names_dates_figures_and_quotes_are_read():
+def test_rules_extract_names_dates_figures_and_quotes():
     assert names(SNOW, "Hank Snow (singer)") == [
         "Hank Snow (singer)",
         "1949 Hank Snow",
@@ -63,15 +63,15 @@ def test_names_dates_figures_and_quotes_are_read():
         ("Она жила в Санкт-Петербурге.", "Санкт-Петербурге"),
     ],
 )
-def test_spans_that_are_easily_missed(text, expected):
+def test_rules_extract_uncommon_spans(text, expected):
     assert expected in names(text)
 
 
-def test_a_sentence_opener_is_no_name():
+def test_sentence_opener_is_not_a_name():
     assert names("Although it rained, they went. Cats sleep; most cats do. Graz is old.") == ["Graz"]
 
 
-def test_relations_stay_within_a_sentence_and_carry_its_text():
+def test_rules_relations_stay_in_sentence():
     made = extract("Anna knew Bert. Clara knew Dora.", "Tale")
     result = {(r.head, r.relation, r.tail): r.text for r in made.relations}
     assert result == {
@@ -84,7 +84,7 @@ def test_relations_stay_within_a_sentence_and_carry_its_text():
     }
 
 
-def test_links_grow_with_the_names_of_a_sentence_not_with_their_pairs():
+def test_rules_relations_grow_with_names_not_pairs():
     sentence = "They met " + ", ".join(f"Name{i} Surname{i}" for i in range(200)) + "."
     assert len(extract(sentence, "List").relations) <= 2 * 200
 
@@ -103,7 +103,7 @@ def test_links_grow_with_the_names_of_a_sentence_not_with_their_pairs():
         ("", None),
     ],
 )
-def test_text_whose_capitals_tell_nothing_is_said(text, reason):
+def test_uninformative_capitals_are_reported(text, reason):
     assert LexicalExtractor().unsuitable(text) == reason
 
 
@@ -117,13 +117,13 @@ def test_text_whose_capitals_tell_nothing_is_said(text, reason):
         ("किताब नई है। यह किताब अच्छी है।", "मेरी किताब कहाँ है? किताब दो।", "किताब"),
     ],
 )
-def test_frequent_terms_link_chunks_where_names_cannot_be_read(item, other, shared):
+def test_frequent_terms_link_chunks_without_names(item, other, shared):
     assert shared in names(item)
     assert shared in names(other)
     assert all(r.text in item for r in extract(item).relations)
 
 
-def test_repeated_phrases_are_entities_beside_names():
+def test_repeated_phrases_are_entities():
     text = "The wind farm stands in Iowa. Each wind farm has turbines; a farm is large."
     assert names(text) == ["Iowa", "wind farm"]
 
@@ -132,7 +132,7 @@ texts = st.text(alphabet=st.sampled_from(list("ABab .,;\"“”«»'’-–&19 o
 
 
 @given(texts, st.text(max_size=20))
-def test_spans_hold_their_names_and_relations_join_mentions(text, title):
+def test_rules_spans_hold_names_and_relations_join_mentions(text, title):
     made = extract(text, title)
     named = {m.name for m in made.mentions}
     assert len(named) == len(made.mentions)
@@ -145,7 +145,7 @@ def test_spans_hold_their_names_and_relations_join_mentions(text, title):
 
 
 @given(st.lists(texts, max_size=4))
-def test_a_chunk_contributes_the_same_in_any_company(some):
+def test_rules_extraction_does_not_depend_on_batch(some):
     together = LexicalExtractor().extract([Excerpt("d", "T", text) for text in some])
     assert together == [extract(text, "T") for text in some]
 
@@ -163,14 +163,14 @@ class Shouting:
         return [Extraction((Mention(e.text.split()[0].upper()),)) for e in excerpts]
 
 
-def test_given_and_other_documents_keep_their_order() -> None:
+def test_given_and_other_documents_keep_order() -> None:
     assert Precomputed.of([GRAZ]).extract([]) == []
     excerpts = [Excerpt("x", "", "one two"), Excerpt("graz", "", "The Mur."), Excerpt("y", "", "three")]
     result = Precomputed({"graz": GRAZ}, Shouting()).extract(excerpts)
     assert [c.mentions[0].name for c in result] == ["ONE", "Mur", "THREE"]
 
 
-def test_mentions_stand_in_reading_order_after_the_title_with_exact_spans() -> None:
+def test_mentions_follow_title_in_reading_order() -> None:
     text = "On the MUR, in styria."
     (made,) = Precomputed({"graz": GRAZ}, Shouting()).extract([Excerpt("graz", "Graz", text)])
     assert made.mentions == (
@@ -184,7 +184,7 @@ def test_mentions_stand_in_reading_order_after_the_title_with_exact_spans() -> N
     assert [m.name for m in again.mentions] == ["Styria", "Mur", "River Nowhere"]
 
 
-def test_a_span_that_lower_casing_shifts_is_not_given() -> None:
+def test_span_shifted_by_lower_casing_is_dropped() -> None:
     # One capital becomes two characters in lower case, so that places after it are off by one.
     record = OpenieRecord("d", ("Graz",))
     (made,) = Precomputed({"d": record}, Shouting()).extract([Excerpt("d", "", "İn Graz")])
@@ -192,7 +192,7 @@ def test_a_span_that_lower_casing_shifts_is_not_given() -> None:
         assert "İn Graz"[mention.start : mention.end] in ("", "Graz")
 
 
-def test_the_id_changes_with_what_would_be_given_and_not_with_the_order_of_records() -> None:
+def test_extractor_id_changes_with_output_not_record_order() -> None:
     other = OpenieRecord("lyon", ("Lyon",))
     base = Precomputed.of([GRAZ, other])
     assert base.id == Precomputed.of([other, GRAZ]).id

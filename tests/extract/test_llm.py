@@ -108,7 +108,7 @@ def interruptible() -> Iterator[None]:
 # What a reply becomes
 
 
-def test_a_reply_becomes_an_extraction_in_reading_order_with_the_title_first() -> None:
+def test_reply_becomes_extraction_with_title_first() -> None:
     text = "It rises in the Hohe Tauern and flows through GRAZ, where the Mur is bridged often."
     made = read(
         text,
@@ -140,12 +140,12 @@ def test_a_reply_becomes_an_extraction_in_reading_order_with_the_title_first() -
 
 
 @pytest.mark.parametrize("title", ["", "Graz", "  \n", "—"])
-def test_an_empty_reply_is_an_extraction_of_the_title_alone(title: str) -> None:
+def test_empty_reply_extracts_title_only(title: str) -> None:
     made = read("No names here.", EMPTY, title=title)
     assert made == Extraction((Mention("Graz"),) if title == "Graz" else ())
 
 
-def test_what_is_given_twice_is_merged_and_the_first_name_stays() -> None:
+def test_repeated_entities_merge_under_first_name() -> None:
     made = read(
         "The U.S. and Canada.",
         reply(
@@ -172,7 +172,7 @@ def test_what_is_given_twice_is_merged_and_the_first_name_stays() -> None:
     )
 
 
-def test_what_is_no_name_is_dropped_with_its_relations() -> None:
+def test_invalid_name_is_dropped_with_relations() -> None:
     made = read(
         "Graz.",
         reply(
@@ -197,7 +197,7 @@ def test_what_is_no_name_is_dropped_with_its_relations() -> None:
     )
 
 
-def test_nothing_is_longer_than_it_may_be() -> None:
+def test_extracted_texts_are_limited() -> None:
     made = read(
         "Graz.",
         reply(
@@ -225,9 +225,7 @@ _found = st.builds(SimpleNamespace, entities=st.lists(_entity, max_size=6), rela
 
 
 @given(_found, st.text(max_size=6), st.text(max_size=20), st.lists(_name, max_size=4))
-def test_any_reply_gives_what_can_be_stored_and_spans_that_hold(
-    result: Any, title: str, text: str, within: list[str]
-) -> None:
+def test_any_reply_gives_storable_extraction(result: Any, title: str, text: str, within: list[str]) -> None:
     text = text + " ".join(within)
     model = SimpleNamespace(id="any", complete=lambda system, user, schema=None, cancel=None: Completion("", result))
     (made,) = GenerativeExtractor(model, threads=1).extract([Excerpt("d", title, text)])
@@ -249,7 +247,7 @@ def test_any_reply_gives_what_can_be_stored_and_spans_that_hold(
         assert relation.head in names and relation.tail in names and relation.text and relation.relation
 
 
-def test_what_a_careless_model_leaves_out_is_empty() -> None:
+def test_omitted_fields_are_empty() -> None:
     made = read(
         "Graz, Mur.",
         '{"entities": [{"name": "Graz"}], "relations": [{"source": "Graz", "relation": "on", "target": "Mur"}]}',
@@ -265,7 +263,7 @@ def triples(*rows: list[str], names: Sequence[str] = ()) -> str:
     return json.dumps({"triples": list(rows), "names": list(names)})
 
 
-def test_triples_become_relations_and_names_without_descriptions() -> None:
+def test_triples_reply_becomes_relations_without_descriptions() -> None:
     made = read(
         "It rises in Styria. Also: the Enns.",
         triples(["Mur", "rises in", "Styria"], ["the Mur", "Rises in", "STYRIA"], names=["Enns", "Styria"]),
@@ -276,7 +274,7 @@ def test_triples_become_relations_and_names_without_descriptions() -> None:
     assert made.relations == (Relation("Mur", "rises in", "Styria", "Mur rises in Styria"),)
 
 
-def test_a_malformed_triple_is_dropped_and_the_others_stay() -> None:
+def test_malformed_triple_is_dropped_alone() -> None:
     made = read(
         "a b",
         triples(["Graz", "on"], ["Graz", "on", "Mur", "since 1128"], [], ["Graz", "in", "Styria"], ["", "is", "Graz"]),
@@ -286,7 +284,7 @@ def test_a_malformed_triple_is_dropped_and_the_others_stay() -> None:
     assert [mention.name for mention in made.mentions] == ["Graz", "Styria"]
 
 
-def test_a_gleaning_of_triples_shows_the_first_results_under_the_rules_of_triples() -> None:
+def test_triples_gleaning_shows_first_results() -> None:
     prompts = []
 
     def answer(system: str, user: str) -> str:
@@ -301,7 +299,7 @@ def test_a_gleaning_of_triples_shows_the_first_results_under_the_rules_of_triple
     assert json.loads(prompts[1][1].split("\n")[3]) == known
 
 
-def test_a_server_receives_the_schema_of_triples_with_its_limits_and_one_request_a_chunk() -> None:
+def test_triples_request_sends_schema_per_chunk() -> None:
     with LLMServer(lambda asked: triples([spoken(asked)["text"], "is", "a test"])) as server:
         extractor = GenerativeExtractor(OpenAILLM("any", server.url), extraction="triples", threads=2)
         assert sorted(named(extractor.extract(numbered(5)))) == [f"Number {i}" for i in range(5)]
@@ -314,7 +312,7 @@ def test_a_server_receives_the_schema_of_triples_with_its_limits_and_one_request
         assert (row["minItems"], row["maxItems"], row["items"]["maxLength"]) == (3, 3, 80)
 
 
-def test_a_bad_reply_about_triples_is_repaired_once_then_the_chunk_fails() -> None:
+def test_invalid_triples_reply_is_repaired_once_then_fails() -> None:
     def babble(asked: dict[str, Any]) -> str:
         prompt, corrected = spoken(asked)["text"], len(asked["messages"]) > 2
         if prompt == "Number 0" and not corrected:
@@ -327,7 +325,7 @@ def test_a_bad_reply_about_triples_is_repaired_once_then_the_chunk_fails() -> No
     assert len(server.requests) == 5  # one repair each for the first two
 
 
-def test_a_reply_beyond_the_limits_of_the_schema_is_read_all_the_same() -> None:
+def test_reply_over_schema_limits_is_read() -> None:
     rows = [[f"N{i}", "is", f"M{i}" + "x" * 130] for i in range(60)]
     made = read("a b", triples(*rows), extraction="triples")
     assert len(made.relations) == 60  # of a server without grammars
@@ -336,7 +334,7 @@ def test_a_reply_beyond_the_limits_of_the_schema_is_read_all_the_same() -> None:
 # What becomes of chunks without a reply
 
 
-def test_order_is_kept_however_long_each_call_takes() -> None:
+def test_extraction_order_is_kept_over_threads() -> None:
     def slow(data: dict[str, str]) -> str:
         time.sleep(0.02 * (int(data["text"][7:]) % 3))
         return echo(data)
@@ -346,7 +344,7 @@ def test_order_is_kept_however_long_each_call_takes() -> None:
     assert GenerativeExtractor(Asked(slow)).extract([]) == []
 
 
-def test_as_many_calls_run_at_a_time_as_there_are_threads() -> None:
+def test_calls_run_in_given_number_of_threads() -> None:
     together = threading.Barrier(3)  # breaks, after its timeout, unless three calls run at a time
 
     def wait(data: dict[str, str]) -> str:
@@ -358,7 +356,7 @@ def test_as_many_calls_run_at_a_time_as_there_are_threads() -> None:
         GenerativeExtractor(Asked(wait), threads=0)
 
 
-def test_a_reply_that_does_not_fit_fails_its_chunk_alone() -> None:
+def test_invalid_reply_fails_its_chunk_only() -> None:
     def broken(data: dict[str, str]) -> str:
         if data["text"] in ("Number 1", "Number 2", "Number 3", "Number 4"):
             raise LLMResponseError(f"no reply fits: \x00\ud800 {data['text']}")
@@ -371,7 +369,7 @@ def test_a_reply_that_does_not_fit_fails_its_chunk_alone() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_once_the_budget_is_exhausted_the_rest_fails_without_a_call(threads: int) -> None:
+def test_exhausted_budget_fails_rest_without_calls(threads: int) -> None:
     calls = iter(range(100))
 
     def spent(data: dict[str, str]) -> str:
@@ -390,7 +388,7 @@ def test_once_the_budget_is_exhausted_the_rest_fails_without_a_call(threads: int
     assert named(GenerativeExtractor(model).extract(numbered(2))) == ["Number 0", "Number 1"]
 
 
-def test_a_model_that_is_gone_is_not_called_for_every_chunk() -> None:
+def test_unreachable_model_is_not_called_per_chunk() -> None:
     def gone(data: dict[str, str]) -> str:
         raise ModelError("http://localhost:1 does not answer")
 
@@ -404,7 +402,7 @@ def test_a_model_that_is_gone_is_not_called_for_every_chunk() -> None:
 
 
 @pytest.mark.parametrize("error", [None, LLMResponseError("broken")])
-def test_a_model_that_answers_now_and_then_is_called_on(error: LLMResponseError | None) -> None:
+def test_intermittent_model_is_called_again(error: LLMResponseError | None) -> None:
     def flaky(data: dict[str, str]) -> str:
         if int(data["text"][7:]) % 3 < 2:
             raise ModelError("a timeout")
@@ -419,7 +417,7 @@ def test_a_model_that_answers_now_and_then_is_called_on(error: LLMResponseError 
     assert named(made)[6:] == ["a timeout", "a timeout", last]
 
 
-def test_the_usage_of_all_threads_is_added_up() -> None:
+def test_usage_of_threads_is_summed() -> None:
     model = ScriptedLLM(lambda system, user: reply([entity(passage(user)["text"])]))
     item, usage = Usage(), Usage()
     GenerativeExtractor(model, threads=1).extract_metered(numbered(1), item)
@@ -430,7 +428,7 @@ def test_the_usage_of_all_threads_is_added_up() -> None:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_ends_the_extraction_at_once() -> None:
+def test_interrupt_ends_extraction_at_once() -> None:
     release = threading.Event()
 
     def interrupt(data: dict[str, str]) -> str:
@@ -471,7 +469,7 @@ def waiting(url: str, **options: Any) -> OpenAILLM:
         (silent, lambda url: BudgetedLLM(waiting(url), max_tokens=2500), 1),
     ],
 )
-def test_after_an_interrupt_nothing_is_sent_and_nothing_waited_for(
+def test_interrupt_sends_nothing_more(
     behaviour: Callable[[Handler], None], model: Callable[[str], Any], first: int
 ) -> None:
     asked: list[float] = []
@@ -494,7 +492,7 @@ def test_after_an_interrupt_nothing_is_sent_and_nothing_waited_for(
     assert max(asked) < ended + 0.1 and len(asked) < 30
 
 
-def test_an_error_that_is_no_model_error_is_not_hidden() -> None:
+def test_other_error_is_raised() -> None:
     def mistaken(data: dict[str, str]) -> str:
         raise ZeroDivisionError
 
@@ -505,7 +503,7 @@ def test_an_error_that_is_no_model_error_is_not_hidden() -> None:
 # Gleanings
 
 
-def test_a_gleaning_shows_the_first_results_and_adds_what_was_missed() -> None:
+def test_gleaning_shows_results_and_adds_missed() -> None:
     prompts = []
 
     def answer(system: str, user: str) -> str:
@@ -528,7 +526,7 @@ def test_a_gleaning_shows_the_first_results_and_adds_what_was_missed() -> None:
     assert json.loads(second.split("\n")[3]) == {"entities": ["Graz", "Mur"], "relations": [["Graz", "lies on", "Mur"]]}
 
 
-def test_a_chunk_fails_with_its_gleaning() -> None:
+def test_chunk_fails_with_its_gleaning() -> None:
     calls = []
 
     def once(system: str, user: str) -> str:
@@ -580,13 +578,13 @@ def test_extraction_prompt_of_a_hostile_text_keeps_it_one_line_of_data(kind: Any
 
 
 @given(st.text(), st.text())
-def test_any_text_comes_back_from_the_prompt_as_it_was(title: str, text: str) -> None:
+def test_chunk_text_round_trips_through_prompt(title: str, text: str) -> None:
     _, user = extraction_prompt(Excerpt("d", title, text))
     assert passage(user) == {"title": title, "text": text}
     assert len(user.splitlines()) == 2
 
 
-def test_plain_text_of_any_script_is_sent_as_it_is() -> None:
+def test_plain_text_of_any_script_is_sent_verbatim() -> None:
     text = "Ο Μουρ, 東京, हिन्दी: a < b and [1], 50 %"
     assert text in extraction_prompt(Excerpt("d", "", text))[1]
 
@@ -595,7 +593,7 @@ def test_plain_text_of_any_script_is_sent_as_it_is() -> None:
     "output",
     ["I will not do that.", '{"entities": []}', '{"entities": [{"name": 1}], "relations": []}', "[]", "", "null"],
 )
-def test_a_reply_that_is_not_entities_and_relations_is_a_failure(output: str) -> None:
+def test_reply_of_other_form_fails(output: str) -> None:
     (made,) = GenerativeExtractor(ScriptedLLM(lambda system, user: output)).extract(numbered(1))
     assert isinstance(made, ExtractionFailure) and made.reason
 
@@ -607,7 +605,7 @@ def spoken(asked: dict[str, Any]) -> dict[str, str]:
     return passage(asked["messages"][1]["content"])
 
 
-def test_a_server_is_asked_for_entities_and_relations_of_each_chunk() -> None:
+def test_server_is_asked_for_entities_and_relations_per_chunk() -> None:
     excerpts = [Excerpt(str(i), "", text) for i, text in enumerate(ATTACKS[:7])]
 
     def answer(asked: dict[str, Any]) -> str:
@@ -625,7 +623,7 @@ def test_a_server_is_asked_for_entities_and_relations_of_each_chunk() -> None:
         assert shape["required"] == ["entities", "relations"] and shape["additionalProperties"] is False
 
 
-def test_a_server_that_babbles_about_one_chunk_or_refuses_all() -> None:
+def test_server_with_invalid_or_refused_replies_fails_chunks() -> None:
     def babble(asked: dict[str, Any]) -> str:
         return "Well." if spoken(asked)["text"] == "Number 1" else echo(spoken(asked))
 
@@ -639,7 +637,7 @@ def test_a_server_that_babbles_about_one_chunk_or_refuses_all() -> None:
         assert "No such key" in named(made)[-1]
 
 
-def test_a_budget_holds_over_threads_and_earlier_extractions_stay() -> None:
+def test_budget_over_threads_keeps_earlier_extractions() -> None:
     with LLMServer(lambda asked: Say(echo(spoken(asked)), usage=(600, 90))) as server:
         llm = BudgetedLLM(OpenAILLM("any", server.url, max_tokens=100), max_tokens=10_000)
         made = GenerativeExtractor(llm, threads=4).extract(numbered(200))
@@ -652,7 +650,7 @@ def test_a_budget_holds_over_threads_and_earlier_extractions_stay() -> None:
 # What identifies it
 
 
-def test_the_id_changes_with_what_would_be_given() -> None:
+def test_extractor_id_changes_with_output() -> None:
     item, other = ScriptedLLM([EMPTY]), SimpleNamespace(id="other", complete=None)
     plain = GenerativeExtractor(item)
     assert isinstance(plain, DeferredExtractor) and plain.provisional.id == LexicalExtractor().id
@@ -679,7 +677,7 @@ def test_prompt_example_is_a_reply_that_can_be_read(kind: str, text: str, names:
     assert made.relations[0][:3] == ("Ermengarde", "founded", "Erstein Abbey")
 
 
-def test_importing_it_loads_no_client() -> None:
+def test_importing_extractor_loads_no_client() -> None:
     heavy = ["pydantic", "openai", "httpx"]
     code = f"import sys, graphwright.extract.llm\nprint([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -57,11 +57,11 @@ def test_rules_find_identifiers_titles_and_authors_with_years() -> None:
         ("Pyysalo (2012)", False),  # not the first author
     ],
 )
-def test_what_counts_as_a_citation(text: str, cited: bool) -> None:
+def test_citations_are_recognised(text: str, cited: bool) -> None:
     assert CitedDocuments([BRAT]).cited_in(text) == ({"E12-2021"} if cited else set())
 
 
-def test_author_and_year_of_two_documents_decide_nothing_and_links_stay() -> None:
+def test_ambiguous_author_and_year_are_dropped_and_links_kept() -> None:
     twin = Document("other", "...", "", {"author": "Pontus Stenetorp", "date": "2012-05"})
     linked = Document("c", "(Stenetorp, 2012)", links=("given",))
     assert links(with_references([BRAT, twin, linked]))["c"] == ("given",)
@@ -72,7 +72,7 @@ def test_author_and_year_of_two_documents_decide_nothing_and_links_stay() -> Non
     st.lists(st.lists(st.sampled_from("abcd"), min_size=3, max_size=5), min_size=1, max_size=5),
     st.lists(st.sampled_from("abcd"), max_size=12),
 )
-def test_titles_are_found_wherever_their_words_follow_each_other(titles: list[list[str]], text: list[str]) -> None:
+def test_titles_are_found_across_lines(titles: list[list[str]], text: list[str]) -> None:
     documents = [Document(f"t{at}", "x", " ".join(title)) for at, title in enumerate(titles)]
     expected = {
         f"t{at}" for at, title in enumerate(titles) if any(text[i : i + len(title)] == title for i in range(len(text)))
@@ -80,7 +80,7 @@ def test_titles_are_found_wherever_their_words_follow_each_other(titles: list[li
     assert CitedDocuments(documents).cited_in(" ".join(text)) == expected
 
 
-def test_a_model_lists_what_each_part_cites_and_a_bad_reply_leaves_the_rules() -> None:
+def test_model_lists_citations_and_invalid_reply_falls_back() -> None:
     prompts: list[str] = []
 
     def model(system: str, user: str) -> str:
@@ -114,14 +114,14 @@ def test_a_model_lists_what_each_part_cites_and_a_bad_reply_leaves_the_rules() -
         with_references([BRAT, LIDA], BudgetedLLM(ScriptedLLM(model), max_tokens=10))
 
 
-def test_the_estimate_counts_prompts_and_prices_them() -> None:
+def test_reference_estimate_counts_and_prices_prompts() -> None:
     long = Document("long-1", "word " * 1000, "Long")
     estimate = estimate_references([BRAT, long], prices=Prices(1.0, 2.0))
     assert estimate.calls == 3 and estimate.prompt_tokens > 1250 and estimate.completion_tokens > 0
     assert estimate.cost == pytest.approx((estimate.prompt_tokens + 2 * estimate.completion_tokens) / 1e6)
 
 
-def test_the_corpus_graph_has_an_edge_for_each_reference(tmp_path: Path) -> None:
+def test_corpus_graph_has_edge_per_reference(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "papers", encoder=HashEncoder())
     index.add([BRAT, DOCCANO, LIDA, LATER], transform=with_references)
     graph = index.snapshot.graph

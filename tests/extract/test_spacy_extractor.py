@@ -40,36 +40,36 @@ def extract(folder: Path, *, parsed: bool, title: str = "") -> Extraction:
     return extraction
 
 
-def test_names_are_the_entities_of_the_pipeline(tmp_path):
+def test_spacy_names_are_pipeline_entities(tmp_path):
     found = extract(tmp_path / "plain", parsed=False, title="Ida").mentions
     assert [(m.name, m.type) for m in found] == [("Ida", ""), ("Bert", "person"), ("Graz", "gpe"), ("Linz", "gpe")]
     assert all(TEXT[m.start : m.end] == m.name for m in found[1:])
 
 
-def test_a_verb_joins_its_subject_to_its_objects(tmp_path):
+def test_verb_joins_subject_to_objects(tmp_path):
     relations = [r[:3] for r in extract(tmp_path / "parsed", parsed=True).relations]
     assert ("Ida", "married", "Bert") in relations and ("Ida", "married in", "Graz") in relations
 
 
-def test_without_a_parse_names_are_joined_as_by_the_rules(tmp_path):
+def test_without_parse_names_join_by_rules(tmp_path):
     made = extract(tmp_path / "plain", parsed=False, title="Ida").relations
     assert ("Ida", "left", "Linz", "Ida: She left Linz.") in [r[:4] for r in made]
     assert ("Ida", CO_OCCURS, "Graz") in [r[:3] for r in made]
 
 
-def test_the_id_names_the_pipeline_and_the_versions(tmp_path):
+def test_spacy_id_names_pipeline_and_versions(tmp_path):
     extract(tmp_path / "plain", parsed=False)
     extractor = extractor_of(f"spacy:{tmp_path / 'plain'}")
     assert extractor.id.startswith(f"spacy:{tmp_path / 'plain'}:")
 
 
-def test_a_missing_pipeline_is_named():
+def test_missing_pipeline_raises_by_name():
     pytest.importorskip("spacy")
     with pytest.raises(OptionError, match="no pipeline 'en_no_such'"):
         _ = SpacyExtractor("en_no_such").id
 
 
-def test_missing_spacy_is_named(monkeypatch):
+def test_missing_spacy_raises_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(OptionError, match=r'needs spaCy. Install it: pip install "graphwright\[spacy\]"'):
         SpacyExtractor("en_missing").extract([Excerpt("d", "", TEXT)])

@@ -33,11 +33,11 @@ def relations(topic: str, text: str, *names: str) -> list[tuple[str, str, str]]:
         ("met Mr X in", CO_OCCURS),
     ],
 )
-def test_the_text_between_two_names_is_their_predicate_if_it_reads_as_one(between, predicate):
+def test_text_between_names_is_predicate_if_readable(between, predicate):
     assert relations("", f"Anna {between} Graz.", "Anna", "Graz") == [("Anna", predicate, "Graz")]
 
 
-def test_a_pronoun_at_the_start_stands_for_the_topic():
+def test_leading_pronoun_stands_for_topic():
     assert relations("Lothair II", "He married Teutberga in 855.", "Teutberga", "855") == [
         ("Lothair II", "married", "Teutberga"),
         ("Teutberga", "in", "855"),
@@ -45,7 +45,7 @@ def test_a_pronoun_at_the_start_stands_for_the_topic():
     ]
 
 
-def test_the_topic_is_joined_to_each_name_once():
+def test_topic_joins_each_name_once():
     made = relations("Graz", "Graz and Linz, with Anna.", "Graz", "Linz", "Anna")
     assert made == [("Linz", CO_OCCURS, "Anna"), ("Graz", CO_OCCURS, "Linz"), ("Graz", CO_OCCURS, "Anna")]
 
@@ -62,9 +62,9 @@ def test_the_topic_is_joined_to_each_name_once():
         ("The Pope fled.", ["Pope"], "The Pope fled."),
     ],
 )
-def test_a_statement_names_its_subject(sentence, names, expected):
+def test_statement_names_its_subject(sentence, names, expected):
     assert proposition("Lothair II", mentions_in(sentence, *names), sentence, 0, len(sentence)) == expected
 
 
-def test_a_sentence_of_an_untitled_text_is_not_changed():
+def test_sentence_of_untitled_text_is_unchanged():
     assert proposition("", [], "He fled.", 0, 8) == "He fled."

@@ -31,7 +31,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("kind", ATTACKED)
-def test_a_command_under_attack_ends_with_a_message_and_can_be_repeated(kind: str, bench: Any) -> None:
+def test_attacked_command_ends_with_message_and_can_be_repeated(kind: str, bench: Any) -> None:
     from attacks import commands as fault_commands
 
     assert {*ATTACKED, "full disk", "read-only"} == {*fault_commands.ATTACKS}
@@ -40,7 +40,7 @@ def test_a_command_under_attack_ends_with_a_message_and_can_be_repeated(kind: st
     assert not failures
 
 
-def test_a_command_that_breaks_its_promise_is_reported(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_breaking_its_promise_is_reported(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from attacks import commands as fault_commands
 
     def broken() -> None:

@@ -56,7 +56,7 @@ def summary(state: State) -> list[Any]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_threads_get_the_results_of_sequential_calls(method: str, folder: Path) -> None:
+def test_threaded_calls_equal_sequential_calls(method: str, folder: Path) -> None:
     with Index.open(folder, encoder=ENCODER) as index:
         questions = QUESTIONS * (1 + 48 // len(QUESTIONS))
         alone = {question: summary(index.retrieve(question, method)) for question in QUESTIONS}
@@ -67,7 +67,7 @@ def test_threads_get_the_results_of_sequential_calls(method: str, folder: Path) 
         assert [summary(s) for s in index.ask_many(4 * few, method, threads=4)] == [answered[q] for q in 4 * few]
 
 
-def test_threads_that_share_an_index_may_use_different_methods_and_open_it_together(folder: Path) -> None:
+def test_threads_share_index_over_methods_and_opening(folder: Path) -> None:
     with Index.open(folder, encoder=ENCODER) as index:
         alone = {(q, m): summary(index.ask(q, m)) for q in QUESTIONS[:2] for m in METHODS}
     with Index.open(folder, encoder=ENCODER) as index, ThreadPoolExecutor(4) as pool:
@@ -77,7 +77,7 @@ def test_threads_that_share_an_index_may_use_different_methods_and_open_it_toget
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
-def test_a_reader_gets_answers_while_another_process_indexes(tmp_path: Path, server: ForkServer) -> None:
+def test_reader_answers_while_other_process_indexes(tmp_path: Path, server: ForkServer) -> None:
     """Each answer comes from one snapshot: its citations quote the documents, and their number never falls."""
     folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:160], 8)
     rest = write_corpus(tmp_path / "rest", CORPUS[160:], 1)
@@ -109,7 +109,7 @@ def test_a_reader_gets_answers_while_another_process_indexes(tmp_path: Path, ser
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
-def test_readers_in_other_processes_get_answers_while_snapshots_change(tmp_path: Path, server: ForkServer) -> None:
+def test_readers_answer_while_snapshots_change(tmp_path: Path, server: ForkServer) -> None:
     """Each reader opens the index, at any moment of a change of snapshots."""
     folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:80], 8)
     Index.create(folder, encoder=ENCODER, settings=ALL).close()
@@ -123,9 +123,7 @@ def test_readers_in_other_processes_get_answers_while_snapshots_change(tmp_path:
     assert all(reader.wait().reports_of("answered") == [["vector", True], ["ppr", True]] for reader in readers)
 
 
-def test_a_check_takes_no_snapshot_for_damaged_that_a_writer_has_just_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verification_ignores_snapshot_replaced_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder, checked, real = HashEncoder(8), list[Path](), verification.damaged_files
     with Index.create(tmp_path / "index", encoder=encoder) as index:
         index.add([{"id": "a", "text": "Graz lies on the Mur."}])

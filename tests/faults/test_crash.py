@@ -11,7 +11,7 @@ FAST = ("remove", "import into a prepared folder", "delete and create", "train")
 
 
 @pytest.mark.parametrize("name", FAST)
-def test_some_crashes_of_an_operation_lose_nothing(name: str) -> None:
+def test_sampled_crashes_lose_nothing(name: str) -> None:
     with scratch_folder() as scratch:
         explored = explore(name, scratch, random.Random(2), draws=1, share=0.02)
     assert explored.failures == [] and explored.states >= 3
@@ -19,7 +19,7 @@ def test_some_crashes_of_an_operation_lose_nothing(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_more_crashes_of_each_operation_lose_nothing(name: str) -> None:
+def test_many_crashes_lose_nothing(name: str) -> None:
     with scratch_folder() as scratch:
         explored = explore(name, scratch, random.Random(3), draws=1, share=0.04)
     assert explored.failures == [] and explored.states >= 3

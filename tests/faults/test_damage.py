@@ -20,9 +20,7 @@ pytestmark = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["documents in blocks", "graph in blocks"])
-def test_a_damaged_file_ends_in_an_error_or_in_the_right_answer(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_file_gives_error_or_right_answer(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     from attacks import damage as fault_damage
 

@@ -87,7 +87,7 @@ def snapshot_of(folder: Path) -> Path:
     ],
     ids=["creating", "storing", "opening", "encoding", "writing the snapshot"],
 )
-def test_a_full_disk_is_reported_and_the_same_command_resumes(
+def test_full_disk_is_reported_and_command_resumes(
     stop: tuple[str, int] | None,
     largest: int,
     message: str,
@@ -109,7 +109,7 @@ def test_a_full_disk_is_reported_and_the_same_command_resumes(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
-def test_a_read_only_index_answers_and_refuses_documents(small: Path, server: ForkServer) -> None:
+def test_read_only_index_answers_and_refuses_documents(small: Path, server: ForkServer) -> None:
     place = Path(shutil.copytree(small.parent, Path(small.parent.parent, "closed")))
     more = write_corpus(place / "more", CORPUS[50:51], 1)
     everything = [place, *place.rglob("*")]
@@ -137,9 +137,7 @@ def test_a_read_only_index_answers_and_refuses_documents(small: Path, server: Fo
     assert created.error[0] == "StoreError" and "can be written" in created.error[1]
 
 
-def test_a_second_writer_is_refused_while_the_first_finishes_and_readers_get_answers(
-    server: ForkServer, tmp_path: Path, more: Path
-) -> None:
+def test_second_writer_is_refused_and_readers_answer(server: ForkServer, tmp_path: Path, more: Path) -> None:
     folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:24], 2)
     first = server.start("read slowly", folder, docs)
     first.wait_for("done")  # one of two files; the other takes some seconds
@@ -154,7 +152,7 @@ def test_a_second_writer_is_refused_while_the_first_finishes_and_readers_get_ans
     assert server.run("add", folder, more).reports_of("done") == [[25]]
 
 
-def test_the_lock_ends_with_its_process(server: ForkServer, tmp_path: Path, more: Path) -> None:
+def test_lock_ends_with_its_process(server: ForkServer, tmp_path: Path, more: Path) -> None:
     folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:24], 2)
     writer = server.start("read slowly", folder, docs)
     writer.wait_for("done")
@@ -177,7 +175,7 @@ def damage(path: Path, kind: str, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "cut short", "another byte", "another header"])
-def test_each_damaged_snapshot_file_is_reported_and_repaired(
+def test_damaged_snapshot_file_is_reported_and_repaired(
     kind: str, folder: Path, more: Path, states: list[dict[str, Any]], server: ForkServer, tmp_path: Path
 ) -> None:
     """Neither queries nor indexing use a damaged snapshot, and no process crashes."""
@@ -205,7 +203,7 @@ def test_each_damaged_snapshot_file_is_reported_and_repaired(
         shutil.copytree(copy, folder)
 
 
-def test_a_damaged_vector_is_not_reused(folder: Path, more: Path, server: ForkServer, tmp_path: Path) -> None:
+def test_damaged_vector_is_not_reused(folder: Path, more: Path, server: ForkServer, tmp_path: Path) -> None:
     grown = Path(shutil.copytree(folder, tmp_path / "grown"))
     vectors = snapshot_of(folder) / "passages.00000.page"
     data = bytearray(vectors.read_bytes())
@@ -216,7 +214,9 @@ def test_a_damaged_vector_is_not_reused(folder: Path, more: Path, server: ForkSe
 
 
 @pytest.mark.parametrize("pointer", [b"", b"snapshot-99", b"../../etc", b"\xff\xfe\x00", None])
-def test_a_wrong_pointer_is_reported_and_repaired(pointer: bytes | None, folder: Path, server: ForkServer) -> None:
+def test_wrong_current_pointer_is_reported_and_repaired(
+    pointer: bytes | None, folder: Path, server: ForkServer
+) -> None:
     expected = state(folder)
     if pointer is None:
         (folder / "CURRENT").unlink()
@@ -265,7 +265,7 @@ STORE_DAMAGE: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("kind", STORE_DAMAGE)
-def test_a_damaged_store_is_reported_with_a_remedy(kind: str, folder: Path, server: ForkServer) -> None:
+def test_damaged_store_is_reported_with_remedy(kind: str, folder: Path, server: ForkServer) -> None:
     do, message = STORE_DAMAGE[kind]
     do(folder / "index.sqlite")
     for job in ("ask", "verify"):
@@ -273,9 +273,7 @@ def test_a_damaged_store_is_reported_with_a_remedy(kind: str, folder: Path, serv
         assert name == "StoreError" and ours and str(folder) in text and re.search(message, text), text
 
 
-def test_damaged_rows_of_a_store_are_reported_and_nothing_is_written(
-    folder: Path, more: Path, server: ForkServer
-) -> None:
+def test_damaged_store_rows_are_reported_without_writing(folder: Path, more: Path, server: ForkServer) -> None:
     overwrite_bytes(folder / "index.sqlite")
     assert server.run("ask", folder, METHODS).code == 0  # what is asked is the snapshot
     ((problem, repairable),) = server.run("verify", folder).reports_of("problem")
@@ -286,9 +284,7 @@ def test_damaged_rows_of_a_store_are_reported_and_nothing_is_written(
     assert server.run("ask", folder, METHODS).code == 0
 
 
-def test_a_damaged_vector_cache_is_reported_and_may_be_deleted(
-    folder: Path, more: Path, server: ForkServer, tmp_path: Path
-) -> None:
+def test_damaged_vector_cache_is_reported(folder: Path, more: Path, server: ForkServer, tmp_path: Path) -> None:
     grown = Path(shutil.copytree(folder, tmp_path / "grown"))
     assert server.run("add", grown, more).code == 0
     (folder / "vectors.sqlite").write_bytes(b"not a database " * 999)
@@ -302,7 +298,7 @@ def test_a_damaged_vector_cache_is_reported_and_may_be_deleted(
 
 
 @pytest.mark.parametrize("kind", ["nothing", "empty", "documents", "file"])
-def test_a_folder_without_an_index_is_reported(kind: str, tmp_path: Path, server: ForkServer) -> None:
+def test_folder_without_index_is_reported(kind: str, tmp_path: Path, server: ForkServer) -> None:
     place = tmp_path / "it"
     if kind == "file":
         place.write_text("a file")
@@ -354,7 +350,7 @@ def break_store(folder: Path) -> None:
         (shutil.rmtree, ["ask", "Who?", "--index", "{index}"], "is not an index folder. Make one: graphwright index"),
     ],
 )
-def test_the_command_line_prints_one_message(
+def test_command_prints_one_error_message(
     do: Any, arguments: list[str], message: str, embedded: Path, tmp_path: Path, server: ForkServer
 ) -> None:
     folder = Path(shutil.copytree(embedded, tmp_path / "index"))
@@ -365,9 +361,7 @@ def test_the_command_line_prints_one_message(
     assert re.search(message, " ".join(output.split())), output
 
 
-def test_the_command_line_reports_a_lock_and_repairs_a_snapshot(
-    embedded: Path, tmp_path: Path, server: ForkServer
-) -> None:
+def test_command_reports_lock_and_repairs_snapshot(embedded: Path, tmp_path: Path, server: ForkServer) -> None:
     folder = Path(shutil.copytree(embedded, tmp_path / "index"))
     break_heads(folder)
     (tmp_path / "a.txt").write_text("Anton lives in Gmunden.")

@@ -45,20 +45,20 @@ def fuzzed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: fl
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_edited_input_ends_in_a_result_or_a_named_error(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edited_input_gives_result_or_named_error(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fuzzed(name, tmp_path, monkeypatch, 0.0)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of parts without an end
 @pytest.mark.parametrize("name", (*QUICK, *SLOW))
-def test_much_edited_input_does_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heavily_edited_input_gives_result_or_named_error(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fuzzed(name, tmp_path, monkeypatch, 0.4)
 
 
-def test_each_target_reads_the_inputs_that_it_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzz_target_reads_its_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     from fuzzing.targets import TARGETS
 
@@ -67,7 +67,7 @@ def test_each_target_reads_the_inputs_that_it_begins_with(monkeypatch: pytest.Mo
     assert not {name: outcome for name, outcome in outcomes.items() if "Error" in outcome}
 
 
-def test_a_failure_is_reported_shortened_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzz_failure_is_shortened_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     from attacks import fuzz as fault_fuzz
     from fuzzing.targets import Target
@@ -81,7 +81,7 @@ def test_a_failure_is_reported_shortened_and_kept(tmp_path: Path, monkeypatch: p
     assert failures and "KeyError: 'broken'" in failures[0] and len(list(tmp_path.glob("*.failed"))) == 1
 
 
-def test_the_options_of_all_parts_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzz_options_combine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     monkeypatch.setattr(sys, "argv", ["faults.py", "--help"])
     import faults

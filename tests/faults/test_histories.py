@@ -247,7 +247,7 @@ class History(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_any_history_leads_to_the_index_built_from_the_last_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_after_any_history_equals_rebuilt_index(monkeypatch: pytest.MonkeyPatch) -> None:
     # No power is lost here, so fsync is not needed.
     monkeypatch.setattr(os, "fsync", lambda file: None)
     run_state_machine_as_test(

@@ -68,9 +68,7 @@ def quoted(index: Index) -> str:
 
 
 @pytest.mark.parametrize("kind", ["remove", "replace", "sync"])
-def test_what_an_interrupted_change_withdrew_is_not_shown(
-    kind: str, base: Path, tmp_path: Path, server: ForkServer
-) -> None:
+def test_interrupted_withdrawal_is_not_shown(kind: str, base: Path, tmp_path: Path, server: ForkServer) -> None:
     folder, job, what = change(kind, base, tmp_path)
     with Index.open(folder, encoder=ENCODER) as reader:
         assert "Quirin" in quoted(reader)
@@ -90,7 +88,7 @@ def test_what_an_interrupted_change_withdrew_is_not_shown(
     assert leftovers(folder) == []
 
 
-def test_a_change_of_a_living_process_is_seen_when_it_is_published(base: Path, tmp_path: Path) -> None:
+def test_running_change_is_seen_after_publication(base: Path, tmp_path: Path) -> None:
     """Readers do not wait for a writer, and see the index as it was before."""
     folder, _, _ = change("remove", base, tmp_path)
     seen: list[bool] = []
@@ -106,7 +104,7 @@ def test_a_change_of_a_living_process_is_seen_when_it_is_published(base: Path, t
 
 
 @pytest.mark.parametrize("kind", ["remove", "import"])
-def test_killed_at_each_point_the_same_command_completes(
+def test_command_killed_at_each_point_completes_on_repeat(
     kind: str, base: Path, tmp_path: Path, server: ForkServer
 ) -> None:
     """An import goes into a folder with settings, which cannot be renamed into place as a whole."""
@@ -142,7 +140,7 @@ def test_killed_at_each_point_the_same_command_completes(
         assert [name for name in leftovers(folder) if name != "settings.toml"] == [], stop
 
 
-def test_a_removal_is_repeated_without_an_error_where_it_may_have_been_interrupted(base: Path, tmp_path: Path) -> None:
+def test_interrupted_removal_can_be_repeated(base: Path, tmp_path: Path) -> None:
     folder, _, _ = change("remove", base, tmp_path)
     with Index.open(folder, encoder=ENCODER) as index:
         assert index.remove(["secret.txt"]).removed == ["secret.txt"]
@@ -160,7 +158,7 @@ def test_a_removal_is_repeated_without_an_error_where_it_may_have_been_interrupt
     assert b"secret.txt" not in (folder / "index.sqlite").read_bytes()
 
 
-def test_the_command_line_completes_a_removal(tmp_path: Path, server: ForkServer) -> None:
+def test_command_completes_interrupted_removal(tmp_path: Path, server: ForkServer) -> None:
     folder = tmp_path / "index"
     with Index.create(folder, settings=Settings(embed=("passages",))) as index:
         index.add([{"id": "secret.txt", "text": SECRET}, {"id": "a", "text": "Ida lives in Graz."}])

@@ -93,7 +93,7 @@ def stops(points: list[str], creating: bool) -> list[tuple[str, int]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["add", "read", "sync"])
-def test_killed_at_each_point_where_something_changes(kind: str, tmp_path: Path, server: ForkServer) -> None:
+def test_change_killed_at_each_point_loses_nothing(kind: str, tmp_path: Path, server: ForkServer) -> None:
     if kind == "sync":
         work = changed_folder(tmp_path / "source", server)
     else:
@@ -118,7 +118,9 @@ def test_killed_at_each_point_where_something_changes(kind: str, tmp_path: Path,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind, kills, documents", [("add", 6, 200), ("read", 6, 60)])
-def test_killed_at_a_random_moment(kind: str, kills: int, documents: int, tmp_path: Path, server: ForkServer) -> None:
+def test_change_killed_at_random_moment_loses_nothing(
+    kind: str, kills: int, documents: int, tmp_path: Path, server: ForkServer
+) -> None:
     rng = random.Random(11)
     work = Work(kind, write_corpus(tmp_path / "source", CORPUS[:documents], 2))
     whole = work.fresh(tmp_path / "whole")
@@ -139,7 +141,7 @@ def test_killed_at_a_random_moment(kind: str, kills: int, documents: int, tmp_pa
     assert killed > 1
 
 
-def test_a_run_that_is_killed_repeatedly_completes(tmp_path: Path, server: ForkServer) -> None:
+def test_repeatedly_killed_run_completes(tmp_path: Path, server: ForkServer) -> None:
     """Each run continues where the one before was killed."""
     work = Work("read", write_corpus(tmp_path / "source", CORPUS[:150], 1))
     folder, waiting = work.fresh(tmp_path / "a"), []
@@ -156,7 +158,7 @@ def test_a_run_that_is_killed_repeatedly_completes(tmp_path: Path, server: ForkS
         assert index.info()["extractors"] == {"slow:1": 150} and not index.info()["pending"]
 
 
-def test_a_reader_answers_before_and_after_a_writer_is_killed(tmp_path: Path, server: ForkServer) -> None:
+def test_reader_answers_around_killed_writer(tmp_path: Path, server: ForkServer) -> None:
     work = changed_folder(tmp_path / "source", server)
     folder = work.fresh(tmp_path / "a")
     with Index.open(folder, encoder=ENCODER) as reader:

@@ -109,7 +109,7 @@ def read(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_four_times_the_parts_take_no_sixteen_times_the_time(name: str, tmp_path: Path) -> None:
+def test_format_time_is_linear_in_parts(name: str, tmp_path: Path) -> None:
     file, count, make = CASES[name]
     paths = []
     for number, size in enumerate((count, 4 * count)):
@@ -121,13 +121,13 @@ def test_four_times_the_parts_take_no_sixteen_times_the_time(name: str, tmp_path
     assert_linear(*(partial(read, path) for path in paths))
 
 
-def test_text_boxes_in_text_boxes_are_read_once(tmp_path: Path) -> None:
+def test_nested_text_boxes_are_read_once(tmp_path: Path) -> None:
     (tmp_path / "a.docx").write_bytes(word(f"{BOX[0] * 40}<w:p>{TEXT}</w:p>{BOX[1] * 40}"))
     [document] = read_documents([tmp_path], list[object]().append)
     assert document.text == "a"  # 2**40 times where each box reads all that are in it
 
 
-def test_nodes_between_other_elements_are_freed_in_linear_time(tmp_path: Path) -> None:
+def test_xml_nodes_are_freed_in_linear_time(tmp_path: Path) -> None:
     paths = {count: tmp_path / f"{count}.graphml" for count in (5_000, 20_000)}
     for count, path in paths.items():
         path.write_text(f"<graphml><graph>{'<x/>' * count}{'<node/>' * count}</graph></graphml>")
@@ -135,7 +135,7 @@ def test_nodes_between_other_elements_are_freed_in_linear_time(tmp_path: Path) -
     assert_linear(*(lambda path=path: deque(graphml_elements(path), maxlen=0) for path in paths.values()))
 
 
-def test_a_sheet_of_empty_cells_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sheet_of_empty_cells_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from openpyxl import Workbook
 
     from graphwright.data.formats import xlsx
@@ -149,7 +149,7 @@ def test_a_sheet_of_empty_cells_has_a_limit(tmp_path: Path, monkeypatch: pytest.
         list(read_documents([tmp_path], list[object]().append))
 
 
-def test_pages_that_share_a_content_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_sharing_content_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from graphwright.data.formats import pdf
 
     content = b"BT /F 12 Tf 20 200 Td (Graz lies on the Mur.) Tj ET"

@@ -49,13 +49,13 @@ CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("name", "part"), [(name, part) for name, (_, parts) in CASES.items() for part in parts])
-def test_four_times_the_input_takes_no_sixteen_times_the_time(name: str, part: str) -> None:
+def test_reading_time_is_linear_in_input(name: str, part: str) -> None:
     work, _ = CASES[name]
     short = part * (10_000 // len(part))
     assert_linear(partial(work, short), partial(work, short * 4))
 
 
-def test_titles_and_names_that_overlap_everywhere_are_found_in_linear_time() -> None:
+def test_overlapping_titles_are_found_in_linear_time() -> None:
     title = "(" + " " * 20_000
     assert names.aliases_of(title) == ()
     _united("a a", "a a " * 20_000, [])
@@ -72,13 +72,13 @@ def test_broken_json_is_searched_in_linear_time() -> None:
         parse_reply(Place, part * (100_000 // len(part)))
 
 
-def test_deep_pages_keep_their_text() -> None:
+def test_deeply_nested_pages_keep_text() -> None:
     inside = "Graz <b>lies</b> <a href=x>on the Mur.</a>"
     page = html_text("<div>" * 2_000 + inside + "</div>" * 2_000 + "End")
     assert page.text == "Graz lies on the Mur.\n\nEnd" and list(page.links) == ["x"]
 
 
-def test_a_question_has_a_limit_that_is_named() -> None:
+def test_long_question_raises_with_limit() -> None:
     index = corpus_index()
     assert index.retrieve("Who? " * (MAX_QUESTION // 5)).passages is not None
     with pytest.raises(OptionError, match="10,001 characters; at most 10,000"):

@@ -20,9 +20,7 @@ ATTACKS |= {"certificates": 2, "handshakes": 4}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
-def test_a_hostile_server_gets_a_named_error_in_time(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_server_gives_named_error_in_time(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     from attacks import llm as fault_llm
 

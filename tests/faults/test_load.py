@@ -12,7 +12,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.mark.slow
 @pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks are not here")
-def test_mixed_operations_equal_a_model_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mixed_operations_equal_model_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     from attacks import load as fault_load
 

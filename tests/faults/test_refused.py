@@ -25,7 +25,7 @@ def server() -> Iterator[ForkServer]:
 
 
 @pytest.mark.parametrize("job", ["ask", "verify", "add"])
-def test_too_many_open_files_are_reported_as_such(job: str, server: ForkServer, tmp_path: Path) -> None:
+def test_too_many_open_files_are_reported(job: str, server: ForkServer, tmp_path: Path) -> None:
     folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:12], 1)
     assert server.run("add", folder, docs).code == 0
     before, outcomes = state(folder), set()

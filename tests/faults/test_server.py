@@ -11,13 +11,13 @@ from harness import scratch_folder
 
 
 @pytest.mark.slow
-def test_jobs_survive_servers_that_are_killed() -> None:
+def test_jobs_survive_killed_servers() -> None:
     with scratch_folder() as folder:
         made = attack(random.Random(3), folder, servers=2, seconds=1.0)
     assert made.failures == [] and made.counts["jobs done"] > 0
 
 
-def test_a_document_that_no_job_left_is_a_failure(tmp_path: Path) -> None:
+def test_document_without_job_is_reported(tmp_path: Path) -> None:
     made = Attack(random.Random(0), tmp_path, tmp_path)
     made.attempts += [Attempt({"d0.txt": "one"}, "a"), Attempt({"d0.txt": "two"}, "b"), Attempt({"d1.txt": None}, "c")]
     done = [{"id": id, "state": "done"} for id in "abc"]

@@ -27,7 +27,7 @@ PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', *sys.arg
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
-def test_a_child_whose_parent_dies_leaves_an_index_that_the_same_command_completes(tmp_path: Path) -> None:
+def test_orphaned_child_leaves_index_that_completes(tmp_path: Path) -> None:
     docs = tmp_path / "docs.jsonl"
     docs.write_text("\n".join(CORPUS[:40]), encoding="utf-8")
     command = [sys.executable, "-c", PARENT, PROGRAM, str(docs), str(tmp_path / "index")]
@@ -50,7 +50,7 @@ def test_a_child_whose_parent_dies_leaves_an_index_that_the_same_command_complet
         assert index.documents == 40 and index.is_current and index.verify() == []
 
 
-def test_the_clock_may_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_jumps_are_tolerated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither locks nor revisions depend on the time of day; files from the future are no newer."""
     jumps = iter([4e9, 0.0] * 1_000_000)
     monkeypatch.setattr(time, "time", lambda: next(jumps))

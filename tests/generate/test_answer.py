@@ -63,7 +63,7 @@ def answered(text: str, state: State | None = None, **options: Any) -> tuple[Ans
     return after.answer, after.trace[-1].notes
 
 
-def test_the_model_gets_the_prompt_and_its_citations_are_those_of_the_documents() -> None:
+def test_generate_from_prompt_cites_documents() -> None:
     seen: list[tuple[str, str]] = []
 
     def write(system: str, user: str) -> str:
@@ -81,14 +81,14 @@ def test_the_model_gets_the_prompt_and_its_citations_are_those_of_the_documents(
     assert all(TEXTS[c.document][c.start : c.end] == c.text for c in answer.citations)
 
 
-def test_quotes_typed_otherwise_become_what_stands_there() -> None:
+def test_citation_from_variant_typing_copies_document_text() -> None:
     retyped, invented = "She founded\nthe abbey of ERSTEIN in Alsace.", "she built the abbey of “Erstein”"
     answer, notes = answered(reply("It [1][2].", (1, retyped), (2, invented)))
     assert [c.text for c in answer.citations] == [FOUNDED]
     assert answer.text == "It [1]." and answer.verified and len(notes) == 1 and "citation 2 was dropped" in notes[0]
 
 
-def test_a_quote_from_another_passage_is_cited_there() -> None:
+def test_citation_from_other_passage_names_that_passage() -> None:
     answer, notes = answered(reply("Burned [1].", (1, BURNED)))
     assert [c.document for c in answer.citations] == ["erstein"]
     assert notes == ("citation 1 is in passage 2, not in 1",)
@@ -106,7 +106,7 @@ def test_a_quote_from_another_passage_is_cited_there() -> None:
         (10**12, "x" * 500),
     ],
 )
-def test_a_forged_citation_is_dropped_with_its_markers_and_said_so(forged: tuple[int, str]) -> None:
+def test_forged_citation_is_dropped_with_marker_and_note(forged: tuple[int, str]) -> None:
     answer, notes = answered(reply("A fish [1]. The founder of Erstein [2][1].", forged, (1, FOUNDED)))
     assert answer.text == "A fish [unsupported]. The founder of Erstein [1]."
     assert answer.unsupported == ("A fish",) and answer.found and not answer.verified
@@ -114,7 +114,7 @@ def test_a_forged_citation_is_dropped_with_its_markers_and_said_so(forged: tuple
     assert len(notes) == 1 and notes[0].startswith("citation 1 was dropped") and len(notes[0]) < 160
 
 
-def test_an_answer_without_a_citation_that_stands_is_marked() -> None:
+def test_answer_without_verified_citation_is_marked_unsupported() -> None:
     answer, notes = answered(reply("A fish [1].", (1, "Ermengarde was a fish.")))
     fish = Answer("A fish [unsupported].", unsupported=("A fish",))
     assert answer.dropped == ("Ermengarde was a fish.",)
@@ -125,18 +125,18 @@ def test_an_answer_without_a_citation_that_stands_is_marked() -> None:
     assert answer == Answer("A fish.") and not answer.verified and notes == ("no citation could be verified",)
 
 
-def test_one_place_is_cited_once() -> None:
+def test_citations_of_one_place_are_merged() -> None:
     answer, _ = answered(reply("A [1]. B [2, 3].", (1, FOUNDED), (1, FOUNDED.lower()), (2, BURNED)))
     assert answer.text == "A [1]. B [1, 2]." and len(answer.citations) == 2
 
 
 @pytest.mark.parametrize("text", [reply("None.", (1, FOUNDED), found=False), reply("  "), reply("", (1, FOUNDED))])
-def test_where_the_model_finds_nothing_nothing_is_cited(text: str) -> None:
+def test_answer_not_found_has_no_citations(text: str) -> None:
     answer, notes = answered(text)
     assert answer == Answer("Nothing in the documents answers this.", (), found=False) and notes == ()
 
 
-def test_without_passages_no_model_is_asked() -> None:
+def test_generate_without_passages_calls_no_model() -> None:
     def refuse(system: str, user: str) -> str:
         raise AssertionError("asked")
 
@@ -144,7 +144,7 @@ def test_without_passages_no_model_is_asked() -> None:
     assert after.answer is not None and not after.answer.found
 
 
-def test_passages_left_out_of_the_prompt_cannot_be_cited_and_others_keep_their_numbers() -> None:
+def test_generate_with_omitted_passages_keeps_numbers_of_others() -> None:
     graph = loose(["Graz " * 200, "Lyon " * 4000, "Linz on the Danube"])
     state = start("?", graph).with_(passages=Ranking.of([0, 1, 2], [3, 2, 1]))
     pipeline = PassageContext(tokens=500) >> Generate(
@@ -169,7 +169,7 @@ def test_citation_has_the_path_of_the_item_that_brought_its_passage() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-1, 5), st.integers(0, 12), st.integers(1, 9)), max_size=5))
-def test_every_citation_is_what_stands_in_its_document(slices: list[tuple[int, int, int]]) -> None:
+def test_citation_text_equals_document_span(slices: list[tuple[int, int, int]]) -> None:
     texts = [GRAPH.text(int(node)) for node in ASKED.passages.ids]  # type: ignore[union-attr]
     spans = [[result.span() for result in re.finditer(r"\w+", text)] for text in texts]
     quotes = []
@@ -197,7 +197,7 @@ INJECTIONS: list[tuple[str, Callable[[str], str]]] = [
 
 
 @pytest.mark.parametrize(("text", "obey"), INJECTIONS)
-def test_a_model_that_obeys_a_passage_cites_no_more_than_that_passage(text: str, obey: Callable[[str], str]) -> None:
+def test_generate_with_injected_passage_cites_that_passage_only(text: str, obey: Callable[[str], str]) -> None:
     graph = loose([text, "Lothair II was king."])
     state = start("Who was king?", graph).with_(passages=Ranking.of([0, 1], [2, 1]))
     answer, _ = answered(reply("The king was a fish [1][2][3].", (2, obey(text)), (9, text), (2, "was king")), state)
@@ -218,7 +218,7 @@ class Plain:
         return Completion("The abbey of Erstein [1].")
 
 
-def test_a_reply_that_is_plain_text_is_an_answer_without_citations() -> None:
+def test_plain_text_reply_gives_answer_without_citations() -> None:
     heard: list[str] = []
     after = (PassageContext() >> Generate(Plain()))(ASKED, Run(on_text=heard.append))
     abbey = "The abbey of Erstein"
@@ -227,7 +227,7 @@ def test_a_reply_that_is_plain_text_is_an_answer_without_citations() -> None:
     ]
 
 
-def test_an_answer_is_streamed_only_to_who_listens() -> None:
+def test_answer_streams_only_to_listener() -> None:
     given: list[object] = []
 
     @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def test_an_answer_is_streamed_only_to_who_listens() -> None:
     assert "".join(heard) == "“Erstein” [1]." == (after.answer.text if after.answer else "")
 
 
-def test_that_nothing_was_found_is_heard_too() -> None:
+def test_answer_not_found_is_streamed() -> None:
     heard: list[str] = []
     pipeline = PassageContext() >> Generate(ScriptedLLM([reply("I do not know", found=False)]))
     pipeline(ASKED, Run(on_text=heard.append))
@@ -256,7 +256,7 @@ def test_that_nothing_was_found_is_heard_too() -> None:
     assert heard == ["Nothing in the documents answers this."] * 2
 
 
-def test_what_the_model_needs_is_asked_for() -> None:
+def test_generate_needs_fields_of_its_model() -> None:
     snapshot = corpus_index().snapshot
     result = VectorSearch(snapshot.passages) % 3 >> ToPassages()
     assert (
@@ -269,7 +269,7 @@ def test_what_the_model_needs_is_asked_for() -> None:
         Generate("gpt")  # type: ignore[arg-type]
 
 
-def test_the_schema_is_made_once_and_pydantic_is_not_loaded_before() -> None:
+def test_reply_schema_is_built_once_without_loading_pydantic_early() -> None:
     made = REPLIES["answer"].model_validate_json(reply("A", (1, "b")))
     assert (made.found, made.text, made.citations[0].passage, made.citations[0].quote) == (True, "A", 1, "b")
     code = (
@@ -285,7 +285,7 @@ def test_the_schema_is_made_once_and_pydantic_is_not_loaded_before() -> None:
 class TestOverHttp:
     """The same through a client and a server that speak HTTP."""
 
-    def test_an_answer_and_what_it_cost(self) -> None:
+    def test_generate_over_http_returns_answer_and_usage(self) -> None:
         with LLMServer([reply("Erstein [1]. A fish [2].", (1, FOUNDED), (2, "She was a fish."))]) as server:
             after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED)
         (request,) = server.requests
@@ -299,7 +299,7 @@ class TestOverHttp:
         usage = after.trace[-1].usage
         assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (1, 7, 3)
 
-    def test_an_answer_that_streams(self) -> None:
+    def test_generate_over_http_streams_answer(self) -> None:
         output = reply("“Erstein” in Alsace 😀 [1].\nIt burned [2].", (1, FOUNDED), (2, BURNED))
         heard: list[str] = []
         with LLMServer([output]) as server:
@@ -309,7 +309,7 @@ class TestOverHttp:
         assert "".join(heard) == after.answer.text == "“Erstein” in Alsace 😀 [1].\nIt burned [2]."
         assert len(after.answer.citations) == 2
 
-    def test_a_reply_that_did_not_fit_is_mended_and_heard_once(self) -> None:
+    def test_invalid_reply_is_repaired_and_streamed_once(self) -> None:
         unfit = '{"found": true, "text": "Erstein", "citations": [{"passage": "first"}]}'
         heard: list[str] = []
         with LLMServer([unfit, reply("Erstein [1].", (1, FOUNDED))]) as server:
@@ -317,7 +317,7 @@ class TestOverHttp:
         assert len(server.requests) == 2 and "".join(heard) == "Erstein [1]."
         assert after.answer is not None and [c.text for c in after.answer.citations] == [FOUNDED]
 
-    def test_a_model_that_only_replies_in_plain_text_gives_an_unverified_answer(self) -> None:
+    def test_model_replying_in_plain_text_gives_unverified_answer(self) -> None:
         heard: list[str] = []
         with LLMServer(["The abbey of Erstein."]) as server:
             after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
@@ -328,7 +328,7 @@ class TestOverHttp:
     @pytest.mark.parametrize(
         "rubbish", ['{"text": 1}', '{"found": true, "text": "Erst', "", "<think>Erstein?", "```json"]
     )
-    def test_a_reply_of_no_use_leaves_the_answer_to_the_twin(self, rubbish: str) -> None:
+    def test_useless_reply_falls_back_to_offline_answer(self, rubbish: str) -> None:
         with LLMServer([rubbish]) as server:
             llm = OpenAILLM("any", server.url)
             alone = (PassageContext() >> Generate(llm))(ASKED)
@@ -340,7 +340,7 @@ class TestOverHttp:
             after.trace[-2].notes == ("the model's reply did not fit the schema",) and after.trace[-2].usage.calls == 2
         )
 
-    def test_a_reply_that_does_not_come_in_time_keeps_the_passages_and_the_time(self) -> None:
+    def test_timed_out_reply_keeps_passages_and_deadline(self) -> None:
         with LLMServer([silent]) as server:
             llm = OpenAILLM("any", server.url, timeout=0.3, retries=0)
             prompted = PassageContext()(ASKED)
@@ -350,7 +350,7 @@ class TestOverHttp:
         assert note.startswith("the model's reply was cut short") and "took more than 0.3 seconds" in note
         assert after.trace[-2].usage.calls == 1 and after.trace[-2].usage.seconds >= 0.3
 
-    def test_a_stream_that_breaks_off_is_answered_by_the_twin(self) -> None:
+    def test_broken_stream_falls_back_to_offline_answer(self) -> None:
         heard: list[str] = []
         with LLMServer([cut_stream(*events('{"found": true, "text": "It is Erstein in Alsace', None))]) as server:
             generate = Fallback(Generate(OpenAILLM("any", server.url)), Quote(WordReader()))

@@ -39,7 +39,7 @@ def reply(answer: str, *citations: tuple[int, str], found: bool = True) -> str:
     return json.dumps({"found": found, "text": answer, "citations": quoted})
 
 
-def test_a_model_that_finds_enough_answers_with_checked_quotes_in_one_call() -> None:
+def test_answer_if_enough_with_verified_quotes_answers_in_one_call() -> None:
     asked: list[tuple[str, str]] = []
 
     def model(system: str, user: str) -> str:
@@ -87,9 +87,7 @@ def test_a_model_that_finds_enough_answers_with_checked_quotes_in_one_call() -> 
         (["", ""], ("the model's reply did not fit the schema", "the first passages are not enough")),
     ],
 )
-def test_what_is_not_enough_or_not_checked_or_malformed_leaves_the_state_alone(
-    replies: list[str], notes: tuple[str, ...]
-) -> None:
+def test_answer_if_enough_with_unusable_reply_keeps_state(replies: list[str], notes: tuple[str, ...]) -> None:
     before = seen()
     after = AnswerIfEnough(ScriptedLLM(replies))(before)
     assert after.with_(trace=()) == before.with_(trace=()) or after.answer is None
@@ -97,7 +95,7 @@ def test_what_is_not_enough_or_not_checked_or_malformed_leaves_the_state_alone(
     assert after.trace[-1].notes == notes and after.trace[-1].usage.completion_tokens >= 0
 
 
-def test_only_so_many_passages_are_shown_and_without_any_nobody_is_asked() -> None:
+def test_answer_if_enough_shows_limited_passages_and_skips_empty() -> None:
     shown: list[str] = []
 
     def model(system: str, user: str) -> str:
@@ -110,7 +108,7 @@ def test_only_so_many_passages_are_shown_and_without_any_nobody_is_asked() -> No
     assert AnswerIfEnough(ScriptedLLM([]))(empty).answer is None
 
 
-def test_an_answer_ends_the_pipeline_and_its_absence_does_not() -> None:
+def test_answer_if_enough_ends_pipeline_only_with_answer() -> None:
     search = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages()
     for first, expected in ((reply("Erstein [1].", (1, "Erstein")), 1), (reply("", found=False), 2)):
         llm = ScriptedLLM([first, reply("At last [1].", (1, "Erstein"))])
@@ -121,12 +119,12 @@ def test_an_answer_ends_the_pipeline_and_its_absence_does_not() -> None:
         assert isinstance(chain, Then) and chain.needs == ()
 
 
-def test_what_comes_after_may_not_count_on_an_answer() -> None:
+def test_answer_if_enough_declares_no_guaranteed_answer() -> None:
     op = AnswerIfEnough(ScriptedLLM([]))
     assert op.gives == ("answer",) and op.after(frozenset({"passages"})) == {"passages"}
 
 
-def test_only_an_answer_that_is_taken_is_heard() -> None:
+def test_answer_if_enough_streams_only_accepted_answer() -> None:
     heard: list[str] = []
     run = Run(on_text=heard.append)
     AnswerIfEnough(ScriptedLLM([reply("Perhaps [1].", (1, "She was a fish."))]))(seen(), run)
@@ -135,7 +133,7 @@ def test_only_an_answer_that_is_taken_is_heard() -> None:
     assert heard == ["Erstein [1]."]
 
 
-def test_over_real_http() -> None:
+def test_answer_if_enough_works_over_http() -> None:
     replies = [reply("", found=False), reply("Erstein [1].", (2, FOUNDED))]
     with LLMServer(replies) as server:
         op = AnswerIfEnough(OpenAILLM("any", server.url))
@@ -149,6 +147,6 @@ def test_over_real_http() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: AnswerIfEnough("gpt"), lambda: AnswerIfEnough(ScriptedLLM([]), passages=0)])  # type: ignore[arg-type]
-def test_options_are_checked(make: object) -> None:
+def test_answer_if_enough_with_invalid_option_raises(make: object) -> None:
     with pytest.raises(OptionError, match="AnswerIfEnough"):
         make()  # type: ignore[operator]

@@ -32,7 +32,7 @@ answers = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\
 
 
 @given(answers, st.booleans(), st.sampled_from([None, 1]), st.lists(st.integers(0, 200)))
-def test_the_pieces_are_the_answer_however_the_reply_is_cut(
+def test_draft_pieces_join_to_answer_for_any_split(
     answer: str, ascii_only: bool, indent: int | None, places: list[int]
 ) -> None:
     reply = json.dumps(
@@ -47,7 +47,7 @@ def test_the_pieces_are_the_answer_however_the_reply_is_cut(
         assert answer.startswith("".join(streamed(pieces[:some])))
 
 
-def test_text_comes_as_soon_as_it_is_there() -> None:
+def test_draft_passes_text_on_at_once() -> None:
     assert streamed(['{"found":true,"text":"In ', "Gr", 'az."', ',"citations":[]}']) == ["In ", "Gr", "az."]
 
 
@@ -66,7 +66,7 @@ def test_text_comes_as_soon_as_it_is_there() -> None:
         '{"reply": "Graz"}',
     ],
 )
-def test_what_is_no_answer_is_not_handed_over_until_there_is_one(reply: str) -> None:
+def test_draft_without_answer_passes_nothing_on(reply: str) -> None:
     assert "".join(streamed(list(reply))) in ("", "a lone ")
     assert streamed([reply], "Graz.") == ["Graz."]
 
@@ -79,16 +79,16 @@ def test_what_is_no_answer_is_not_handed_over_until_there_is_one(reply: str) -> 
         'So: {"text": "Graz"',
     ],
 )
-def test_what_stands_around_the_object_is_not_heard(reply: str) -> None:
+def test_draft_ignores_text_around_json_object(reply: str) -> None:
     assert "".join(streamed(list(reply))) == "Graz"
 
 
-def test_a_character_that_comes_in_two_halves_is_heard_whole() -> None:
+def test_draft_joins_surrogate_pair() -> None:
     assert streamed(['{"text": "a ', "\ud83d", "\ude00", ' b"}']) == ["a ", "😀", " b"]
     assert "".join(streamed(['{"text": "a ', "\ud83d", ' b"}'], "a ? b")).startswith("a ")
 
 
-def test_a_second_reply_goes_on_where_it_says_the_same_and_never_takes_back() -> None:
+def test_draft_second_reply_extends_equal_beginning_only() -> None:
     heard: list[str] = []
     draft = Draft(heard.append)
     draft.feed('{"text": "In Graz"}')
@@ -100,7 +100,7 @@ def test_a_second_reply_goes_on_where_it_says_the_same_and_never_takes_back() ->
     assert heard == ["In Graz", ", on the Mur."]
 
 
-def test_without_a_listener_nothing_is_read() -> None:
+def test_draft_without_listener_reads_nothing() -> None:
     draft = Draft(None)
     assert draft.listener is None and Draft(print).listener is not None
     draft.finish("Graz.")

@@ -17,7 +17,7 @@ from graphwright.testing import GRAPHS, corpus_index
 GRAPH = corpus_index().graph
 
 
-def test_a_graph_without_passages_cites_its_nodes() -> None:
+def test_citations_of_graph_without_passages_name_nodes() -> None:
     state = family_state()
     gisela = state.graph.id("Gisela")
     at = state.graph.passage(gisela).index("Gisela")
@@ -25,7 +25,7 @@ def test_a_graph_without_passages_cites_its_nodes() -> None:
     assert (cited.document, cited.chunk, cited.start, cited.text) == ("", "Gisela", at, "Gis")
 
 
-def test_a_chunk_amid_a_document_is_cited_by_the_characters_of_the_document(tmp_path: Path) -> None:
+def test_citation_inside_document_counts_document_characters(tmp_path: Path) -> None:
     text = " ".join(f"Day {i} was spent in Steyr by the river, and it rained." for i in range(80))
     index = Index.create(tmp_path / "a", encoder=HashEncoder())
     index.add([{"id": "diary", "title": "Diary of a journey", "text": text}])

@@ -27,7 +27,7 @@ texts = st.text(st.sampled_from("ab é“”'—-–  \n\u00a0ßŁİﬁ1.A\u0301
 
 
 @given(texts, texts, texts)
-def test_a_slice_of_a_text_is_found_where_the_text_is_that_slice(before: str, quote: str, after: str) -> None:
+def test_locate_slice_of_text_returns_that_slice(before: str, quote: str, after: str) -> None:
     result = at(quote, f"{before} {quote} {after}")
     if not words(quote):
         assert result is None
@@ -36,7 +36,7 @@ def test_a_slice_of_a_text_is_found_where_the_text_is_that_slice(before: str, qu
 
 
 @given(st.data(), st.text("ab1. ", max_size=30))
-def test_a_slice_that_cuts_a_word_is_found_only_where_it_is_whole(data: st.DataObject, text: str) -> None:
+def test_locate_slice_with_cut_word_needs_whole_word(data: st.DataObject, text: str) -> None:
     start = data.draw(st.integers(0, len(text)))
     span = find(text[start : data.draw(st.integers(start, len(text)))], text)
     if span is not None:
@@ -45,7 +45,7 @@ def test_a_slice_that_cuts_a_word_is_found_only_where_it_is_whole(data: st.DataO
 
 
 @given(texts, texts)
-def test_what_is_found_is_a_span_of_the_text(quote: str, text: str) -> None:
+def test_locate_returns_span_of_text(quote: str, text: str) -> None:
     span = find(quote, text)
     assert span is None or 0 <= span[0] < span[1] <= len(text)
 
@@ -61,7 +61,7 @@ RETYPED = [
 
 
 @given(st.data(), st.sampled_from(RETYPED))
-def test_a_quote_that_was_typed_otherwise_is_found_at_the_exact_characters(data: st.DataObject, retype) -> None:  # type: ignore[no-untyped-def]
+def test_locate_variant_typing_returns_exact_characters(data: st.DataObject, retype) -> None:  # type: ignore[no-untyped-def]
     first = data.draw(st.integers(0, 12))
     spans = [(w.start(), w.end()) for w in re.finditer(r"\S+", TEXT)]
     chosen = spans[first : data.draw(st.integers(first + 3, len(spans)))]
@@ -89,11 +89,11 @@ def test_a_quote_that_was_typed_otherwise_is_found_at_the_exact_characters(data:
         ("“”", None),
     ],
 )
-def test_a_close_match_is_cited_as_it_stands_and_a_false_one_not(quote: str, result: str | None) -> None:
+def test_locate_close_match_returns_text_and_rejects_false_match(quote: str, result: str | None) -> None:
     assert at(quote) == result
 
 
-def test_a_quote_that_is_a_word_is_not_looked_for_inside_another() -> None:
+def test_locate_single_word_ignores_inside_of_words() -> None:
     assert find("Rome", "Romeo came to Rome.") == (14, 18)
     assert find("Rome", "Romeo came.") is None
     assert find("safe to enter", "It was unsafe to enter.") is None
@@ -105,13 +105,13 @@ def test_a_quote_that_is_a_word_is_not_looked_for_inside_another() -> None:
 
 
 @pytest.mark.parametrize("quote", ["the", "of", "was the", "that they", "— of —"])
-def test_a_quote_that_says_nothing_stands_nowhere(quote: str) -> None:
+def test_locate_empty_quote_returns_none(quote: str) -> None:
     assert find(quote, f"It is said {quote} by all.") is None
     assert locate(quote, 1, {1: f"It is said {quote} by all."}) is None
 
 
 @pytest.mark.parametrize("quote", ["1974", "Graz", "no king", "G-7"])
-def test_a_short_quote_that_says_something_is_found(quote: str) -> None:
+def test_locate_short_meaningful_quote_is_found(quote: str) -> None:
     assert at(quote, f"It is said {quote} by all.") == quote
 
 
@@ -132,29 +132,29 @@ def test_a_short_quote_that_says_something_is_found(quote: str) -> None:
         ("He received a letter from her", "He received a better from her."),
     ],
 )
-def test_another_word_is_no_slip(quote: str, text: str) -> None:
+def test_locate_with_other_word_returns_none(quote: str, text: str) -> None:
     assert find(quote, text) is None and find(text, quote) is None
 
 
 @pytest.mark.parametrize("typed", ["recieved", "receved", "receeived", "recezved"])
-def test_one_slip_in_one_word_is_let_pass(typed: str) -> None:
+def test_locate_with_one_typing_error_is_found(typed: str) -> None:
     text = "In that year he received a letter."
     assert at(f"that year he {typed} a letter", text) == text[3:-1]
 
 
 @given(st.data(), st.sampled_from(sorted(set(re.findall(r"[a-z]{5,}", TEXT.lower())))))
-def test_a_close_match_has_all_words_but_one(data: st.DataObject, other: str) -> None:
+def test_locate_close_match_allows_one_missing_word(data: st.DataObject, other: str) -> None:
     spans = [(w.start(), w.end()) for w in re.finditer(r"[^\W_]+", TEXT)]
     start, end = data.draw(st.sampled_from(spans))
     quote = TEXT[:start] + other + TEXT[end:]
     assert (find(quote, TEXT) is None) == (TEXT[start:end].lower() != other)
 
 
-def test_a_passage_does_not_stand_in_a_longer_quote() -> None:
+def test_locate_quote_longer_than_passage_returns_none() -> None:
     assert find("Graz is in Austria and has a hundred bridges.", "Graz is in Austria") is None
 
 
-def test_where_a_quote_stands_only_elsewhere_that_passage_is_cited() -> None:
+def test_locate_in_other_passage_returns_that_passage() -> None:
     texts = {1: "Lyon lies on the Rhone.", 2: "graz lies on the mur.", 5: "They say that Graz lies on the Mur."}
     assert locate("Graz lies on the Mur", 2, texts) == Place(2, 0, 20)  # the one named, though another is more exact
     assert locate("Graz lies on the Mur", 1, texts) == Place(5, 14, 34)
@@ -165,7 +165,7 @@ def test_where_a_quote_stands_only_elsewhere_that_passage_is_cited() -> None:
 
 
 @given(texts, st.integers(-2, 5), st.dictionaries(st.integers(1, 4), texts, max_size=4))
-def test_a_place_is_in_one_of_the_passages(quote: str, passage: int, given: dict[int, str]) -> None:
+def test_locate_returns_place_in_known_passage(quote: str, passage: int, given: dict[int, str]) -> None:
     place = locate(quote, passage, given)
     if place is not None:
         assert 0 <= place.start < place.end <= len(given[place.passage])
@@ -187,12 +187,12 @@ def test_a_place_is_in_one_of_the_passages(quote: str, passage: int, given: dict
         ("", [], ""),
     ],
 )
-def test_markers_follow_what_was_kept(answer: str, numbers: list[int | None], mended: str) -> None:
+def test_markers_follow_kept_citations(answer: str, numbers: list[int | None], mended: str) -> None:
     text, unsupported = supported(answer, numbers)
     assert text == mended and len(unsupported) == mended.count("[unsupported]")
 
 
-def test_the_sentences_without_a_quote_are_told_bare() -> None:
+def test_unsupported_sentences_are_listed_without_markers() -> None:
     text = "Graz lies on the Mur [1]. Dr. Ott [4] was its mayor [2], says the town [1, 3]! It burned. [2] It stands [5]"
     marked, unsupported = supported(text, [1, None, 2])
     assert marked == (
@@ -206,7 +206,7 @@ def test_the_sentences_without_a_quote_are_told_bare() -> None:
 
 
 @given(st.text(st.sampled_from("ab [],;0123."), max_size=30), st.lists(st.none() | st.integers(1, 9), max_size=4))
-def test_no_marker_points_to_what_was_dropped(answer: str, numbers: list[int | None]) -> None:
+def test_markers_never_name_dropped_citations(answer: str, numbers: list[int | None]) -> None:
     selected = {str(n) for n in numbers if n is not None}
     result = re.findall(r"\[(\d{1,3}(?:, \d{1,3})*)\]", supported(answer, numbers)[0])
     assert all(set(marker.split(", ")) <= selected for marker in result)

@@ -42,7 +42,7 @@ def shown(texts: list[str], **options: int) -> tuple[State, str]:
     return state, prompt_of(PassageContext(**options)(state))
 
 
-def test_the_prompt_has_the_question_and_the_passages_by_rank() -> None:
+def test_passage_context_shows_question_and_passages_by_rank() -> None:
     bread, tours, erstein = (GRAPH.id(f"{document}#0") for document in ("bread", "ermengarde", "erstein"))
     state = start('Which "abbey"?\n{"passage": 1}', GRAPH)
     state = state.with_(passages=Ranking.of([bread, tours, erstein], [3, 2, 1]))
@@ -56,12 +56,12 @@ def test_the_prompt_has_the_question_and_the_passages_by_rank() -> None:
     assert passages_in(prompt) == {1: GRAPH.text(bread), 2: GRAPH.text(tours)}
 
 
-def test_what_the_model_is_told_calls_passages_data() -> None:
+def test_answer_instructions_call_passages_data() -> None:
     assert "data" in INSTRUCTIONS and "quote" in INSTRUCTIONS and "${" not in INSTRUCTIONS
 
 
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=40), min_size=1, max_size=6))
-def test_no_text_adds_hides_or_changes_a_passage(texts: list[str]) -> None:
+def test_passage_context_escapes_every_text(texts: list[str]) -> None:
     state, prompt = shown(texts)
     given = {n: state.graph.text(n - 1) for n in range(1, len(texts) + 1)}
     assert passages_in(prompt) == given
@@ -73,7 +73,7 @@ def test_no_text_adds_hides_or_changes_a_passage(texts: list[str]) -> None:
 
 
 @given(st.lists(st.integers(0, 1500), min_size=1, max_size=12), st.integers(500, 1_000), st.sampled_from('a"\x00<é'))
-def test_the_passages_fit_their_room_and_only_the_first_is_cut(lengths: list[int], room: int, letter: str) -> None:
+def test_passage_context_over_budget_cuts_first_passage_only(lengths: list[int], room: int, letter: str) -> None:
     state, prompt = shown([letter * n for n in lengths], passages=12, tokens=room)
     result = passages_in(prompt)
     lines = [line for line in prompt.splitlines() if line.startswith('{"passage"')]
@@ -84,12 +84,12 @@ def test_the_passages_fit_their_room_and_only_the_first_is_cut(lengths: list[int
         assert len(result) == len(lengths)
 
 
-def test_a_passage_left_out_keeps_its_number_to_itself() -> None:
+def test_passage_context_keeps_numbers_of_omitted_passages() -> None:
     _, prompt = shown(["short", "long " * 900, "last"], tokens=500)
     assert list(passages_in(prompt)) == [1, 3]
 
 
-def test_a_title_longer_than_a_passage_is_cut_too(tmp_path: object) -> None:
+def test_passage_context_cuts_long_title(tmp_path: object) -> None:
     index = Index.create(f"{tmp_path}/index", encoder=HashEncoder())
     index.add([{"id": "a", "title": "Long\n" * 2000, "text": "Graz lies on the Mur. " * 200}])
     assert index.graph.passages is not None
@@ -99,12 +99,12 @@ def test_a_title_longer_than_a_passage_is_cut_too(tmp_path: object) -> None:
     index.close()
 
 
-def test_no_passages_make_a_prompt_without_any() -> None:
+def test_passage_context_without_passages_shows_none() -> None:
     for graph in (GRAPH, GRAPHS["family"]):
         assert passages_in(prompt_of(PassageContext()(start("?", graph).with_(passages=Ranking.of([], []))))) == {}
 
 
 @pytest.mark.parametrize("options", [{"passages": 0}, {"tokens": 100}])
-def test_room_for_nothing_is_refused(options: dict[str, int]) -> None:
+def test_passage_context_without_room_raises(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match="PassageContext"):
         PassageContext(**options)

@@ -37,19 +37,19 @@ def overview(index: Index, question: str, **options: object) -> Answer | None:
     return steps(start(question, index.graph)).answer
 
 
-def test_an_index_is_shown_by_one_sentence_of_each_topic(index: Index) -> None:
+def test_overview_of_index_gives_one_sentence_per_topic(index: Index) -> None:
     answer = overview(index, "What are these documents about, in general?", topics=3, threshold=0)
     assert answer is not None and answer.found and answer.short == () and len(answer.text.splitlines()) == 3
     assert {cited.document.split("-")[0] for cited in answer.citations} == {"bread", "rivers", "stars"}
     assert all(cited.text in BREAD + RIVERS + STARS for cited in answer.citations)
 
 
-def test_only_documents_that_the_question_names_are_shown(index: Index) -> None:
+def test_overview_with_named_documents_shows_only_those(index: Index) -> None:
     answer = overview(index, "Give me an overview of bread", topics=2, threshold=0)
     assert answer is not None and {cited.document.split("-")[0] for cited in answer.citations} == {"bread"}
 
 
-def test_other_questions_and_small_scopes_are_left_to_the_next_step(index: Index) -> None:
+def test_overview_skips_narrow_questions_and_small_indexes(index: Index) -> None:
     assert overview(index, "Which river flows through Graz?") is None
     assert overview(index, "Give me an overview of bread", topics=4, threshold=0) is None
 
@@ -72,7 +72,7 @@ class Scoring:
         return np.array([self.score * ("Mur" in passages[at].text[start:end]) for at, start, end in sentences])
 
 
-def test_a_question_that_a_sentence_answers_is_left_to_the_next_step(index: Index) -> None:
+def test_overview_skips_question_answered_by_one_sentence(index: Index) -> None:
     question = "What are rivers about, in general?"
     assert overview(index, question, reader=Scoring(0.6), topics=3, threshold=0) is None
     assert overview(index, question, reader=Scoring(0.5), topics=3, threshold=0) is not None
@@ -83,12 +83,12 @@ def test_a_question_that_a_sentence_answers_is_left_to_the_next_step(index: Inde
 @pytest.mark.parametrize(
     "question", ["What are these documents about?", "Summarise everything", "Give me an overview of the notes."]
 )
-def test_questions_for_an_overview_are_broad(question: str) -> None:
+def test_overview_accepts_broad_questions(question: str) -> None:
     assert broadness(question) > 0.7
 
 
 @pytest.mark.parametrize(
     "question", ["Who founded Erstein?", "How many lines does tail show?", "What is the default of the timeout?", ""]
 )
-def test_questions_for_facts_are_not(question: str) -> None:
+def test_overview_rejects_factual_questions(question: str) -> None:
     assert broadness(question) < 0.7

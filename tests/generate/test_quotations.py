@@ -29,7 +29,7 @@ MAIL = PassageText(
 )
 
 
-def test_headings_and_lines_are_told_from_sentences() -> None:
+def test_sentence_kinds_distinguish_headings_and_lines() -> None:
     kinds = [(LAMP.text[s.start : s.end], s.kind) for s in sentences_of(LAMP)]
     assert [text for text, kind in kinds if kind == "heading"] == ["Lumo 12", "Specification", "Cleaning"]
     assert [text.split(" |")[0] for text, kind in kinds if kind == "row"] == [
@@ -50,7 +50,7 @@ def test_headings_and_lines_are_told_from_sentences() -> None:
         "It is maintained by:\n\nTodd Miller\n\nTodd continues to fix bugs.",
     ],
 )
-def test_short_lines_that_may_say_something_are_sentences(text: str) -> None:
+def test_short_statements_count_as_sentences(text: str) -> None:
     assert {s.kind for s in sentences_of(PassageText("Lamps", text))} == {"sentence"}
 
 
@@ -66,18 +66,18 @@ def test_short_lines_that_may_say_something_are_sentences(text: str) -> None:
         (MAIL, "Anna", "To: Anna <anna@tesline.example>"),
     ],
 )
-def test_a_quotation_goes_over_no_heading_row_or_header(passage: PassageText, found: str, quotation: str) -> None:
+def test_quotation_stops_at_heading_row_and_header(passage: PassageText, found: str, quotation: str) -> None:
     at = passage.text.index(found)
     start, end = around(passage, at, at + len(found), 40)
     assert passage.text[start:end] == quotation
 
 
-def test_a_heading_is_quoted_only_where_nothing_else_is() -> None:
+def test_quotation_of_heading_needs_lack_of_sentences() -> None:
     assert quoted([LAMP], ("Specification", 0.9), ("oak", 0.2), around=0, share=0.1) == ["It is made of oak."]
     assert quoted([LAMP], ("Cleaning", 0.9), around=9) == ["Cleaning\n\nDust it once a week."]
 
 
-def test_one_header_of_a_mail_is_quoted_at_most() -> None:
+def test_quotation_of_mail_has_one_header_at_most() -> None:
     scores = (("From", 0.9), ("To", 0.8), ("Subject", 0.7), ("key", 0.2))
     assert quoted([MAIL], *scores, around=0, share=0.1) == [
         "From: Pavel Dvorak <pavel.dvorak@tesline.example>",
@@ -85,14 +85,14 @@ def test_one_header_of_a_mail_is_quoted_at_most() -> None:
     ]
 
 
-def test_what_two_passages_of_a_document_share_is_quoted_once() -> None:
+def test_quotation_shared_by_passages_appears_once() -> None:
     passages = [PassageText("", "It is cold. The wind blew."), PassageText("", "The wind blew. Nobody went out.")]
     quote = Quote(Pointing((("wind", 0.9),)), around=0, share=0.1)
     for places, count in (([("a", 0), ("a", 12)], 1), ([("a", 0), ("b", 12)], 2), ([("a", 0), ("a", 99)], 2)):
         assert len(quote.quotes("How was the wind?", passages, Run(), places)) == count
 
 
-def test_spans_of_a_document_that_overlap_have_one_number(tmp_path: Path) -> None:
+def test_overlapping_spans_of_document_share_number(tmp_path: Path) -> None:
     text = " ".join(f"On day {day} the wind blew from the north." for day in range(30))
     with Index.create(tmp_path / "ix", settings=Settings(chunk_tokens=40, overlap=20)) as index:
         index.add([Document("log", text), Document("other", "The wind blew from the south.")])

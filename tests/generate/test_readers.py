@@ -58,7 +58,7 @@ def quoted(passages: list[PassageText], *scores: tuple[str, float], **options: f
 ABBEY = bare("Hugh was rich. Ermengarde was his daughter. She founded Erstein. It burnt.", "Alsace lies on the Rhine.")
 
 
-def test_the_best_sentence_is_quoted_with_its_better_neighbours_as_far_as_the_words_go() -> None:
+def test_quote_adds_best_neighbours_within_word_limit() -> None:
     scores = (("Erstein", 0.8), ("daughter", 0.3), ("burnt", 0.2))
     quotes = [quoted(ABBEY, *scores, around=words, share=1.0) for words in (0, 3, 7, 9, 40)]
     assert quotes == [
@@ -70,7 +70,7 @@ def test_the_best_sentence_is_quoted_with_its_better_neighbours_as_far_as_the_wo
     ]
 
 
-def test_another_place_is_quoted_while_it_is_good_enough_and_there_is_room() -> None:
+def test_quote_adds_second_place_while_good_and_short() -> None:
     scores = (("Erstein", 0.8), ("Rhine", 0.2))
     both = ["She founded Erstein.", "Alsace lies on the Rhine."]
     assert quoted(ABBEY, *scores, around=0, share=0.2) == both
@@ -79,7 +79,7 @@ def test_another_place_is_quoted_while_it_is_good_enough_and_there_is_room() -> 
     assert quoted(ABBEY, *scores, around=0, share=0.2, words=8) == both
 
 
-def test_what_the_first_quotation_lacks_comes_before_more_of_the_same() -> None:
+def test_quote_prefers_missing_words_over_repeats() -> None:
     passages = bare("Stable Debian is tested well.", "Stable Debian is old.", "Unstable Debian is new.")
     scores = (("Stable Debian is tested", 0.5), ("Stable Debian is old", 0.3), ("Unstable", 0.2))
     question = "What is the difference between stable and unstable?"
@@ -91,14 +91,14 @@ def test_what_the_first_quotation_lacks_comes_before_more_of_the_same() -> None:
     assert chosen(0) == [0, 1] and chosen(3) == [0, 2]
 
 
-def test_a_long_sentence_is_quoted_whole() -> None:
+def test_quote_keeps_long_sentence_whole() -> None:
     assert quoted(bare("It is a very long sentence."), ("long", 0.5), words=2, around=0) == [
         "It is a very long sentence."
     ]
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", " \n "], ["\n\n"]])
-def test_nothing_to_read_is_nothing_quoted(texts: list[str]) -> None:
+def test_quote_without_passages_is_empty(texts: list[str]) -> None:
     assert quoted(bare(*texts)) == []
 
 
@@ -109,9 +109,7 @@ TITLES = st.sampled_from(["Graz", "Łódź (city)", "東京", "", "12"])
 
 
 @given(st.lists(st.tuples(TITLES, st.lists(SENTENCES, max_size=4)), max_size=4), st.integers(0, 9), st.integers(1, 12))
-def test_quotes_are_exact_stretches_that_do_not_overlap(
-    drawn: list[tuple[str, list[str]]], around: int, words: int
-) -> None:
+def test_quotes_are_exact_and_disjoint(drawn: list[tuple[str, list[str]]], around: int, words: int) -> None:
     passages = [PassageText(title, " ".join(texts)) for title, texts in drawn]
     scores = (("Graz", 0.5), ("far", 0.4), ("sang", 0.3), ("東京", 0.2))
     quotes = Quote(Pointing(scores), around=around, words=words, share=0).quotes(QUESTION, passages, Run())
@@ -122,7 +120,7 @@ def test_quotes_are_exact_stretches_that_do_not_overlap(
     assert sum(len(text.split()) for text in texts[1:]) <= words
 
 
-def test_quotations_are_numbered_and_cited() -> None:
+def test_quotes_are_numbered_and_cited() -> None:
     state = ranked("erstein", "ermengarde")
     answer = Quote(Pointing((("destroyed", 0.8), ("founded the abbey", 0.5))), around=0)(state).answer
     assert answer is not None and answer.found and answer.short == ()
@@ -158,7 +156,7 @@ def test_read_spans_with_a_span_answers_with_it_and_cites_its_sentence() -> None
     assert text[cited.start : cited.end] == cited.text == "She founded the abbey of Erstein in Alsace."
 
 
-def test_only_the_best_passages_are_read() -> None:
+def test_reader_reads_best_passages_only() -> None:
     state = ranked("bread", "erstein", "ermengarde")
     reader = Scripted(("She founded", "It was destroyed"), passages=2)
     answer = ReadSpans(reader, passages=2)(state).answer
@@ -168,13 +166,13 @@ def test_only_the_best_passages_are_read() -> None:
 
 
 @pytest.mark.parametrize("documents", [(), ("bread", "erstein")])
-def test_where_nothing_is_found_nothing_is_cited(documents: tuple[str, ...]) -> None:
+def test_reader_without_span_cites_nothing(documents: tuple[str, ...]) -> None:
     answer = Quote(Pointing(()))(ranked(*documents)).answer
     assert answer is not None and not answer.found and answer.citations == ()
     assert answer.text == "Nothing in the documents answers this."
 
 
-def test_a_span_below_the_threshold_leaves_the_question_to_the_next_step() -> None:
+def test_span_below_threshold_leaves_state() -> None:
     state = ranked("ermengarde")
     read = ReadSpans(Scripted(("Erstein",), score=0.4), threshold=0.5)
     assert read(state).answer is None and "0.5" in read(state).trace[-1].notes[-1]
@@ -185,21 +183,21 @@ def test_a_span_below_the_threshold_leaves_the_question_to_the_next_step() -> No
     assert (ReadSpans(read.reader, threshold=0.4) >> quote)(state).answer.short == ("Erstein",)  # type: ignore[union-attr]
 
 
-def test_answers_without_a_model_are_streamed_in_one_piece() -> None:
+def test_offline_answer_streams_in_one_piece() -> None:
     for op in (Quote(Pointing(())), ReadSpans(Scripted(("Erstein",)))):
         texts: list[str] = []
         after = op(ranked("ermengarde"), Run(on_text=texts.append))
         assert after.answer is not None and texts == [after.answer.text]
 
 
-def test_the_embedded_reader_answers_a_question_of_one_step() -> None:
+def test_embedded_reader_answers_one_step_question() -> None:
     state = start("When was the abbey of Erstein destroyed?", GRAPH)
     state = state.with_(passages=Ranking.of([GRAPH.id("erstein#0"), GRAPH.id("bread#0")], [2, 1]))
     answer = ReadSpans(MiniLMReader(), threshold=0)(state).answer
     assert answer is not None and "1525" in answer.short[0] and answer.citations[0].document == "erstein"
 
 
-def test_it_abstains_where_no_answer_is_probable_and_names_the_nearest_passage() -> None:
+def test_abstain_below_threshold_names_nearest_passage() -> None:
     state = ranked("erstein", "bread")
     after = Abstain(Pointing((), 0.2), threshold=0.5)(state)
     assert after.answer is not None and not after.answer.found and after.answer.short == ()
@@ -211,7 +209,7 @@ def test_it_abstains_where_no_answer_is_probable_and_names_the_nearest_passage()
     assert step(state).answer is None and step.after(frozenset({"passages"})) == {"passages"}
 
 
-def test_two_documents_that_disagree_are_both_shown_with_their_days(tmp_path) -> None:
+def test_disagreeing_documents_are_both_shown_with_dates(tmp_path) -> None:
     index = Index.create(tmp_path / "index")
     old, new = "3 May 2019. The limit is 5 seconds.", "On 2 June 2021: the limit is 9 seconds now."
     index.add([Document("old", old, "Limits", whole=True), Document("new", new, "Limits, again", whole=True)])
@@ -236,7 +234,7 @@ class Divided(Pointing):
 
 
 @pytest.mark.parametrize(("score", "words"), [(0.6, 0), (0.6, 40), (0.5, 40)])
-def test_a_likely_sentence_that_does_not_hold_the_span_is_quoted_too(score: float, words: int) -> None:
+def test_likely_sentence_without_span_is_quoted_too(score: float, words: int) -> None:
     state = ranked("bread", "erstein", "ermengarde")
     reader = Divided((("founded the abbey", score), ("destroyed", 0.4)), span="flour")
     answer = ReadSpans(reader, words=words)(state).answer
@@ -249,7 +247,7 @@ def test_a_likely_sentence_that_does_not_hold_the_span_is_quoted_too(score: floa
         assert answer.citations[1].text == best if words == 0 else best in answer.citations[1].text
 
 
-def test_a_likely_sentence_is_quoted_once_and_without_what_is_quoted_already() -> None:
+def test_likely_sentence_is_quoted_once() -> None:
     graph = Graph.from_triples([("Graz lies on the Mur. The Mur is green. It is long. Its length is", "in km", "464")])
     state = start("How long is it?", graph).with_(passages=Ranking.of([0], [1]))
     length = "Its length is in km 464."
@@ -264,7 +262,7 @@ def test_a_likely_sentence_is_quoted_once_and_without_what_is_quoted_already() -
     assert cited("green", 40) == [graph.passage(0)]
 
 
-def test_a_quotation_keeps_to_its_row() -> None:
+def test_quotation_stays_within_table_row() -> None:
     rows = "river: Mur; km: 464\nriver: Drava; km: 749\nriver: Sava; km: 940"
     cuts = (rows.index("river: D"), rows.index("river: S"))
     passage = PassageText("Rivers", rows, cuts)

@@ -17,7 +17,7 @@ def answered(graph: Graph, evidence: Evidence, *entities: str, limit: int | None
     return answer
 
 
-def test_targets_come_in_the_order_of_their_best_paths() -> None:
+def test_target_answer_orders_targets_by_best_path() -> None:
     graph = GRAPHS["family"]
     item, two, bertha, gisela, waldrada = map(graph.id, ("Lothair I", "Lothair II", "Bertha", "Gisela", "Waldrada"))
     paths = [
@@ -37,7 +37,7 @@ def test_targets_come_in_the_order_of_their_best_paths() -> None:
     assert len(answered(graph, Evidence.of_trees(graph, paths), "Lothair I", limit=1).citations) == 1
 
 
-def test_what_the_question_names_is_no_answer() -> None:
+def test_target_answer_omits_question_entities() -> None:
     graph = GRAPHS["line"]
     between = Evidence.of_trees(graph, [([0, 1, 2], [0, 1])])
     assert answered(graph, between, "a", "c").text == "b"
@@ -47,7 +47,7 @@ def test_what_the_question_names_is_no_answer() -> None:
     assert "names no entity of the graph" in answered(graph, Evidence.of_nodes([])).text
 
 
-def test_nodes_triples_and_trees_have_targets_too() -> None:
+def test_target_answer_accepts_nodes_triples_and_trees() -> None:
     graph = GRAPHS["line"]
     assert answered(graph, Evidence.of_nodes([3, 1])).text == "d\nb"
     triple = answered(graph, Evidence.of_edges([0]), "b")
@@ -57,7 +57,7 @@ def test_nodes_triples_and_trees_have_targets_too() -> None:
     assert answered(graph, tree, "c").citations[0].path == ("b", "r⁻¹", "a")
 
 
-def test_the_path_says_which_way_each_relation_goes() -> None:
+def test_target_answer_path_shows_relation_directions() -> None:
     graph = GRAPHS["family"]
     state = (ShortestPaths() >> TargetAnswer())(start("Who?", graph, entities=["Teutberga"]))
     assert state.answer is not None
@@ -66,7 +66,7 @@ def test_the_path_says_which_way_each_relation_goes() -> None:
     assert step_names(graph, state.items.item(0).steps) == state.answer.citations[0].path
 
 
-def test_two_nodes_of_one_name_are_one_answer() -> None:
+def test_target_answer_merges_nodes_of_equal_name() -> None:
     graph = GRAPHS["apart"]
     answer = (Triples() >> TargetAnswer())(start("?", graph)).answer
     assert answer is not None and [c.text for c in answer.citations] == ["b", "c", "a", "y", "z", "x"]

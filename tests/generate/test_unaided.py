@@ -29,9 +29,7 @@ def asked(*replies: str, reasoning: bool = False) -> State:
 @pytest.mark.parametrize(
     ("reply", "reasoning", "notes"), [(PLAIN, False, ()), (REASONED, True, ("It was Ermengarde.",))]
 )
-def test_the_answer_is_what_the_model_says_and_cites_nothing(
-    reply: str, reasoning: bool, notes: tuple[str, ...]
-) -> None:
+def test_unaided_answer_is_reply_without_citations(reply: str, reasoning: bool, notes: tuple[str, ...]) -> None:
     state = asked(reply, reasoning=reasoning)
     assert state.answer is not None and state.answer.found and state.answer.text == "Erstein Abbey"
     assert state.answer.citations == () and state.passages is None and state.evidence is None
@@ -39,12 +37,12 @@ def test_the_answer_is_what_the_model_says_and_cites_nothing(
 
 
 @pytest.mark.parametrize("reply", ['{"found": false, "text": ""}', '{"found": true, "text": " "}'])
-def test_where_it_knows_nothing_nothing_is_found(reply: str) -> None:
+def test_unaided_answer_unknown_is_not_found(reply: str) -> None:
     answer = asked(reply).answer
     assert answer is not None and not answer.found and "no answer" in answer.text
 
 
-def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_plain_text_is_taken() -> None:
+def test_unaided_invalid_reply_is_repaired_then_read_as_text() -> None:
     assert asked("Erstein.", PLAIN).answer == asked(PLAIN).answer
     state = asked("Erstein.", "")
     assert state.answer == Answer("Erstein.") and not state.answer.verified
@@ -55,7 +53,7 @@ def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_plain_text_is_tak
         assert failed.trace[-1].notes == ("the model's reply did not fit the schema",)
 
 
-def test_it_is_shown_the_question_as_data_and_nothing_of_the_documents() -> None:
+def test_unaided_prompt_holds_question_without_documents() -> None:
     seen: list[str] = []
 
     def reply(system: str, user: str) -> str:
@@ -69,14 +67,14 @@ def test_it_is_shown_the_question_as_data_and_nothing_of_the_documents() -> None
     assert len(passages) == 6 and not any(passage in text for passage in passages for text in seen)
 
 
-def test_whoever_listens_hears_the_answer_and_no_thoughts() -> None:
+def test_unaided_answer_streams_without_thoughts() -> None:
     for reply, reasoning in ((PLAIN, False), (REASONED, True)):
         heard: list[str] = []
         Unaided(ScriptedLLM([reply]), reasoning)(start(QUESTION, GRAPH), Run(on_text=heard.append))
         assert "".join(heard).strip() == "Erstein Abbey"
 
 
-def test_over_http() -> None:
+def test_unaided_answer_works_over_http() -> None:
     with LLMServer([REASONED]) as server:
         state = Unaided(OpenAILLM("any", server.url), reasoning=True)(start(QUESTION, GRAPH))
     schema = server.requests[0].json["response_format"]["json_schema"]["schema"]
@@ -84,6 +82,6 @@ def test_over_http() -> None:
     assert state.answer is not None and state.answer.text == "Erstein Abbey"
 
 
-def test_something_else_is_no_model() -> None:
+def test_unaided_with_other_object_raises() -> None:
     with pytest.raises(OptionError, match="language model"):
         Unaided(None)  # type: ignore[arg-type]

@@ -19,13 +19,13 @@ pieces = st.lists(
 )
 
 
-def test_scored_nodes_are_ranked_ties_by_id() -> None:
+def test_scored_nodes_rank_by_score_then_id() -> None:
     result = Evidence.of_nodes([5, 2, 9, 1], [0.5, 0.7, 0.5, 0.7])
     assert result.nodes.tolist() == [1, 2, 5, 9]
     assert result.scores is not None and result.scores.tolist() == [0.7, 0.7, 0.5, 0.5]
 
 
-def test_without_scores_the_order_given_is_the_ranking() -> None:
+def test_unscored_evidence_keeps_given_order() -> None:
     result = Evidence.of_edges([5, 2, 9])
     assert result.scores is None
     assert [result.piece(i)[1].tolist() for i in range(3)] == [[5], [2], [9]]
@@ -33,9 +33,7 @@ def test_without_scores_the_order_given_is_the_ranking() -> None:
 
 
 @given(pieces, st.data())
-def test_pieces_come_back_whole_and_ranked(
-    given_pieces: list[tuple[list[int], list[int]]], data: st.DataObject
-) -> None:
+def test_pieces_round_trip_in_rank_order(given_pieces: list[tuple[list[int], list[int]]], data: st.DataObject) -> None:
     scores = data.draw(
         st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(given_pieces), max_size=len(given_pieces))
     )
@@ -49,7 +47,7 @@ def test_pieces_come_back_whole_and_ranked(
 
 
 @given(pieces, pieces, st.integers(0, 12))
-def test_union_takes_new_pieces_in_order_within_the_cap(
+def test_union_adds_new_items_within_cap(
     a: list[tuple[list[int], list[int]]], b: list[tuple[list[int], list[int]]], cap: int
 ) -> None:
     first, second = Evidence.of_trees(CLUB, a), Evidence.of_trees(CLUB, b)
@@ -73,7 +71,7 @@ def test_union_of_nodes_is_that_of_items(a: list[int], b: list[int], cap: int) -
     assert united.only_nodes and not united.nodes.flags.writeable
 
 
-def test_what_is_cut_off_is_not_kept_in_memory() -> None:
+def test_cut_evidence_frees_memory() -> None:
     selected = Evidence.of_nodes(range(1000), np.arange(1000)).top(2)
     assert all(
         part is None or part.base is None
@@ -91,12 +89,12 @@ def test_what_is_cut_off_is_not_kept_in_memory() -> None:
         ([[1, 2]], None, "shape"),
     ],
 )
-def test_bad_evidence_is_refused(ids: list[int], scores: list[float] | None, message: str) -> None:
+def test_invalid_evidence_raises(ids: list[int], scores: list[float] | None, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Evidence.of_nodes(ids, scores)
 
 
-def test_evidence_does_not_change_with_the_arrays_it_was_made_of() -> None:
+def test_evidence_copies_its_arrays() -> None:
     ids = np.array([1, 2, 3])
     result = Evidence.of_nodes(ids)
     ids[0] = 9
@@ -105,7 +103,7 @@ def test_evidence_does_not_change_with_the_arrays_it_was_made_of() -> None:
         result.nodes[0] = 9
 
 
-def test_texts_of_nodes_triples_paths_and_sets() -> None:
+def test_item_texts_cover_nodes_triples_paths_and_sets() -> None:
     family = GRAPHS["family"]
     assert Evidence.of_nodes([1]).texts(family) == ["Ermengarde of Tours"]
     assert Evidence.of_edges([0]).texts(family) == ["Lothair I spouse Ermengarde of Tours"]
@@ -116,14 +114,14 @@ def test_texts_of_nodes_triples_paths_and_sets() -> None:
     ]
 
 
-def test_text_of_a_passage_has_its_title_before_it() -> None:
+def test_passage_text_begins_with_title() -> None:
     graph = corpus_index().graph
     texts = Evidence.of_nodes([graph.id("erstein#0"), graph.id("lothair#0")]).texts(graph)
     assert texts[0].startswith("Erstein Abbey\nThe abbey")
     assert texts[1].startswith("Lothair II\nLothair II was king")
 
 
-def test_ranking_is_by_score_then_id() -> None:
+def test_ranking_orders_by_score_then_id() -> None:
     ranking = Ranking.of([7, 3, 5], [1.0, 1.0, 2.0])
     assert ranking.ids.tolist() == [5, 3, 7] and ranking.top(1).ids.tolist() == [5] and len(ranking) == 3
 
@@ -152,6 +150,6 @@ def test_of_nodes_with_scores_sorts_the_steps_too() -> None:
     assert list(evidence.steps_to(np.array([4, 9])).rows()) == [walk, ()]
 
 
-def test_piece_out_of_range() -> None:
+def test_piece_outside_range_raises() -> None:
     with pytest.raises(IndexError):
         Evidence.of_nodes([1]).piece(1)

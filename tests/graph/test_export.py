@@ -57,7 +57,7 @@ def clean(text: str, form: str) -> str:
 
 @pytest.mark.parametrize("form", NETWORKX)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_toy_graphs_come_back_equal_with_parallel_edges_and_loops(name: str, form: str, tmp_path: Path) -> None:
+def test_export_of_toy_graph_round_trips_parallel_edges_and_loops(name: str, form: str, tmp_path: Path) -> None:
     graph = GRAPHS[name]
     path = tmp_path / f"toy.{form}"
     assert export(graph, path) == (len(graph), len(graph.edges))
@@ -68,7 +68,7 @@ def test_toy_graphs_come_back_equal_with_parallel_edges_and_loops(name: str, for
     }
 
 
-def test_both_forms_of_an_index_hold_the_same_and_say_where_it_came_from(tmp_path: Path) -> None:
+def test_export_forms_of_index_agree_and_name_source(tmp_path: Path) -> None:
     graph = corpus_index().graph
     for form in NETWORKX:
         export(graph, tmp_path / f"corpus.{form}")
@@ -93,7 +93,7 @@ def test_both_forms_of_an_index_hold_the_same_and_say_where_it_came_from(tmp_pat
 
 @pytest.mark.parametrize("form", NETWORKX)
 @given(triples=st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=6))
-def test_any_names_give_a_document_that_can_be_read(form: str, triples: list[tuple[str, str, str]]) -> None:
+def test_export_with_any_names_stays_readable(form: str, triples: list[tuple[str, str, str]]) -> None:
     graph, file = Graph.from_triples(triples), StringIO(newline="")
     FORMATS[form](graph, file, None)
     text = file.getvalue()
@@ -142,7 +142,7 @@ def full() -> Graph:
 
 
 @pytest.mark.parametrize("form", NETWORKX)
-def test_every_attribute_has_its_place_and_nothing_empty_is_said(form: str, tmp_path: Path) -> None:
+def test_export_places_each_attribute_and_omits_empty_ones(form: str, tmp_path: Path) -> None:
     export(full(), tmp_path / f"full.{form}")
     nodes, edges = record(read(tmp_path / f"full.{form}"))
     hostile = clean('a"]\n<b>\0', form)
@@ -175,7 +175,7 @@ def test_every_attribute_has_its_place_and_nothing_empty_is_said(form: str, tmp_
 
 
 @pytest.mark.parametrize("form", NETWORKX)
-def test_a_part_keeps_the_ids_of_its_snapshot(form: str, tmp_path: Path) -> None:
+def test_export_of_part_keeps_snapshot_ids(form: str, tmp_path: Path) -> None:
     graph = GRAPHS["family"]
     part = graph.part([1, 2, 3])
     assert export(part, tmp_path / f"part.{form}") == (3, len(part.edges))
@@ -184,7 +184,7 @@ def test_a_part_keeps_the_ids_of_its_snapshot(form: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("form", NETWORKX)
-def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_path: Path) -> None:
+def test_export_of_evidence_has_rank_and_score(form: str, tmp_path: Path) -> None:
     graph = GRAPHS["line"]
     # A path a-b-c, then the triple c-d, which brings its ends along, then b alone.
     evidence = Evidence.of_trees(graph, [([0, 1, 2], [0, 1]), ([], [2]), ([1], [])], [0.9, 0.5, 0.1])
@@ -203,7 +203,7 @@ def test_evidence_is_written_with_its_first_rank_and_best_score(form: str, tmp_p
     }
 
 
-def test_best_score_counts_where_pieces_were_put_in_another_order() -> None:
+def test_export_of_reordered_items_keeps_best_score() -> None:
     evidence = Evidence.of_nodes([0, 1], [2.0, 1.0]).take([1, 0, 0])
     twice = Evidence.of_nodes([0, 0], [2.0, 1.0]).take([1, 0])
     for result, best in ((evidence, {0: (2, 2.0), 1: (1, 1.0)}), (twice, {0: (1, 2.0)})):
@@ -213,7 +213,7 @@ def test_best_score_counts_where_pieces_were_put_in_another_order() -> None:
         assert {row["id"]: (row["rank"], row["score"]) for row in rows} == best
 
 
-def test_nodes_alone_are_written_with_the_edges_between_them() -> None:
+def test_export_of_nodes_adds_edges_between_them() -> None:
     file = StringIO()
     written = write_json(GRAPHS["apart"], file, Evidence.of_nodes([0, 1, 3]))
     result = json.loads(file.getvalue())
@@ -222,7 +222,7 @@ def test_nodes_alone_are_written_with_the_edges_between_them() -> None:
     assert all("score" not in node and node["rank"] for node in result["nodes"])
 
 
-def test_passages_alone_meet_in_what_they_mention() -> None:
+def test_export_of_passages_joins_them_by_mentions() -> None:
     graph = corpus_index().graph
     assert graph.passages is not None
     chosen = [int(graph.passages.nodes[graph.passages.rows_of_document[name][0]]) for name in ("ermengarde", "erstein")]
@@ -238,7 +238,7 @@ def test_passages_alone_meet_in_what_they_mention() -> None:
 
 
 @pytest.mark.parametrize("form", NETWORKX)
-def test_infinite_scores_are_left_out_and_nothing_found_is_an_empty_graph(form: str, tmp_path: Path) -> None:
+def test_export_omits_infinite_scores_and_accepts_empty_evidence(form: str, tmp_path: Path) -> None:
     export(GRAPHS["line"], tmp_path / f"x.{form}", evidence=Evidence.of_nodes([0, 1], [math.inf, 0.1 + 0.2]))
     nodes, _ = record(read(tmp_path / f"x.{form}"))
     assert "score" not in nodes[0] and nodes[1]["score"] == 0.1 + 0.2
@@ -247,7 +247,7 @@ def test_infinite_scores_are_left_out_and_nothing_found_is_an_empty_graph(form: 
     assert export(Graph.from_triples([]), tmp_path / f"x.{form}") == (0, 0)
 
 
-def test_evidence_of_another_graph_is_refused_and_the_file_stays(tmp_path: Path) -> None:
+def test_export_of_foreign_evidence_raises_and_keeps_file(tmp_path: Path) -> None:
     path = tmp_path / "family.json"
     path.write_text("before")
     with pytest.raises(OptionError, match="holds node 99, but the graph has 5 nodes"):
@@ -257,7 +257,7 @@ def test_evidence_of_another_graph_is_refused_and_the_file_stays(tmp_path: Path)
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["family.json"]
 
 
-def test_a_failure_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_failure_keeps_previous_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(graph: Graph, file: Any, evidence: Evidence | None) -> Exported:
         file.write("half")
         raise OSError(28, "No space left on device")
@@ -270,7 +270,7 @@ def test_a_failure_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["family.json"]
 
 
-def test_a_link_stays_and_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+def test_export_keeps_links_and_special_files(tmp_path: Path) -> None:
     (tmp_path / "real.json").write_text("before")
     (tmp_path / "link.json").symlink_to("real.json")
     export(GRAPHS["line"], tmp_path / "link.json")
@@ -282,7 +282,7 @@ def test_a_link_stays_and_what_is_no_file_is_never_replaced(tmp_path: Path) -> N
         export(GRAPHS["line"], tmp_path / "none" / "family.json")
 
 
-def test_the_form_is_that_of_the_name_unless_given() -> None:
+def test_export_form_follows_file_name() -> None:
     assert format_of(Path("FAMILY.GRAPHML")) == "graphml"
     with pytest.raises(OptionError, match=r"'family\.xml' has no known extension; choose a format: graphml, json"):
         format_of(Path("family.xml"))
@@ -291,7 +291,7 @@ def test_the_form_is_that_of_the_name_unless_given() -> None:
 
 
 @pytest.mark.parametrize("write", [write_graphml, write_json])
-def test_memory_does_not_grow_with_the_graph(write: Any) -> None:
+def test_export_memory_is_constant_in_graph_size(write: Any) -> None:
     graph = Graph.from_triples((f"node {i % 100}", f"a long relation {'x' * 200}", "hub") for i in range(20_000))
     with open(os.devnull, "w", encoding="utf-8") as file:
         tracemalloc.start()

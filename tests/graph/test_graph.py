@@ -18,7 +18,7 @@ names = st.text(min_size=1, max_size=5)
 triple_lists = st.lists(st.tuples(names, names, names), max_size=25)
 
 
-def test_nodes_are_numbered_by_first_appearance_and_edges_as_given_repeats_kept() -> None:
+def test_from_triples_numbers_nodes_by_appearance_and_keeps_repeats() -> None:
     graph = Graph.from_triples([("b", "r", "a"), ("a", "s", "c"), ("b", "r", "a")])
     assert list(graph.names) == ["b", "a", "c"]
     assert [graph.triple(e) for e in range(3)] == [("b", "r", "a"), ("a", "s", "c"), ("b", "r", "a")]
@@ -26,7 +26,7 @@ def test_nodes_are_numbered_by_first_appearance_and_edges_as_given_repeats_kept(
 
 
 @given(triple_lists)
-def test_every_triple_comes_back(triples: list[tuple[str, str, str]]) -> None:
+def test_from_triples_round_trips_triples(triples: list[tuple[str, str, str]]) -> None:
     graph = Graph.from_triples(triples)
     assert [graph.triple(e) for e in range(len(triples))] == triples
     for name in {n for h, _, t in triples for n in (h, t)}:
@@ -34,9 +34,7 @@ def test_every_triple_comes_back(triples: list[tuple[str, str, str]]) -> None:
 
 
 @given(triple_lists, st.data())
-def test_a_part_has_the_edges_between_its_nodes_under_snapshot_ids(
-    triples: list[tuple[str, str, str]], data: st.DataObject
-) -> None:
+def test_part_has_inner_edges_under_snapshot_ids(triples: list[tuple[str, str, str]], data: st.DataObject) -> None:
     graph = Graph.from_triples(triples)
     chosen = data.draw(st.sets(st.integers(0, len(graph) - 1))) if len(graph) else set()
     part = graph.part(sorted(chosen))
@@ -48,7 +46,7 @@ def test_a_part_has_the_edges_between_its_nodes_under_snapshot_ids(
         assert sorted(part.nodes[part.adjacency.row(at)].tolist()) == sorted(simple[node])
 
 
-def test_a_part_of_a_part_keeps_to_both() -> None:
+def test_part_of_part_is_their_intersection() -> None:
     club = GRAPHS["club"]
     inner = club.part(range(20)).part(range(10, 34))
     assert inner.nodes.tolist() == list(range(10, 20))
@@ -57,14 +55,14 @@ def test_a_part_of_a_part_keeps_to_both() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
-def test_neighbours_are_distinct_without_loops_as_in_networkx(name: str) -> None:
+def test_neighbours_equal_networkx_without_loops(name: str) -> None:
     graph = GRAPHS[name]
     simple = as_networkx(graph)
     for node in range(len(graph)):
         assert graph.adjacency.row(node).tolist() == sorted(simple[node])
 
 
-def test_ids_of_a_name_that_several_nodes_have_and_of_one_that_none_has() -> None:
+def test_ids_of_shared_and_unknown_names_are_all_or_none() -> None:
     graph = Graph.from_triples(FAMILY)
     assert graph.ids("Lothair II").tolist() == [graph.id("Lothair II")]
     assert graph.ids("nobody").tolist() == []
@@ -74,13 +72,13 @@ def test_ids_of_a_name_that_several_nodes_have_and_of_one_that_none_has() -> Non
         graph.part([0]).id("Gisela")
 
 
-def test_edges_between_two_nodes_are_all_parallel_ones_both_ways() -> None:
+def test_edges_between_nodes_include_parallel_both_ways() -> None:
     graph = Graph.from_triples([*APART, ("b", "u", "a")])
     assert graph.edges_between(graph.id("a"), graph.id("b")).tolist() == [0, 6, 7]
     assert Graph.from_triples(LOOPS).edges_between(0, 1).tolist() == [1, 2]
 
 
-def test_holds_and_local_are_about_this_part() -> None:
+def test_holds_and_local_refer_to_part() -> None:
     part = GRAPHS["line"].part([1, 3])
     assert part.holds([0, 1, 2, 3, 99]).tolist() == [False, True, False, True, False]
     assert part.local([3, 0, 1]).tolist() == [1, 0]
@@ -88,12 +86,12 @@ def test_holds_and_local_are_about_this_part() -> None:
 
 
 @pytest.mark.parametrize("bad", [("a", "b"), "abc", ("a", 1, "c"), None, ("a", "b", "c", "d")])
-def test_what_is_no_triple_is_named(bad: object) -> None:
+def test_invalid_triple_raises_with_its_position(bad: object) -> None:
     with pytest.raises(OptionError, match=r"Triple 1 is .* three strings"):
         Graph.from_triples([("x", "y", "z"), bad])  # type: ignore[list-item]
 
 
-def test_arrays_cannot_be_written_and_graphs_pickle() -> None:
+def test_graph_arrays_are_read_only_and_pickle() -> None:
     graph = GRAPHS["family"]
     with pytest.raises(ValueError, match="read-only"):
         graph.columns.heads[0] = 5
@@ -102,20 +100,20 @@ def test_arrays_cannot_be_written_and_graphs_pickle() -> None:
     assert again.adjacency.values.tolist() == graph.part([1, 2, 3]).adjacency.values.tolist()
 
 
-def test_checksum_follows_the_content() -> None:
+def test_checksum_changes_with_content() -> None:
     assert Graph.from_triples(FAMILY).checksum == GRAPHS["family"].checksum
     assert Graph.from_triples(FAMILY[::-1]).checksum != GRAPHS["family"].checksum
     assert Graph.from_triples([]).part([]).nodes.tolist() == []
 
 
-def test_text_of_a_node_defaults_to_its_name_and_of_an_edge_to_its_triple() -> None:
+def test_node_text_defaults_to_name_and_edge_text_to_triple() -> None:
     family = GRAPHS["family"]
     assert family.text(0) == family.reading(0) == "Lothair I"
     assert family.edge_text(0) == "Lothair I spouse Ermengarde of Tours"
     assert np.array_equal(family.ends([0, 3]), [0, 1, 2, 3])
 
 
-def test_what_a_passage_states_are_its_edges_between_entities() -> None:
+def test_passage_statements_are_edges_between_entities() -> None:
     names = (Mention("Anna"), Mention("Bert"), Mention("Cleo"))
     saw, met = Relation("Anna", "saw", "Bert", "Anna saw Bert."), Relation("Bert", "met", "Cleo", "Bert met Cleo.")
     docs = [Extraction(names, (saw, met)), Extraction(names), Extraction(names, (saw,))]
@@ -126,7 +124,7 @@ def test_what_a_passage_states_are_its_edges_between_entities() -> None:
     assert len(set(graph.columns.stated.values.tolist())) == 3
 
 
-def test_every_edge_between_entities_is_stated_by_the_passages_that_it_came_from() -> None:
+def test_entity_edges_are_stated_by_their_passages() -> None:
     graph = corpus_index().graph
     rows = {node: graph.columns.stated.row(node).tolist() for node in range(len(graph))}
     kinds = graph.columns.kinds
@@ -138,7 +136,7 @@ def test_every_edge_between_entities_is_stated_by_the_passages_that_it_came_from
     assert all(edges == sorted(set(edges)) for edges in rows.values()) and any(rows.values())
 
 
-def test_without_passages_nothing_is_stated() -> None:
+def test_graph_without_passages_has_no_statements() -> None:
     stated = GRAPHS["family"].columns.stated
     assert len(stated.indptr) == len(GRAPHS["family"]) + 1 and len(stated.values) == 0
 
@@ -154,7 +152,7 @@ def test_without_passages_nothing_is_stated() -> None:
         ("Zebra", "Near it in alphabetical order: 'Wismar', 'strasse'"),
     ],
 )
-def test_a_name_written_otherwise_is_suggested(asked: str, message: str) -> None:
+def test_unknown_name_error_suggests_similar_name(asked: str, message: str) -> None:
     names = ["Katrin", "Katrin Vogel", "University of Graz", "University Press", "Wismar", "strasse"]
     graph = Graph.from_triples([(name, "is", name) for name in names])
     with pytest.raises(DataError, match=message):

@@ -51,7 +51,7 @@ def brute(graph: Graph, source: int, length: int) -> dict[tuple[int, ...], set[t
 
 @settings(deadline=None)
 @given(graphs(), st.integers(1, 5))
-def test_routes_lead_where_walks_do(graph: Graph, length: int) -> None:
+def test_relation_paths_end_where_walks_do(graph: Graph, length: int) -> None:
     expected, (paths, cut) = brute(graph, 0, length), relation_paths(graph, 0, length)
     assert [path.ways for path in paths] == sorted(expected, key=lambda ways: (len(ways), ways))
     assert cut == 0
@@ -90,7 +90,7 @@ MANN = Graph.from_triples(
 )
 
 
-def test_who_directed_a_film_and_wrote_another_is_where_the_route_to_the_writers_leads() -> None:
+def test_relation_path_over_shared_director_reaches_writers() -> None:
     heat, by, by_of, wrote = MANN.id("Heat"), 1, 0, 3
     result = relation_path(MANN, heat, (by, by_of, wrote))
     assert result is not None and set(MANN.names.take(result.ends)) == {"Mann", "Roth", "Hohimer"}
@@ -107,7 +107,7 @@ def test_who_directed_a_film_and_wrote_another_is_where_the_route_to_the_writers
     assert set(MANN.names.take(relation_path(MANN, heat, (by, by_of)).ends)) == {"Ali", "Thief"}  # type: ignore[union-attr]
 
 
-def test_a_walk_that_comes_back_to_a_node_by_the_same_relation_came_from_another_one() -> None:
+def test_returning_walk_uses_other_edge() -> None:
     graph = Graph.from_triples([("x", "r", "a"), ("x", "r", "b"), ("a", "s", "c"), ("b", "s", "c")])
     result = relation_path(graph, 0, (1, 3, 2))
     assert result is not None
@@ -116,7 +116,7 @@ def test_a_walk_that_comes_back_to_a_node_by_the_same_relation_came_from_another
     assert sorted(edges.tolist()) == [[0, 2, 3], [1, 3, 2]]
 
 
-def test_what_would_be_too_much_is_left_and_the_fewest_ends_go_first() -> None:
+def test_relation_paths_over_cost_limit_extend_fewest_ends_first() -> None:
     hub = Graph.from_triples([("a", "r", "b"), *(("a", "s", f"x{i}") for i in range(9)), ("b", "t", "c")])
     # The step from a looks at 10 edges; then b has 2, and the nine together 9.
     paths, cut = relation_paths(hub, 0, 2, max_edges=12)
@@ -124,7 +124,7 @@ def test_what_would_be_too_much_is_left_and_the_fewest_ends_go_first() -> None:
     assert relation_paths(hub, 0, 2, max_edges=9) == ([], 1)
 
 
-def test_a_route_that_leads_nowhere_is_none() -> None:
+def test_relation_path_without_end_is_none() -> None:
     assert relation_path(GRAPHS["line"], 0, (0,)) is None
     assert walks_along(GRAPHS["line"], 0, (0, 1), 5)[0].shape == (0, 3)
 
@@ -133,12 +133,12 @@ def test_a_route_that_leads_nowhere_is_none() -> None:
     ("relation", "read"),
     [("directed_by", "directed by"), ("people.person.bornIn", "people person born In"), ("lies on", "lies on")],
 )
-def test_relations_are_read_as_words(relation: str, read: str) -> None:
+def test_relations_are_written_as_words(relation: str, read: str) -> None:
     graph = Graph.from_triples([("a", relation, "b")])
     assert relation_words(graph, (1, 0)) == f"{read}, {read} of"
 
 
-def test_a_triple_is_walked_from_its_head_and_items_keep_their_text() -> None:
+def test_triple_walks_from_head_and_items_keep_text() -> None:
     graph = GRAPHS["family"]
     result = Evidence.of_trees(graph, [((), (1,)), ((2, 1), (1,))], [0.2, 0.7], relation_text)
     assert result.texts(graph) == ["mother of of", "mother of"]

@@ -12,7 +12,7 @@ from graphwright.testing import GRAPHS, corpus_index
 
 
 @pytest.mark.parametrize("name", [*sorted(GRAPHS), "corpus"])
-def test_graph_comes_back_equal(name: str, tmp_path: Path) -> None:
+def test_stored_graph_reopens_equal(name: str, tmp_path: Path) -> None:
     graph = corpus_index().graph if name == "corpus" else GRAPHS[name]
     save_graph(graph, tmp_path / "g")
     again = load_graph(tmp_path / "g")
@@ -32,7 +32,7 @@ def test_opened_arrays_are_plain_and_read_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["heads.npy", "names.data.npy", "adjacency.indptr.npy", "graph.json"])
 @pytest.mark.parametrize("harm", ["missing", "short", "empty"])
-def test_damage_is_named(file: str, harm: str, tmp_path: Path) -> None:
+def test_damaged_array_raises_named_error(file: str, harm: str, tmp_path: Path) -> None:
     save_graph(GRAPHS["club"], tmp_path / "g")
     path = tmp_path / "g" / file
     content = path.read_bytes()
@@ -45,7 +45,7 @@ def test_damage_is_named(file: str, harm: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("of", ["array", "checksums"])
-def test_any_damage_of_a_header_is_named(of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_header_raises_named_error(of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "IN_BLOCKS", 0)
     path = tmp_path / "a.npy"
     save_array(np.arange(9000), path)
@@ -57,7 +57,7 @@ def test_any_damage_of_a_header_is_named(of: str, tmp_path: Path, monkeypatch: p
             np.asarray(load_array(path))
 
 
-def test_another_format_is_refused(tmp_path: Path) -> None:
+def test_other_format_raises(tmp_path: Path) -> None:
     save_graph(GRAPHS["line"], tmp_path / "g")
     path = tmp_path / "g" / "graph.json"
     path.write_text(path.read_text().replace('"format": 2', '"format": 99'))

@@ -92,17 +92,17 @@ def test_walk_to_an_end_does_not_go_straight_back_where_another_walk_leads_there
     assert walk_to(GRAPH, back, 0) == back.steps
 
 
-def test_a_walk_of_any_length_is_written() -> None:
+def test_walk_of_any_length_is_written() -> None:
     line = Graph.from_triples([(str(i), "r", str(i + 1)) for i in range(3000)])
     walk = Evidence.of_paths(line, [(range(3001), range(3000))], render=walk_text)
     assert walk.texts(line)[0].count(" → [r] → ") == 3000
 
 
-def test_names_and_relations_are_handed_to_the_writer() -> None:
+def test_write_walk_applies_writer_to_names_and_relations() -> None:
     assert write_walk(GRAPH, path_item(GRAPH, [1, 0], [0]), lambda message: message.upper()) == "A → [R⁻¹] → Q"
 
 
-def test_pieces_that_are_taken_ranked_or_unscored_are_still_written_as_walks() -> None:
+def test_taken_and_unscored_items_keep_walk_text() -> None:
     result = Evidence.of_paths(GRAPH, [([0, 1], [0]), ([1, 0], [0])], [0.2, 0.5], walk_text)
     back, out = "a → [r⁻¹] → Q", "Q → [r] → a"
     assert result.texts(GRAPH) == [back, out]
@@ -112,7 +112,7 @@ def test_pieces_that_are_taken_ranked_or_unscored_are_still_written_as_walks() -
     assert Evidence.of_nodes([2]).union(result).texts(GRAPH) == ["b", "Q r a", "Q r a"]
 
 
-def test_an_edge_without_a_predicate_is_shown_by_its_sentence() -> None:
+def test_cooccurrence_edge_is_shown_by_sentence() -> None:
     graph = Graph.from_triples([("Ida", CO_OCCURS, "Graz"), ("Graz", "lies on", "Mur"), ("Ida", CO_OCCURS, "Mur")])
     sentences = {
         "edge_text": np.array([0, 1, -1], np.int32),

@@ -34,7 +34,7 @@ def snapshots(index: Index) -> list[str]:
     return sorted(path.name for path in index.path.glob("snapshot-*"))
 
 
-def test_a_batch_gives_the_graph_of_its_changes_one_by_one(index: Index, tmp_path: Path) -> None:
+def test_batch_equals_single_changes(index: Index, tmp_path: Path) -> None:
     other = Index.create(tmp_path / "other", encoder=HashEncoder())
     other.add([{"id": "graz", "text": TOWNS["graz"]}])
 
@@ -52,7 +52,7 @@ def test_a_batch_gives_the_graph_of_its_changes_one_by_one(index: Index, tmp_pat
     assert index.is_current and ids(index) == ["graz", "ulm"] and not index.verify()
 
 
-def test_a_batch_is_searched_at_its_end_alone(index: Index) -> None:
+def test_batch_is_searchable_at_end(index: Index) -> None:
     reader, before = opened(index.path), snapshots(index)
     with index.batch():
         changes = index.add([{"id": "graz", "text": "Graz is the capital of Styria."}, {"id": "ulm", "text": "Ulm."}])
@@ -65,14 +65,14 @@ def test_a_batch_is_searched_at_its_end_alone(index: Index) -> None:
     assert "Styria" in reader.graph.passage(0) and ids(reader) == ["graz"]
 
 
-def test_an_error_publishes_the_changes_before_it(index: Index) -> None:
+def test_failed_batch_publishes_earlier_changes(index: Index) -> None:
     with pytest.raises(DataError, match="no document 'nowhere'"), index.batch():
         index.add([{"id": "linz", "text": TOWNS["linz"]}])
         index.remove(["nowhere"])
     assert ids(index) == ["graz", "linz"] and index.is_current
 
 
-def test_an_index_is_written_by_one_batch(index: Index) -> None:
+def test_second_batch_raises(index: Index) -> None:
     with index.batch():
         with pytest.raises(OptionError, match="in a batch already"), index.batch():
             pass
@@ -82,7 +82,7 @@ def test_an_index_is_written_by_one_batch(index: Index) -> None:
     assert ids(index) == ["graz", "linz"]
 
 
-def test_a_batch_without_changes_writes_nothing(index: Index) -> None:
+def test_empty_batch_writes_nothing(index: Index) -> None:
     before = snapshots(index)
     with index.batch():
         index.add([{"id": "graz", "text": TOWNS["graz"]}])
@@ -106,7 +106,7 @@ def run(index: Index, *more: str) -> int:
     return subprocess.run([sys.executable, "-c", KILLED, str(index.path), *more]).returncode
 
 
-def test_what_a_killed_batch_stored_is_published_next(index: Index) -> None:
+def test_killed_batch_is_published_next(index: Index) -> None:
     assert run(index, "kill") == 9
     assert "graz" not in ids(opened(index.path))  # hidden, or published by the opening
     again = opened(index.path)
@@ -114,12 +114,12 @@ def test_what_a_killed_batch_stored_is_published_next(index: Index) -> None:
     assert ids(again) == ["linz"] and again.is_current and not again.verify()
 
 
-def test_a_killed_batch_can_be_repeated(index: Index) -> None:
+def test_killed_batch_can_be_repeated(index: Index) -> None:
     assert (run(index, "kill"), run(index)) == (9, 0)
     assert ids(index) == ["linz"] and index.is_current
 
 
-def test_a_document_is_removed_once(index: Index) -> None:
+def test_batch_removes_document_once(index: Index) -> None:
     with pytest.raises(DataError, match="no document 'graz'"), index.batch():
         index.remove(["graz"])
         index.remove(["graz"])

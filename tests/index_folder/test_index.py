@@ -40,7 +40,7 @@ def make(path: Path, documents: object = CORPUS, settings: Settings = ALL) -> In
     return index
 
 
-def test_a_with_block_closes_the_index_and_what_is_asked_of_it_then_says_so(tmp_path):
+def test_closed_index_raises_on_use(tmp_path):
     with make(tmp_path / "i") as index:
         assert index.ask(QUESTION).answer.citations
     asked = [
@@ -56,7 +56,7 @@ def test_a_with_block_closes_the_index_and_what_is_asked_of_it_then_says_so(tmp_
         assert again.ask(QUESTION).answer.citations
 
 
-def test_a_closed_index_claims_no_damage_and_an_index_pickles_as_its_path(tmp_path: Path) -> None:
+def test_closed_index_reports_no_damage_and_pickles_as_path(tmp_path: Path) -> None:
     index = make(tmp_path / "index")
     index.close()
     with pytest.raises(StoreError, match="was closed"):
@@ -68,7 +68,7 @@ def test_a_closed_index_claims_no_damage_and_an_index_pickles_as_its_path(tmp_pa
 
 
 @pytest.mark.parametrize("wrong", [None, "a", 1.5, True, 0])
-def test_a_wrong_number_of_threads_or_list_is_named(wrong: Any) -> None:
+def test_invalid_thread_count_or_list_raises(wrong: Any) -> None:
     index = corpus_index()
     with pytest.raises(OptionError, match=f"threads is {wrong!r}"):
         index.ask_many(["Where?"], threads=wrong)
@@ -79,7 +79,7 @@ def test_a_wrong_number_of_threads_or_list_is_named(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 5, b"x", [None], {}, {"text": 5}, object()])
-def test_what_is_no_document_is_refused_by_name(wrong: Any) -> None:
+def test_invalid_document_raises_by_name(wrong: Any) -> None:
     with pytest.raises(OptionError, match="document"):
         corpus_index().add(wrong)
 
@@ -106,7 +106,7 @@ def same_content(a: Index, b: Index) -> bool:
     return bool(np.all([str(x) == str(y) for x, y in zip(content(a), content(b), strict=True)]))  # type: ignore[call-overload]
 
 
-def test_index_opens_or_creates_and_says_what_is_inside(tmp_path: Path) -> None:
+def test_index_opens_or_creates_and_reports_contents(tmp_path: Path) -> None:
     path = tmp_path / "i"
     with Index(path, encoder=HashEncoder(), settings=ALL) as index:
         index.add(CORPUS[:2])
@@ -123,7 +123,7 @@ def test_index_opens_or_creates_and_says_what_is_inside(tmp_path: Path) -> None:
         Index(tmp_path / "docs", encoder=HashEncoder())
 
 
-def test_texts_and_mappings_need_no_id_and_a_path_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_need_no_id_and_path_string_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("Anton lives in Gmunden.")
     index = Index(tmp_path / "i", encoder=HashEncoder())
@@ -156,12 +156,12 @@ def test_texts_and_mappings_need_no_id_and_a_path_is_no_text(tmp_path: Path, mon
         ({"llm": 5}, "5 is no language model"),
     ],
 )
-def test_an_option_that_is_wrong_names_the_right_one(options: dict[str, object], message: str) -> None:
+def test_misspelled_option_suggests_right_one(options: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         corpus_index().ask(QUESTION, **options)  # type: ignore[arg-type]
 
 
-def test_an_option_that_a_method_has_is_its_own() -> None:
+def test_method_option_reaches_method() -> None:
     index = corpus_index()
     assert index.method("pathrag", k=3) == pathrag(index.snapshot, k=3) != index.method("pathrag")
     with pytest.raises(OptionError, match="did you mean 'top_k'"):
@@ -177,26 +177,26 @@ def test_an_option_that_a_method_has_is_its_own() -> None:
         (lambda snapshot: VectorSearch("passages"), "index is 'passages'; it must be a vector index"),
     ],
 )
-def test_a_function_that_is_no_method_is_refused(method: Any, message: str) -> None:
+def test_function_returning_no_method_raises(method: Any, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         corpus_index().ask(QUESTION, method)
 
 
-def test_a_path_must_be_a_path_and_triples_must_be_a_list() -> None:
+def test_invalid_path_or_triples_raise() -> None:
     with pytest.raises(OptionError, match="None is not a path"):
         Index(None)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="is not a list of triples"):
         Graph.from_triples("kb.tsv")  # type: ignore[arg-type]
 
 
-def test_passages_are_read_by_position() -> None:
+def test_passages_are_indexable() -> None:
     passages = corpus_index().retrieve(QUESTION, "vector").passages
     assert passages is not None and passages[0] == next(iter(passages)) and passages[-1] == list(passages)[-1]
     with pytest.raises(IndexError):
         passages[len(passages)]
 
 
-def test_top_k_and_filter_limit_the_passages() -> None:
+def test_top_k_and_filter_limit_passages() -> None:
     index = corpus_index()
     assert len(index.retrieve(QUESTION, top_k=2).passages or ()) == 2
     passages = index.retrieve(QUESTION, "vector", filter={"documents": ["bread"]}).passages
@@ -204,7 +204,7 @@ def test_top_k_and_filter_limit_the_passages() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_answers_with_citations_that_hold(method: str) -> None:
+def test_every_method_gives_verified_citations(method: str) -> None:
     state = corpus_index().ask(QUESTION, method)
     assert state.answer is not None and state.answer.found
     text_of = {str(d["id"]): str(d["text"]) for d in CORPUS}
@@ -215,12 +215,12 @@ def test_every_method_answers_with_citations_that_hold(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_retrieve_stops_before_the_answer(method: str) -> None:
+def test_retrieve_gives_no_answer(method: str) -> None:
     state = corpus_index().retrieve(QUESTION, method)
     assert state.answer is None and state.passages is not None and len(state.passages)
 
 
-def test_ppr_reaches_a_passage_that_shares_no_word_with_the_question() -> None:
+def test_ppr_reaches_passage_without_shared_words() -> None:
     index = corpus_index()
     question = "What was destroyed that the daughter of Hugh of Tours founded?"
     state = index.ask(question, "ppr")
@@ -230,7 +230,7 @@ def test_ppr_reaches_a_passage_that_shares_no_word_with_the_question() -> None:
     assert all(c.path == () or len(c.path) % 2 == 1 for c in state.answer.citations)
 
 
-def test_a_question_that_names_nothing_is_answered_honestly() -> None:
+def test_question_without_entities_gets_honest_answer() -> None:
     state = corpus_index().ask("zzz qqq?", "bm25")
     assert state.answer is not None and not state.answer.found and not state.answer.citations
     assert state.passages is not None and len(state.passages) == 0
@@ -243,7 +243,7 @@ def test_adding_in_two_steps_equals_adding_at_once(tmp_path: Path) -> None:
     assert same_content(once, twice)
 
 
-def test_removing_leaves_the_index_that_was_never_given_it(tmp_path: Path) -> None:
+def test_removal_equals_index_without_document(tmp_path: Path) -> None:
     index = make(tmp_path / "a")
     index.remove(["teutberga", "bread"])
     selected = [d for d in CORPUS if d["id"] not in ("teutberga", "bread")]
@@ -253,7 +253,7 @@ def test_removing_leaves_the_index_that_was_never_given_it(tmp_path: Path) -> No
     assert index.info()["documents"] == 4
 
 
-def test_what_did_not_change_is_left_alone_and_what_did_is_replaced(tmp_path: Path) -> None:
+def test_unchanged_documents_are_skipped_and_changed_replaced(tmp_path: Path) -> None:
     index = make(tmp_path / "a")
     before = (tmp_path / "a" / "CURRENT").read_text()
     assert index.add(CORPUS).unchanged == [d["id"] for d in CORPUS]
@@ -264,21 +264,21 @@ def test_what_did_not_change_is_left_alone_and_what_did_is_replaced(tmp_path: Pa
     assert same_content(index, make(tmp_path / "b", [*CORPUS[:4], changed, CORPUS[5]]))
 
 
-def test_open_finds_what_create_left(tmp_path: Path) -> None:
+def test_open_reads_created_index(tmp_path: Path) -> None:
     index = make(tmp_path / "a")
     again = Index.open(tmp_path / "a", encoder=HashEncoder())
     assert same_content(index, again) and again.settings == ALL
     assert again.info()["current"] and again.info()["embedded"]["passages"] == len(CORPUS)
 
 
-def test_an_open_index_sees_what_another_adds(tmp_path: Path) -> None:
+def test_open_index_sees_changes_of_other(tmp_path: Path) -> None:
     reader = make(tmp_path / "a", CORPUS[:2])
     assert len(reader.snapshot.passages.ids) == 2
     Index.open(tmp_path / "a", encoder=HashEncoder()).add(CORPUS[2:])
     assert len(reader.snapshot.passages.ids) == len(CORPUS)
 
 
-def test_create_refuses_a_folder_that_holds_something(tmp_path: Path) -> None:
+def test_create_in_used_folder_raises(tmp_path: Path) -> None:
     make(tmp_path / "a")
     with pytest.raises(StoreError, match="is an index already; open it with"):
         Index.create(tmp_path / "a", encoder=HashEncoder())
@@ -310,7 +310,7 @@ def test_open_refuses_another_encoder_and_what_is_no_index_folder(tmp_path: Path
         Index.open(tmp_path / "empty" / "notes.txt", encoder=HashEncoder())
 
 
-def test_an_error_in_the_last_document_leaves_none_of_the_first(tmp_path: Path) -> None:
+def test_error_in_last_document_adds_none(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:2])
     for bad, error in [
         ({"id": "x"}, OptionError),
@@ -322,9 +322,7 @@ def test_an_error_in_the_last_document_leaves_none_of_the_first(tmp_path: Path) 
         assert index.info()["documents"] == 2 and index.info()["current"]
 
 
-def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resumes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_build_error_keeps_snapshot_and_next_call_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = make(tmp_path / "a", CORPUS[:3])
     before = content(index)
 
@@ -343,7 +341,7 @@ def test_an_error_while_building_leaves_the_old_snapshot_and_the_next_call_resum
     assert same_content(index, make(tmp_path / "b"))
 
 
-def test_what_is_no_question_and_no_part_is_said(tmp_path: Path) -> None:
+def test_invalid_question_or_part_raises(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     with pytest.raises(OptionError, match="5 is not a question; give a text"):
         index.ask(5)  # type: ignore[arg-type]
@@ -351,7 +349,7 @@ def test_what_is_no_question_and_no_part_is_said(tmp_path: Path) -> None:
         index.ask(QUESTION, filter="m")  # type: ignore[arg-type]
 
 
-def test_a_method_may_be_an_operator_or_a_function() -> None:
+def test_method_may_be_operator_or_function() -> None:
     index = corpus_index()
     search = VectorSearch(index.snapshot.passages) % 2
     assert len(index.retrieve(QUESTION, search).evidence or ()) == 2
@@ -362,7 +360,7 @@ def test_a_method_may_be_an_operator_or_a_function() -> None:
         index.ask(QUESTION, "vector", depth=3)
 
 
-def test_a_method_that_only_retrieves_is_followed_by_the_steps_that_answer() -> None:
+def test_retrieving_method_is_followed_by_answer() -> None:
     index = corpus_index()
     own = index.ask(QUESTION, lambda ix: VectorSearch(ix.passages) % 3 >> ToPassages(limit=2))
     assert own.answer is not None and own.answer.citations and len(own.passages or ()) == 2
@@ -372,13 +370,13 @@ def test_a_method_that_only_retrieves_is_followed_by_the_steps_that_answer() -> 
     assert prompt.answer is None and prompt.context is not None
 
 
-def test_over_a_graph_a_method_of_paths_answers_with_the_names_that_they_lead_to(tmp_path: Path) -> None:
+def test_path_method_on_graph_answers_with_target_names(tmp_path: Path) -> None:
     index = Index.from_graph(tmp_path / "kin", Graph.from_triples(FAMILY), encoder=HashEncoder())
     state = index.ask("Who is the mother of Lothair II?", lambda ix: LinkEntities(ix.names) >> KHop(1) % 5)
     assert state.answer is not None and "Ermengarde of Tours" in state.answer.short
 
 
-def test_documents_of_all_kinds_and_spans_of_long_ones(tmp_path: Path) -> None:
+def test_documents_of_all_kinds_have_valid_spans(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
     story = "\n\n".join(
@@ -431,7 +429,7 @@ def shouted(*names: str) -> list[dict[str, str]]:
     return [{"id": name, "text": f"Here {name.upper()} met Ermengarde."} for name in names]
 
 
-def test_documents_read_by_several_extractors_stand_side_by_side(tmp_path: Path) -> None:
+def test_documents_of_several_extractors_coexist(tmp_path: Path) -> None:
     make(tmp_path / "a", shouted("anna")).close()
     reader = Shouting()
     index = Index.open(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
@@ -446,7 +444,7 @@ def test_documents_read_by_several_extractors_stand_side_by_side(tmp_path: Path)
     assert len(reader.seen) == 2 and index.verify() == []  # nothing was left to read
 
 
-def test_what_a_reader_sets_aside_waits_is_listed_and_is_read_alone_in_the_next_run(tmp_path: Path) -> None:
+def test_failed_extraction_is_listed_and_retried_alone(tmp_path: Path) -> None:
     reader = Shouting(may=1)
     index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
     seen: list[tuple[str, int, int]] = []
@@ -465,7 +463,7 @@ def test_what_a_reader_sets_aside_waits_is_listed_and_is_read_alone_in_the_next_
     assert same_content(index, whole)
 
 
-def test_what_nobody_changed_is_not_read_again_where_its_document_is_replaced(tmp_path: Path) -> None:
+def test_unchanged_chunks_of_replaced_document_are_reused(tmp_path: Path) -> None:
     parts = [f"Part {i} tells of ANNA and of day {i}. " * 12 for i in range(6)]
     reader = Shouting()
     settings = Settings(chunk_tokens=60, overlap=0)
@@ -479,7 +477,7 @@ def test_what_nobody_changed_is_not_read_again_where_its_document_is_replaced(tm
     assert same_content(index, fresh)
 
 
-def test_chunks_that_no_model_can_read_do_not_keep_it_from_the_others(tmp_path: Path) -> None:
+def test_unreadable_chunks_do_not_stop_others(tmp_path: Path) -> None:
     @dataclass
     class Choosy(Shouting):
         def _read(self, excerpt: Excerpt) -> Extraction | ExtractionFailure:
@@ -491,7 +489,7 @@ def test_chunks_that_no_model_can_read_do_not_keep_it_from_the_others(tmp_path: 
     assert made.extracted == 5 and len(made.pending) == 70
 
 
-def test_a_model_that_read_a_chunk_need_not_read_it_again_after_another_one_failed(tmp_path: Path) -> None:
+def test_extracted_chunk_is_kept_after_failure_of_other(tmp_path: Path) -> None:
     reader = Shouting()
     index = Index.create(tmp_path / "a", encoder=HashEncoder(), extractor=reader)
     index.add(shouted("anna"))
@@ -500,7 +498,7 @@ def test_a_model_that_read_a_chunk_need_not_read_it_again_after_another_one_fail
     assert index.add([]).pending == [] and len(reader.seen) == 1
 
 
-def test_a_part_never_shows_what_was_not_committed(tmp_path: Path) -> None:
+def test_filtered_part_hides_uncommitted_documents(tmp_path: Path) -> None:
     index = make(tmp_path / "a", PRIVATE)
     within, seen = Filter(folder="open"), []
 
@@ -514,7 +512,7 @@ def test_a_part_never_shows_what_was_not_committed(tmp_path: Path) -> None:
     assert seen == [["open/a.md", "open/b.md"]] == [list(index.filtered(within).graph.passages.documents)]  # type: ignore[union-attr]
 
 
-def test_a_file_that_became_something_else_is_not_taken_for_gone_and_a_moved_folder_is_taken_over(
+def test_changed_file_kind_and_moved_folder_are_recognised(
     tmp_path: Path,
 ) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
@@ -532,7 +530,7 @@ def test_a_file_that_became_something_else_is_not_taken_for_gone_and_a_moved_fol
     }
 
 
-def test_an_extractor_that_loses_chunks_is_named_and_changes_nothing(tmp_path: Path) -> None:
+def test_extractor_losing_chunks_raises_and_changes_nothing(tmp_path: Path) -> None:
     class Lossy(LexicalExtractor):
         def extract(self, excerpts: object) -> list[Extraction]:
             return []
@@ -550,7 +548,7 @@ def files(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def test_sync_makes_the_documents_of_a_folder_those_that_are_in_it(tmp_path: Path) -> None:
+def test_sync_mirrors_folder(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     folder = files(tmp_path / "docs", one="One is in Graz.", two="Two is in Linz.", three="Three.")
     assert sorted(index.sync(folder).added) == ["one.txt", "three.txt", "two.txt"]
@@ -564,7 +562,7 @@ def test_sync_makes_the_documents_of_a_folder_those_that_are_in_it(tmp_path: Pat
     assert not (again.added or again.replaced or again.removed) and index.info()["folders"] == {str(folder): 3}
 
 
-def test_sync_does_not_touch_what_came_from_elsewhere_nor_take_it_for_its_own(tmp_path: Path) -> None:
+def test_sync_ignores_documents_of_other_origin(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     index.sync(files(tmp_path / "docs", one="One."))
     with pytest.raises(DataError, match="the id of one from another folder"):
@@ -579,7 +577,7 @@ def test_sync_does_not_touch_what_came_from_elsewhere_nor_take_it_for_its_own(tm
     assert index.documents == 2 and index.is_current
 
 
-def test_sync_removes_nothing_that_may_be_in_what_cannot_be_read(tmp_path: Path) -> None:
+def test_sync_keeps_documents_of_unreadable_files(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     folder = files(tmp_path / "docs", one="One.", two="Two.")
     (folder / "rows.jsonl").write_text('{"id": "r1", "text": "Row one."}\n{"id": "r2", "text": "Row two."}\n')
@@ -602,7 +600,7 @@ def test_sync_removes_nothing_that_may_be_in_what_cannot_be_read(tmp_path: Path)
     assert made.unreadable == [str(folder / "two.txt")]
 
 
-def test_what_cannot_be_read_is_known_by_its_id_whatever_its_name(tmp_path: Path) -> None:
+def test_unreadable_file_is_known_by_id(tmp_path: Path) -> None:
     latin = os.fsdecode(b"caf\xe9.txt")  # half a surrogate pair, which no id holds
     (tmp_path / "notes:12").write_bytes(bytes(range(256)))
     (tmp_path / "rows.jsonl").touch()
@@ -620,7 +618,7 @@ def test_what_cannot_be_read_is_known_by_its_id_whatever_its_name(tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names have to be Unicode here")
-def test_sync_keeps_a_file_whose_name_is_not_unicode_while_it_cannot_be_read(tmp_path: Path) -> None:
+def test_sync_keeps_unreadable_file_with_non_unicode_name(tmp_path: Path) -> None:
     index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.")
     odd = folder / os.fsdecode(b"caf\xe9.txt")
     odd.write_text("Coffee.")
@@ -631,7 +629,7 @@ def test_sync_keeps_a_file_whose_name_is_not_unicode_while_it_cannot_be_read(tmp
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden here")
-def test_sync_removes_nothing_that_lies_in_a_folder_that_may_not_be_entered(tmp_path: Path) -> None:
+def test_sync_keeps_documents_of_forbidden_folder(tmp_path: Path) -> None:
     index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.")
     (folder / "shut" / "deep").mkdir(parents=True)
     files(folder / "shut", two="Two.")
@@ -647,7 +645,7 @@ def test_sync_removes_nothing_that_lies_in_a_folder_that_may_not_be_entered(tmp_
         assert (made.removed, made.retained) == ([], ["r1", "shut/deep/three.txt", "shut/two.txt"])
 
 
-def test_a_row_that_takes_the_place_of_a_file_is_no_file_any_more(tmp_path: Path) -> None:
+def test_row_replacing_file_is_a_row(tmp_path: Path) -> None:
     index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.", two="Two.")
     index.sync(folder)
     assert index._store.file_documents() == {"one.txt", "two.txt"}
@@ -659,7 +657,7 @@ def test_a_row_that_takes_the_place_of_a_file_is_no_file_any_more(tmp_path: Path
     assert index._store.file_documents() == {"one.txt", "two.txt"}
 
 
-def test_only_a_closed_store_is_said_to_be_closed(tmp_path: Path) -> None:
+def test_only_closed_store_is_reported_closed(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     with pytest.raises(StoreError, match=r"index\.sqlite cannot be read: .*binding"):
         index._store._read("SELECT ?, ?", (1,))
@@ -668,7 +666,7 @@ def test_only_a_closed_store_is_said_to_be_closed(tmp_path: Path) -> None:
         index._store._read("SELECT 1")
 
 
-def test_a_row_may_have_the_name_of_a_file(tmp_path: Path) -> None:
+def test_row_may_have_name_of_file(tmp_path: Path) -> None:
     index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.", two="Two.")
     (folder / "rows.jsonl").write_text('{"id": "x.txt", "text": "A row."}\n{"id": "y.txt", "text": "A row too."}\n')
     index.sync(folder)
@@ -686,7 +684,7 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_path: Path) -> None:
+def test_filtered_part_equals_index_of_its_documents(method: str, tmp_path: Path) -> None:
     index, alone = make(tmp_path / "a", PRIVATE), make(tmp_path / "b", PRIVATE[:2])
     for within in (Filter(folder="open"), Filter(documents=["open/a.md", "open/b.md", "none"])):
         part = index.filtered(within)
@@ -703,13 +701,13 @@ def test_a_part_of_an_index_is_the_index_of_those_documents(method: str, tmp_pat
         index.ask("Who?", index.method(method), filter=Filter(folder="open"))
 
 
-def test_metadata_of_a_mapping_may_stand_beside_its_fields_or_under_their_own_name(tmp_path: Path) -> None:
+def test_mapping_metadata_may_be_nested_or_flat(tmp_path: Path) -> None:
     nested = [{"id": row["id"], "text": row["text"], "metadata": {"year": row["year"]}} for row in PRIVATE[1:]]
     index = make(tmp_path / "a", [PRIVATE[0], *nested])
     assert [index.metadata(row["id"]) for row in PRIVATE] == [{"year": row["year"]} for row in PRIVATE]
 
 
-def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> None:
+def test_filtered_part_follows_index_without_encoding(tmp_path: Path) -> None:
     index = make(tmp_path / "a", PRIVATE)
     within = Filter(folder="open")
     assert index.filtered(within) is index.filtered(within)
@@ -717,7 +715,7 @@ def test_a_part_changes_with_the_index_and_costs_no_encoding(tmp_path: Path) -> 
     assert "Dora" in list(index.filtered(within).graph.names)
 
 
-def test_a_snapshot_is_cleaned_up_when_nobody_reads_it_any_more(tmp_path: Path) -> None:
+def test_unused_snapshot_is_deleted(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:2])
     reader = Index.open(tmp_path / "a", encoder=HashEncoder())
     old = reader.snapshot
@@ -731,7 +729,7 @@ def test_a_snapshot_is_cleaned_up_when_nobody_reads_it_any_more(tmp_path: Path) 
     assert [p.name for p in (tmp_path / "a").glob("snapshot-*")] == ["snapshot-3"]
 
 
-def test_nothing_that_was_removed_stands_in_the_folder_any_more(tmp_path: Path) -> None:
+def test_removed_text_is_in_no_file_of_folder(tmp_path: Path) -> None:
     index = make(tmp_path / "a", [*CORPUS, {"id": "gone", "title": "Xyzzy", "text": "Here lies Plughxy, a word."}])
     index.retrieve("Xyzzy")
     index.remove(["gone"])
@@ -740,7 +738,7 @@ def test_nothing_that_was_removed_stands_in_the_folder_any_more(tmp_path: Path) 
     assert len(record) > 20 and not any(word in data for word in (b"yzzy", b"lughxy") for data in record)
 
 
-def test_what_has_a_vector_is_not_encoded_again(tmp_path: Path) -> None:
+def test_known_text_is_not_encoded_again(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:3], Settings())
     assert index.remove([CORPUS[0]["id"]]).usage.texts == 0
     before = sum(index.info()["embedded"].values())
@@ -748,7 +746,7 @@ def test_what_has_a_vector_is_not_encoded_again(tmp_path: Path) -> None:
     assert 0 < encoded <= sum(index.info()["embedded"].values()) - before
 
 
-def test_odd_documents_do_no_harm(tmp_path: Path) -> None:
+def test_odd_documents_are_indexed(tmp_path: Path) -> None:
     odd = [
         Document("surrogate", "half \ud83d pair in Graz. And more."),
         Document("blank", "   \n "),
@@ -766,7 +764,7 @@ def test_odd_documents_do_no_harm(tmp_path: Path) -> None:
     assert result is not None and index.graph.passages.of(int(result.ids[0])).document == "東京"  # type: ignore[union-attr]
 
 
-def test_an_empty_index_answers_that_it_has_nothing(tmp_path: Path) -> None:
+def test_empty_index_answers_not_found(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "a", encoder=HashEncoder())
     for method in METHODS:
         state = index.ask("Anything?", method)
@@ -775,7 +773,7 @@ def test_an_empty_index_answers_that_it_has_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["pointer", "gone", "vocabulary", "about"])
-def test_indexing_again_repairs_a_damaged_snapshot(harm: str, tmp_path: Path) -> None:
+def test_indexing_again_repairs_snapshot(harm: str, tmp_path: Path) -> None:
     path = tmp_path / "a"
     whole = make(path)
     snapshot = path / (path / "CURRENT").read_text()
@@ -794,7 +792,7 @@ def test_indexing_again_repairs_a_damaged_snapshot(harm: str, tmp_path: Path) ->
     assert same_content(damaged, make(tmp_path / "b")) and whole.ask(QUESTION).answer is not None
 
 
-def test_an_index_may_be_made_in_an_empty_folder_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_folder_becomes_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     index = Index.create(".", encoder=HashEncoder())
@@ -808,7 +806,7 @@ def test_an_index_may_be_made_in_an_empty_folder_that_stays(tmp_path: Path, monk
         Index.create(tmp_path / "file" / "below", encoder=HashEncoder())
 
 
-def test_an_index_inside_the_folder_is_not_read_as_documents(tmp_path: Path) -> None:
+def test_index_inside_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Anton lives in Gmunden.")
     make(tmp_path / "old")
     index = Index.create(tmp_path / "new", encoder=HashEncoder())
@@ -817,7 +815,7 @@ def test_an_index_inside_the_folder_is_not_read_as_documents(tmp_path: Path) -> 
     assert [s.reason for s in made.skipped] == ["an index, not documents"]
 
 
-def test_the_name_of_a_file_of_rows_stands_for_its_rows(tmp_path: Path) -> None:
+def test_file_of_rows_names_its_rows(tmp_path: Path) -> None:
     with Index.create(tmp_path / "index", encoder=HashEncoder()) as index:
         index.add(
             [Document(name, "Graz lies on the Mur.") for name in ("a.csv#3", "a.csv#2", "a.csvs", "b.csv", "b.csv#2")]

@@ -46,7 +46,7 @@ def mapped_ring(folder: Path, monkeypatch: pytest.MonkeyPatch, flip: int | None 
     return Csr(pointers, mapped(graph.values, folder / "values.npy", monkeypatch, flip))
 
 
-def test_sums_are_xxh64() -> None:
+def test_checksums_equal_xxh64() -> None:
     # Computed with the reference implementation.
     data = (np.arange(40_000) % 251).astype(np.uint8)
     expected = [0x5773FB9AE5FE381, 0x1A577AD2AF57E537, 0xA154B9A95E6E2478]

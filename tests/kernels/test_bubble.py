@@ -185,7 +185,7 @@ def test_nonsense_is_refused(wrong, message):
         node_costs(AXIS, np.ones((3, 2)))
 
 
-def test_nothing_in_nothing_out():
+def test_bubble_of_nothing_is_empty():
     _, graph = _graph(3, [(0, 1)])
     costs = node_costs(AXIS, QUARTERS[[0] * 3])
     assert bubble(*graph, [], costs) == [] == bubble(*graph, [(0, 0, -1), (1, 1, -1)], costs, budget=0)

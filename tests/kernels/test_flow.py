@@ -198,13 +198,13 @@ def test_flow_paths_many_hops_on_dense_graph_stay_bounded() -> None:
 @pytest.mark.parametrize(
     "bad", [{"decay": -0.1}, {"decay": 1.1}, {"hops": 0}, {"per_pair": 0}, {"max_edges": 0}, {"ends": [4]}]
 )
-def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
+def test_flow_paths_with_invalid_arguments_raise(bad: dict[str, object]) -> None:
     options = {"ends": [0, 1], "decay": 0.7, "threshold": 0.0, **bad}
     with pytest.raises(ValueError, match=r"decay is|hops is|ends holds 4"):
         flow_paths(*undirected(4, [0, 1], [1, 2]), **options)  # type: ignore[arg-type]
 
 
-def test_scores_descend_and_no_path_comes_twice() -> None:
+def test_flow_scores_descend_without_repeats() -> None:
     graph = nx.barabasi_albert_graph(60, 4, seed=3)
     result = flow_paths(*from_networkx(graph), list(range(0, 60, 2)), decay=0.7, threshold=1e-4)
     paths = rows(result.nodes)

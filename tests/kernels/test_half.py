@@ -42,7 +42,7 @@ def test_to_half_too_large_or_not_finite_raises_value_error(number: float) -> No
         to_half([1.0, number])
 
 
-def test_products_on_several_cores_are_those_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_products_do_not_depend_on_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(0)
     table, query = HalfArray.of(draw.standard_normal((1_003, 16))), draw.standard_normal(16).astype(np.float32)
     alone = table @ query

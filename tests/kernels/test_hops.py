@@ -51,7 +51,7 @@ def test_random_walk_repeats_for_a_seed():
     assert once[1].sum() == 100 * 11
 
 
-def test_the_generator_is_splitmix64():
+def test_random_generator_is_splitmix64():
     # The first outputs of splitmix64 from 1234567, as its authors publish them.
     from graphwright.kernels.hops import _draw
 
@@ -69,7 +69,7 @@ def test_random_walk_visits_converge_to_pagerank():
         assert count / 400_001 == pytest.approx(expected[node], abs=0.005)
 
 
-def test_nothing_in_nothing_out_and_nonsense_is_refused():
+def test_khop_of_nothing_is_empty_and_invalid_arguments_raise():
     _, graph = _graph(3, [(0, 1)])
     assert khop(*graph, [], 2)[0].size == random_walk(*graph, [])[0].size == 0
     assert random_walk(*graph, [2], walks=2, steps=3)[1].tolist() == [8]
@@ -168,7 +168,7 @@ def test_around_interrupted_call_is_repeated() -> None:
     assert dict(zip(nodes.tolist(), scores.tolist(), strict=True)) == expected
 
 
-def test_what_lies_outside_is_refused() -> None:
+def test_stex_ids_outside_graph_raise() -> None:
     line = undirected(3, [0, 1], [1, 2])
     with pytest.raises(ValueError, match="ranked holds 3"):
         Around(*line).scores([3], np.zeros_like)

@@ -37,7 +37,7 @@ def in_order(paths):
 
 
 @given(graphs, st.integers(0, 5))
-def test_simple_paths_are_networkxs(case, length):
+def test_simple_paths_equal_networkx(case, length):
     n, pairs, sources = case
     theirs, ours = both(n, pairs)
     expected = [
@@ -54,7 +54,7 @@ def test_simple_paths_are_networkxs(case, length):
 
 
 @given(graphs)
-def test_shortest_paths_are_networkxs(case):
+def test_shortest_paths_equal_networkx(case):
     n, pairs, sources = case
     theirs, ours = both(n, pairs)
     each = [
@@ -72,7 +72,7 @@ def test_shortest_paths_are_networkxs(case):
 
 
 @given(graphs, st.data())
-def test_joining_edges_are_the_smallest(case, data):
+def test_joining_edges_are_smallest_ids(case, data):
     n, pairs, _ = case
     record = sorted(data.draw(st.sets(st.integers(0, len(pairs) - 1)))) if pairs else []
     heads, tails = np.array(pairs, np.int32).reshape(-1, 2).T
@@ -86,7 +86,7 @@ def test_joining_edges_are_the_smallest(case, data):
         assert joining_edges(item, other, *rows, heads, tails, some).tolist() == list(least.values())
 
 
-def test_the_first_of_very_many_paths_cost_little():
+def test_first_of_many_paths_cost_little():
     # Each of 40 squares in a row doubles the shortest paths: 2^40 to the last corner.
     steps = [(3 * i, 3 * i + side) for i in range(40) for side in (1, 2)]
     steps += [(3 * i + side, 3 * i + 3) for i in range(40) for side in (1, 2)]
@@ -96,7 +96,7 @@ def test_the_first_of_very_many_paths_cost_little():
     assert listed(simple_paths(*full, [0], 200, 301))[-2:] == [[0, 1, 2], [0, 1, 3]]
 
 
-def test_nonsense_is_refused():
+def test_path_kernels_with_invalid_arguments_raise():
     graph = undirected(3, [0], [1])
     rows = group(3, [0], [0]), group(3, [1], [0])
     with pytest.raises(ValueError, match="sources holds 3"):
@@ -119,7 +119,7 @@ cases = st.integers(1, 14).flatmap(
 
 
 @given(cases)
-def test_it_is_the_first_of_all_shortest_paths(case):
+def test_nearest_path_is_first_of_shortest(case):
     n, pairs, sources, target, limit = case
     ends = np.array(pairs, np.int64).reshape(-1, 2)
     graph = nx.empty_graph(n)
@@ -133,7 +133,7 @@ def test_it_is_the_first_of_all_shortest_paths(case):
 
 
 @given(cases)
-def test_all_paths_of_fewest_edges_between_two_nodes_are_networkxs(case):
+def test_shortest_paths_between_two_nodes_equal_networkx(case):
     n, pairs, sources, target, limit = case
     theirs, ours = both(n, pairs)
     source = sources[0] if sources else 0
@@ -142,7 +142,7 @@ def test_all_paths_of_fewest_edges_between_two_nodes_are_networkxs(case):
     assert list(paths_between(*ours, source, target, limit)) == [path for path in known if len(path) <= limit + 1]
 
 
-def test_bad_sources_targets_and_limits_are_refused():
+def test_invalid_sources_targets_and_limits_raise():
     graph = undirected(3, [0], [1])
     with pytest.raises(ValueError, match="target holds 3"):
         nearest_path(*graph, [0], 3, 2)

@@ -63,7 +63,7 @@ SEEDED = {
 
 @pytest.mark.parametrize("name", SEEDED)
 @pytest.mark.parametrize("k", [20, 300])
-def test_recall_of_the_exact_top_k(name, k):
+def test_ppr_recalls_exact_top_k(name, k):
     make, least = SEEDED[name]
     graph = from_networkx(make())
     recalls = []
@@ -90,7 +90,7 @@ def test_push_ppr_two_nodes_by_hand():
     assert scores == pytest.approx([2 / 3, 1 / 3])
 
 
-def test_nothing_in_nothing_out_and_nonsense_is_refused():
+def test_ppr_of_nothing_is_empty_and_invalid_arguments_raise():
     graph = undirected(3, [0], [1])
     assert [part.size for part in push_ppr(*graph, [])] == [0, 0]
     assert push_ppr(*graph, [0, 1], [0.0, 0.0])[0].size == 0

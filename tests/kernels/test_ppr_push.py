@@ -43,7 +43,7 @@ def started():
     pushes[-1].clear()
 
 
-def test_path_of_three_by_hand(started):
+def test_ppr_push_on_path_equals_worked_number(started):
     # Restart 1/2 from the end a: the one push leaves p(a) = 1/2 and r(b) = 1/2; Σr/vol = 1/8, halved 1/16.
     walk = _walk(undirected(3, [0, 1], [1, 2]), [0], [1.0], 0.5)
     push = started(walk)

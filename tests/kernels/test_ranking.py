@@ -36,7 +36,7 @@ def test_sorted_distinct_equals_numpy_unique(values: list[int]) -> None:
     assert sorted_distinct(np.array(values, np.int64)).tolist() == np.unique(np.array(values, np.int64)).tolist()
 
 
-def test_what_has_no_rank_is_refused():
+def test_top_with_nan_raises():
     for scores in (np.array([1.0, np.nan, 0.5]), np.zeros((2, 2))):
         with pytest.raises(ValueError):
             top(scores, 2)
@@ -60,14 +60,14 @@ def test_rank_items_equals_sorted_lists(rows: list[tuple[float, list[int], list[
     assert result.tolist() == expected
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_rank_items_with_wrong_sizes_raises() -> None:
     with pytest.raises(ValueError, match="one score for each"):
         rank_items([1.0], [0, 1], [0, 1, 2], [], [0, 0, 0])
     with pytest.raises(ValueError, match="k is -1"):
         rank_items([1.0], [0], [0, 1], [], [0, 0], -1)
 
 
-def test_kth():
+def test_kth_equals_sorted_value():
     scores = np.array([3.0, 1.0, 2.0])
     for floor in (0.0, 1.5, 9.0):
         assert [kth(scores, k, floor) for k in (1, 2, 3)] == [3.0, 2.0, 1.0]

@@ -126,7 +126,7 @@ def test_ranking_of_many_shared_beginnings_is_sorted():
     assert ranking(*_column(values)).tolist() == sorted(range(5000), key=values.__getitem__)
 
 
-def test_columns_without_strings_give_empty_arrays():
+def test_empty_string_columns_give_empty_arrays():
     empty = np.empty(0, np.uint8), [0]
     full = _column(["a b"])
     for result in (distinct(*empty), tokens(*empty), phrases(*empty, *full), phrases(*full, *empty)):
@@ -162,7 +162,7 @@ def test_too_many_strings_raise_value_error(monkeypatch):
             function(*_column(values))
 
 
-def test_every_kernel_is_compiled_once():
+def test_string_kernels_compile_once():
     data, offsets = _column(["a b", "b"])
     fresh = data.copy(), offsets.astype(np.int32)  # writable and narrow, as a caller may pass them
     for column in ((data, offsets), fresh, (data.tolist(), offsets.tolist())):

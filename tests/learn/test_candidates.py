@@ -75,7 +75,7 @@ def plain_pool(graph: Graph, question: Example, length: int) -> tuple[dict[str, 
 
 
 @given(asked())
-def test_candidates_are_those_of_all_shortest_paths_and_of_all_edges_at_the_ends(
+def test_candidates_are_shortest_paths_and_end_edges(
     given: tuple[Graph, Example, int],
 ) -> None:
     graph, question, _ = given
@@ -107,7 +107,7 @@ IDA, UDO, BEA, ADA, KAI, FAR = map(KIN.id, ("Ida", "Udo", "Bea", "Ada", "Kai", "
 CHILD, HEIR, SPOUSE, WARD = range(4)
 
 
-def test_paths_by_the_same_relations_are_one_and_the_farthest_answer_stands_for_all() -> None:
+def test_paths_of_same_relations_merge_at_farthest_answer() -> None:
     # Bea is two steps away and Kai one, so that the ward, which others of the answers are not, is no candidate path.
     result = candidate_pool(KIN, example([IDA], [KAI, BEA]))
     down, up = 2 * CHILD + 1, 2 * CHILD
@@ -123,18 +123,18 @@ def test_paths_by_the_same_relations_are_one_and_the_farthest_answer_stands_for_
     assert result.paths == 1 + 4 + 4 + 3 + 2
 
 
-def test_of_answers_as_far_the_one_listed_first_stands_for_all() -> None:
+def test_equally_far_answers_merge_at_first_listed() -> None:
     assert {c.source for c in candidate_pool(KIN, example([BEA], [ADA, UDO])).candidates} == {BEA, ADA}
     assert {c.source for c in candidate_pool(KIN, example([BEA], [UDO, ADA])).candidates} == {BEA, UDO}
 
 
-def test_an_answer_beyond_reach_has_no_shortest_path_but_what_is_at_it() -> None:
+def test_unreachable_answer_has_end_edges_only() -> None:
     result = candidate_pool(KIN, example([IDA], [FAR]))
     assert {c.pool for c in result.candidates} == {QUERY, ANSWER} and result.paths == 4 + 1
     assert not any(c.pool == SHORTEST for c in candidate_pool(KIN, example([IDA], [BEA]), length=1).candidates)
 
 
-def test_an_answer_that_the_question_names_is_reached_by_walks_that_return_to_it() -> None:
+def test_answer_named_in_question_is_reached_by_returning_walks() -> None:
     # Udo is a child and the heir; what leads there and back by one triple does not count.
     result = candidate_pool(KIN, example([IDA], [IDA]))
     assert [c for c in result.candidates if c.pool == SHORTEST] == [
@@ -147,11 +147,11 @@ def test_an_answer_that_the_question_names_is_reached_by_walks_that_return_to_it
     assert [c.ways for c in result.candidates if c.pool == SHORTEST] == [(0, 0, 0), (1, 1, 1)]
 
 
-def test_an_answer_out_of_reach_has_no_candidates() -> None:
+def test_answer_out_of_reach_has_no_candidates() -> None:
     assert candidate_pool(KIN.part([UDO, BEA]), example([IDA], [BEA])) == Pool((), 0)
 
 
-def test_surroundings_are_what_is_near_each_thing_named() -> None:
+def test_surroundings_cover_each_named_entity() -> None:
     club = GRAPHS["club"]
     item, other = club.id("member 16"), club.id("member 26")
     around = ppr_subgraph(club, example([item, other], []), nodes=8)

@@ -39,7 +39,7 @@ def asked(name: str, entities: object, answers: object, text: str = "who is it")
 GOOD = asked("good", ["Heat"], ["Michael Mann"])
 
 
-def test_names_become_nodes_in_their_order_and_each_once(tmp_path: Path) -> None:
+def test_example_names_become_distinct_nodes_in_order(tmp_path: Path) -> None:
     records = [GOOD, asked("two", ["Michael Mann", "Heat", "Michael Mann"], ["Ali", "Al Pacino"], "what else")]
     result = read_examples(write(tmp_path / "q.jsonl", *records), FILMS)
     assert result.left_out == ()
@@ -49,7 +49,7 @@ def test_names_become_nodes_in_their_order_and_each_once(tmp_path: Path) -> None
     )
 
 
-def test_every_form_of_questions_is_read(tmp_path: Path) -> None:
+def test_every_question_format_is_read(tmp_path: Path) -> None:
     rog = {"id": "r", "question": "who", "q_entity": ["Heat"], "a_entity": ["Michael Mann"]}
     assert read_examples(write(tmp_path / "rog.jsonl", rog), FILMS).usable[0].answers == (MANN,)
     metaqa = write(tmp_path / "qa.txt", "who directed [Heat]\tMichael Mann", "what did [Michael Mann] direct\tHeat|Ali")
@@ -58,20 +58,20 @@ def test_every_form_of_questions_is_read(tmp_path: Path) -> None:
     assert [item.text for item in result] == ["who directed Heat", "what did Michael Mann direct"]
 
 
-def test_what_a_question_is_about_is_found_in_its_words(tmp_path: Path) -> None:
+def test_question_entities_are_linked(tmp_path: Path) -> None:
     linked = asked("linked", None, ["Ali", "Heat"], "Which films did Michael Mann direct?")
     result = read_examples(write(tmp_path / "q.jsonl", linked), FILMS)
     assert result.usable[0].entities == (MANN,) and result.usable[0].answers == (ALI, HEAT)
 
 
-def test_an_alias_stands_for_its_node() -> None:
+def test_alias_stands_for_its_node() -> None:
     aliases = TextColumn.of(["big heat", "mann"])
     graph = Graph(replace(FILMS.columns, aliases=aliases, alias_node=np.array([HEAT, MANN])))
     question = GraphQuestion("q", "who is it", ("Mann",), entities=("Big Heat",))
     assert examples_of([question], graph).usable == (Example("q", "who is it", (HEAT,), (MANN,)),)
 
 
-def test_an_answer_that_the_graph_lacks_is_passed_over_where_it_has_another(tmp_path: Path) -> None:
+def test_missing_answer_is_skipped_beside_known_one(tmp_path: Path) -> None:
     result = read_examples(write(tmp_path / "q.jsonl", asked("some", ["Heat"], ["Nobody", "Michael Mann"])), FILMS)
     assert result.usable[0].answers == (MANN,)
 
@@ -89,9 +89,7 @@ def test_an_answer_that_the_graph_lacks_is_passed_over_where_it_has_another(tmp_
     ],
     ids=["entity", "entities", "last entity", "no entity", "answer", "empty answers", "no answers"],
 )
-def test_a_question_that_cannot_be_learned_from_is_named_with_its_line_and_what_to_do(
-    tmp_path: Path, record: dict[str, object], output: str
-) -> None:
+def test_unusable_question_raises_with_line_and_remedy(tmp_path: Path, record: dict[str, object], output: str) -> None:
     path = write(tmp_path / "q.jsonl", GOOD, "", record)
     with pytest.raises(DataError) as raised:
         read_examples(path, FILMS)
@@ -105,14 +103,14 @@ def test_a_question_that_cannot_be_learned_from_is_named_with_its_line_and_what_
     assert len(selected.left_out) == 1 and selected.left_out[0].startswith(f"{path}:3: question 'bad' ")
 
 
-def test_three_questions_are_shown_of_many_that_are_wrong(tmp_path: Path) -> None:
+def test_many_unusable_questions_show_three(tmp_path: Path) -> None:
     path = write(tmp_path / "q.jsonl", *(asked(f"q{n}", ["Nothing"], ["Ali"]) for n in range(5)))
     with pytest.raises(DataError, match="5 of 5 questions are unusable") as raised:
         read_examples(path, FILMS)
     assert [f"{path}:{n}:" in str(raised.value) for n in range(1, 6)] == [True] * 3 + [False] * 2
 
 
-def test_nothing_to_learn_from_is_an_error_however_much_may_be_left_out(tmp_path: Path) -> None:
+def test_no_usable_question_raises_at_any_tolerance(tmp_path: Path) -> None:
     path = write(tmp_path / "q.jsonl", asked("only", ["Heat"], ["Nobody"]))
     with pytest.raises(DataError, match=r"q\.jsonl: no question is usable\. The first: .*q\.jsonl:1: .*only"):
         read_examples(path, FILMS, max_unusable=1.0)
@@ -120,14 +118,14 @@ def test_nothing_to_learn_from_is_an_error_however_much_may_be_left_out(tmp_path
 
 @pytest.mark.parametrize("name", ["q.jsonl", "qa.txt"])
 @pytest.mark.parametrize("content", ["", "\n \n"])
-def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, name: str, content: str) -> None:
+def test_empty_question_file_raises(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(DataError, match=rf"{name}: (the file has )?no questions?"):
         read_examples(path, FILMS)
 
 
-def test_a_line_that_is_no_question_is_named(tmp_path: Path) -> None:
+def test_malformed_question_line_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"q\.jsonl:2: not JSON"):
         read_examples(write(tmp_path / "q.jsonl", GOOD, "{"), FILMS)
     with pytest.raises(DataError, match="no such file"):
@@ -135,12 +133,12 @@ def test_a_line_that_is_no_question_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unusable", [-0.1, 1.5, float("nan")])
-def test_the_share_that_may_be_left_out_is_a_share(tmp_path: Path, unusable: float) -> None:
+def test_question_tolerance_outside_range_raises(tmp_path: Path, unusable: float) -> None:
     with pytest.raises(OptionError, match="max_unusable is"):
         read_examples(write(tmp_path / "q.jsonl", GOOD), FILMS, max_unusable=unusable)
 
 
-def test_only_nodes_that_the_graph_holds_count(tmp_path: Path) -> None:
+def test_examples_use_nodes_of_graph_only(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has the answer 'Michael Mann'"):
         read_examples(write(tmp_path / "q.jsonl", GOOD), FILMS.part([HEAT, PACINO]))
     # Two nodes may have one name; then both are meant.

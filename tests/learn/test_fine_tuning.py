@@ -71,7 +71,7 @@ def tuned(
     return request.param, folder / "model", record
 
 
-def test_groups_begin_with_what_explains_the_answer(tmp_path: Path) -> None:
+def test_example_group_begins_with_explaining_text(tmp_path: Path) -> None:
     for own in path_groups(FILMS, labels(tmp_path), negatives=3):
         for group in own:
             verb, film = group.question[4:].rsplit(" ", 1)
@@ -84,7 +84,7 @@ def test_groups_begin_with_what_explains_the_answer(tmp_path: Path) -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_it_learns_which_relation_a_question_asks_for_also_of_films_not_seen(
+def test_fine_tuning_learns_relation_for_unseen_films(
     tuned: tuple[str, Path, dict[str, Any]],
 ) -> None:
     kind, folder, record = tuned
@@ -96,7 +96,7 @@ def test_it_learns_which_relation_a_question_asks_for_also_of_films_not_seen(
         assert first is not None and first.texts(FILMS)[0] == f"film11 {relation} {relation[0]}11"
 
 
-def test_the_record_has_the_graph_the_split_and_the_kind(tuned: tuple[str, Path, dict[str, Any]]) -> None:
+def test_fine_tuned_record_has_graph_split_and_kind(tuned: tuple[str, Path, dict[str, Any]]) -> None:
     kind, folder, record = tuned
     assert json.loads((folder / "graphwright.json").read_text("utf-8")) == record
     assert record["kind"] == kind and record["graph"] == FILMS.columns.checksum
@@ -109,7 +109,7 @@ def test_the_record_has_the_graph_the_split_and_the_kind(tuned: tuple[str, Path,
         model.latents("a", ["b"]) if kind == "encoder" else model.encode(["a"])
 
 
-def test_wrong_input_is_refused_before_training(base: str, tmp_path: Path) -> None:
+def test_fine_tuning_with_invalid_input_raises_before_training(base: str, tmp_path: Path) -> None:
     learned = labels(tmp_path)
     with pytest.raises(OptionError, match="'reader'; it must be encoder or cross-encoder"):
         tune(FILMS, learned, "reader", base, tmp_path / "new")
@@ -125,6 +125,6 @@ def test_wrong_input_is_refused_before_training(base: str, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="the extra is installed")
-def test_without_the_extra_one_is_told_how_to_get_it(tmp_path: Path) -> None:
+def test_fine_tuning_without_extra_names_it(tmp_path: Path) -> None:
     with pytest.raises(NeedsError, match=r"graphwright\[sbert\]"):
         tune(FILMS, labels(tmp_path), "encoder", "base", tmp_path / "new")

@@ -90,7 +90,7 @@ def plain_pna(w: dict[str, np.ndarray], asked: list[float], relations: Table, na
 
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("name", ["family", "apart", "loops", "star"])
-def test_entities_are_scored_by_principal_neighbourhood_aggregation(name: str, named: bool) -> None:
+def test_entity_scores_equal_principal_neighbourhood_aggregation(name: str, named: bool) -> None:
     graph, dimension, rng = GRAPHS[name], 5, np.random.default_rng(8)
     at, relation_ids = view_graph(graph, np.array([0, 1]), ROUNDS)
     w, width = weights(dimension, named), NEAR - LAYERS - 1
@@ -124,7 +124,7 @@ def by_hand(retriever: EntityRetriever, graph: Graph) -> tuple[np.ndarray, WalkS
     return 1 / (1 + np.exp(-logits)), walks, at
 
 
-def test_a_node_has_its_probability_and_a_triple_that_of_both_its_ends() -> None:
+def test_entity_triple_probability_is_product_of_ends() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     chance, _, at = by_hand(retriever, graph)
     judge = retriever.prepare(ASKED, Run())
@@ -136,7 +136,7 @@ def test_a_node_has_its_probability_and_a_triple_that_of_both_its_ends() -> None
     assert result is not None and len(result.edges) == len(graph.edges)
 
 
-def test_a_triple_alone_has_the_probability_of_its_node_and_the_reach_of_the_walk_that_takes_it_at_any_step() -> None:
+def test_single_triple_probability_combines_node_and_reach() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     chance, walks, at = by_hand(retriever, graph)
     through = walks.edges(at.heads, at.tails, at.relation)
@@ -147,7 +147,7 @@ def test_a_triple_alone_has_the_probability_of_its_node_and_the_reach_of_the_wal
     assert len(set(through.tolist())) > 2
 
 
-def test_a_step_of_a_walk_has_the_probability_of_its_node_and_the_reach_of_the_walk_that_takes_it_there() -> None:
+def test_walk_step_probability_combines_node_and_reach() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     chance, walks, _ = by_hand(retriever, graph)
     names = ["Lothair II", "Waldrada", "Bertha", "Waldrada"]
@@ -163,7 +163,7 @@ def test_a_step_of_a_walk_has_the_probability_of_its_node_and_the_reach_of_the_w
     )
 
 
-def test_a_relation_path_has_the_likelihood_of_the_gates_and_of_its_end() -> None:
+def test_relation_path_likelihood_combines_gates_and_end() -> None:
     asked = HashEncoder().encode(["Who was the mother of x?"])
     relations = HashEncoder().encode(["spouse", "mother of", "father of"])
     logits = [np.append(*step) for step in gate_logits(untrained().weights, asked, relations, LAYERS)]
@@ -175,7 +175,7 @@ def test_a_relation_path_has_the_likelihood_of_the_gates_and_of_its_end() -> Non
     assert log_likelihood((1, 3, 2)) == pytest.approx(np.log(chances[0][1] * chances[1][3] * 0.001), abs=1e-5)
 
 
-def test_what_was_narrowed_away_has_no_reach() -> None:
+def test_narrowed_nodes_have_no_reach() -> None:
     retriever, graph = untrained(), GRAPHS["family"]
     part = graph.part(graph.nodes[:3])
     gone = np.setdiff1d(graph.edges, part.edges)[:, None]
@@ -184,7 +184,7 @@ def test_what_was_narrowed_away_has_no_reach() -> None:
     assert not narrow(np.tile(part.nodes[:3], (len(gone), 1)), np.repeat(gone, 2, axis=1)).any()
 
 
-def test_of_two_relations_between_the_same_nodes_the_gates_tell_which_is_meant() -> None:
+def test_gates_distinguish_parallel_relations() -> None:
     films = Graph.from_triples([("film", "directed by", "Mann"), ("film", "written by", "Mann")])
     retriever = untrained()
     asked = start("Who directed film?", films, entities=["film"])
@@ -193,7 +193,7 @@ def test_of_two_relations_between_the_same_nodes_the_gates_tell_which_is_meant()
     assert directed != written
 
 
-def test_nothing_is_found_in_a_graph_without_edges() -> None:
+def test_entity_retriever_without_edges_is_empty() -> None:
     lone = ASKED.with_(graph=ASKED.graph.part([ASKED.graph.id("Lothair II")]))
     judged = untrained().prepare(lone, Run())(Evidence.of_nodes(lone.graph.nodes))
     assert judged.tolist() == [0.0]
@@ -203,7 +203,7 @@ def test_nothing_is_found_in_a_graph_without_edges() -> None:
         assert not model.probabilities(nodes, np.array(edges)).any() and not model.reach(nodes, np.array(edges)).any()
 
 
-def test_entities_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:
+def test_entity_scores_equal_in_numpy_and_torch() -> None:
     made, every, torch = trained("entity"), samples(), torch_here()
     degree, layers = made.about["degree"], made.about["layers"]
 
@@ -220,7 +220,7 @@ def test_entities_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time(
         assert alone == pytest.approx(together[part].numpy(), abs=2e-6 * float(together.abs().max()))
 
 
-def test_the_gates_of_a_question_that_was_learned_are_those_of_its_path() -> None:
+def test_learned_gates_match_relation_path() -> None:
     made, every = trained("entity"), samples()
     gates = [
         gate

@@ -47,7 +47,7 @@ def plain_arcs(at: GraphView) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("name", TOYS)
-def test_what_is_seen_is_the_graph_by_places(name: str) -> None:
+def test_triple_retriever_sees_local_graph(name: str) -> None:
     whole = GRAPHS[name]
     graph = whole.part(whole.nodes[1:])
     at, relations = view_from(graph, int(whole.nodes[1]))
@@ -60,7 +60,7 @@ def test_what_is_seen_is_the_graph_by_places(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TOYS)
-def test_arcs_compare_what_leads_to_each_node(name: str) -> None:
+def test_arcs_compare_incoming_edges_of_node(name: str) -> None:
     at, _ = view_from(GRAPHS[name], 0)
     arcs, plain = directed_edges([at]), plain_arcs(at)
     ends = sorted(plain, key=lambda arc: arc[1])
@@ -74,7 +74,7 @@ def test_arcs_compare_what_leads_to_each_node(name: str) -> None:
         assert arcs.maximum(values)[node] == pytest.approx(np.max(rows, axis=0) if rows else [0.0, 0.0])
 
 
-def test_a_node_that_nothing_leads_to_gets_nothing() -> None:
+def test_node_without_incoming_arcs_receives_zero() -> None:
     lone = GraphView(*(np.array(ids) for ids in ([0, 1, 2], [0], [2], [0])), distances=np.zeros((3, 1), np.float32))
     arcs = directed_edges([lone])
     assert arcs.degree.tolist() == [[1], [1], [1]]
@@ -112,9 +112,7 @@ def plain_gates(w: dict[str, np.ndarray], asked: list[float], relations: Table, 
 
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("name", TOYS)
-def test_triples_are_scored_by_question_relation_distances_and_what_the_question_carries(
-    name: str, named: bool
-) -> None:
+def test_triple_scores_equal_formula(name: str, named: bool) -> None:
     graph, steps = GRAPHS[name], 2
     at, relation_ids = view_from(graph, 0)
     inputs = drawn(asked=(1, D), relations=(len(relation_ids), D), names=(len(graph), D))
@@ -153,7 +151,7 @@ def test_triples_are_scored_by_question_relation_distances_and_what_the_question
 ASKED = start("Who was the mother of Lothair II?", GRAPHS["family"], entities=["Lothair II"])
 
 
-def test_a_triple_has_its_probability_and_what_was_narrowed_away_none() -> None:
+def test_narrowed_triples_have_no_probability() -> None:
     retriever = untrained("triple")
     assert isinstance(retriever, TripleRetriever)
     graph, w, about = GRAPHS["family"], retriever.weights, retriever.checkpoint.about
@@ -173,7 +171,7 @@ def test_a_triple_has_its_probability_and_what_was_narrowed_away_none() -> None:
     assert best is not None and best.edges.tolist() == np.argsort(-result, kind="stable")[:3].tolist()
 
 
-def test_nothing_is_found_in_a_graph_without_edges() -> None:
+def test_triple_retriever_without_edges_is_empty() -> None:
     lone = ASKED.with_(graph=ASKED.graph.part([ASKED.graph.id("Lothair II")]))
     for level in ("triple", "entity"):
         result = (Triples() >> untrained(level).search(5))(lone).evidence
@@ -181,7 +179,7 @@ def test_nothing_is_found_in_a_graph_without_edges() -> None:
         assert untrained(level).prepare(lone, Run())(Evidence.of_nodes(lone.graph.nodes)).tolist() == [0.0]
 
 
-def test_names_are_read_where_a_retriever_was_trained_with_them() -> None:
+def test_triple_retriever_trained_with_names_reads_names() -> None:
     graph = GRAPHS["family"]
     names = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     plain = untrained("triple")

@@ -54,7 +54,7 @@ def labels(graph: Graph, **rows: list[LabelledPath]) -> Labels:
     return Labels({"labels": 2, "graph": graph.columns.checksum, "refiner": "hand"}, tuple(result))
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_labels_round_trip(tmp_path: Path) -> None:
     made = make_labels(FILMS, Examples(tuple(ASKED)), TWIN, tmp_path / "a.jsonl", nodes=500, length=3)
     again = read_labels(tmp_path / "a.jsonl", FILMS)
     assert again.about == made.about
@@ -73,7 +73,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[1])["kept"][0]["path"] == "film 0 → [directed_by]"
 
 
-def test_a_summary_counts_paths_before_merging_after_it_and_after_refinement(tmp_path: Path) -> None:
+def test_label_summary_counts_paths_at_each_stage(tmp_path: Path) -> None:
     made = make_labels(FILMS, ASKED, ShortestPathLabels(), tmp_path / "a.jsonl")
     result = made.summary()
     pools = [candidate_pool(FILMS, item) for item in ASKED]
@@ -85,7 +85,7 @@ def test_a_summary_counts_paths_before_merging_after_it_and_after_refinement(tmp
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.77, 1.0])
-def test_a_run_that_was_broken_off_is_gone_on_with_to_the_same_file(tmp_path: Path, share: float) -> None:
+def test_interrupted_labelling_continues_to_same_file(tmp_path: Path, share: float) -> None:
     path = tmp_path / "labels.jsonl"
     made = make_labels(FILMS, ASKED, TWIN, path)
     whole = path.read_bytes()
@@ -99,7 +99,7 @@ def test_a_run_that_was_broken_off_is_gone_on_with_to_the_same_file(tmp_path: Pa
     ]
 
 
-def test_an_empty_file_is_begun_with_and_more_questions_are_added(tmp_path: Path) -> None:
+def test_empty_label_file_is_started_and_extended(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.touch()
     make_labels(FILMS, ASKED[:2], ShortestPathLabels(), path)
@@ -123,7 +123,7 @@ OTHER = Graph.from_triples([(f"film {n}", "made_by", who) for n, who in enumerat
         (OTHER, TWIN, {}, "graph '"),
     ],
 )
-def test_labels_made_otherwise_are_not_gone_on_with(
+def test_labels_of_other_settings_are_not_continued(
     tmp_path: Path, graph: Graph, refiner: Refiner, bounds: dict[str, int], message: str
 ) -> None:
     path = tmp_path / "labels.jsonl"
@@ -135,7 +135,7 @@ def test_labels_made_otherwise_are_not_gone_on_with(
     assert path.read_bytes() == before
 
 
-def test_labels_of_another_question_of_the_same_id_are_not_passed_off_as_its_own(tmp_path: Path) -> None:
+def test_labels_of_other_question_with_same_id_raise(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     make_labels(FILMS, ASKED, ShortestPathLabels(), path)
     before = path.read_bytes()
@@ -145,7 +145,7 @@ def test_labels_of_another_question_of_the_same_id_are_not_passed_off_as_its_own
     assert path.read_bytes() == before
 
 
-def test_what_was_paid_for_is_kept_when_a_budget_ends_and_the_next_run_asks_for_the_rest(tmp_path: Path) -> None:
+def test_paid_labels_survive_exhausted_budget(tmp_path: Path) -> None:
     path, asked = tmp_path / "labels.jsonl", list[str]()
 
     def reply(system: str, user: str) -> str:
@@ -169,7 +169,7 @@ def test_what_was_paid_for_is_kept_when_a_budget_ends_and_the_next_run_asks_for_
     assert make_labels(FILMS, ASKED, LLMRefiner(ScriptedLLM([])), path) == made
 
 
-def test_what_was_paid_for_is_kept_whatever_ends_the_work(tmp_path: Path) -> None:
+def test_paid_labels_survive_any_error(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
 
     def reply(system: str, user: str) -> str:
@@ -182,7 +182,7 @@ def test_what_was_paid_for_is_kept_whatever_ends_the_work(tmp_path: Path) -> Non
     assert {row.example.id for row in read_labels(path, FILMS).rows} == {"q0", "q2", "q3", "q4"}
 
 
-def test_a_model_is_asked_by_several_threads_and_the_rows_stay_in_order(tmp_path: Path) -> None:
+def test_threaded_labelling_keeps_row_order(tmp_path: Path) -> None:
     messages: list[tuple[str, int, int]] = []
     asked = [replace(ASKED[n % 6], id=f"q{n:02}") for n in range(20)]
     made = make_labels(
@@ -192,7 +192,7 @@ def test_a_model_is_asked_by_several_threads_and_the_rows_stay_in_order(tmp_path
     assert messages == [(what, n, 20) for what in ("collect paths", "choose paths") for n in range(1, 21)]
 
 
-def test_both_keep_the_union_or_the_intersection() -> None:
+def test_label_sources_combine_by_union_or_intersection() -> None:
     shared, one_alone, other_alone = selected(0, BY), selected(0, WRITTEN), selected(2, BY)
     item = labels(FILMS, a=[shared, one_alone], b=[shared], c=[one_alone])
     other = labels(FILMS, a=[other_alone, shared._replace(support=0.5)], b=[], d=[other_alone])
@@ -211,7 +211,7 @@ def test_both_keep_the_union_or_the_intersection() -> None:
         union(item, labels(OTHER))
 
 
-def test_labels_of_another_graph_or_of_nothing_are_not_read(tmp_path: Path) -> None:
+def test_labels_of_other_graph_raise(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     with pytest.raises(DataError, match=r"no such file\. Make labels"):
         read_labels(path, FILMS)
@@ -220,7 +220,7 @@ def test_labels_of_another_graph_or_of_nothing_are_not_read(tmp_path: Path) -> N
         read_labels(path, OTHER)
 
 
-def test_a_file_whose_first_line_was_cut_short_is_made_whole(tmp_path: Path) -> None:
+def test_label_file_with_cut_first_line_is_repaired(tmp_path: Path) -> None:
     whole = make_labels(FILMS, ASKED, ShortestPathLabels(), tmp_path / "whole.jsonl")
     content = (tmp_path / "whole.jsonl").read_bytes()
     for size in (0, 1, content.index(b"\n") // 2, content.index(b"\n"), content.index(b"\n") + 1, len(content) - 1):
@@ -229,7 +229,7 @@ def test_a_file_whose_first_line_was_cut_short_is_made_whole(tmp_path: Path) -> 
         assert (tmp_path / "cut.jsonl").read_bytes() == content
 
 
-def test_labels_of_another_version_are_said_to_be_so_and_left_alone(tmp_path: Path) -> None:
+def test_labels_of_other_version_raise_and_stay(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text('{"labels": 1}\n{"id": "a"}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"of format 1, but this version reads format 2\."):
@@ -251,7 +251,7 @@ def test_labels_of_another_version_are_said_to_be_so_and_left_alone(tmp_path: Pa
         '{"labels": ' + "[" * 5000 + "\n",
     ],
 )
-def test_what_is_no_file_of_labels_is_said_to_be_none_and_left_alone(tmp_path: Path, content: str) -> None:
+def test_other_file_as_labels_raises_and_stays(tmp_path: Path, content: str) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(DataError, match="is not a file of labels"):
@@ -284,7 +284,7 @@ def record(**changed: object) -> str:
         (record(ways=[10**6]), "the graph has no relation 1000000"),
     ],
 )
-def test_a_line_that_does_not_fit_the_graph_is_named(line: str, message: str, tmp_path: Path) -> None:
+def test_label_line_outside_graph_raises(line: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text(f'{{"labels": 2, "graph": "{FILMS.columns.checksum}"}}\n{record()}\n{line}\n', encoding="utf-8")
     with pytest.raises(DataError, match=rf"labels\.jsonl:3: .*({message})"):
@@ -324,7 +324,7 @@ def plain_walks(graph: Graph, source: int, ways: tuple[int, ...]) -> list[tuple[
 
 
 @given(labelled())
-def test_a_label_makes_every_instance_of_its_paths_positive(given: tuple[Graph, Label]) -> None:
+def test_label_marks_all_instances_of_its_paths(given: tuple[Graph, Label]) -> None:
     graph, row = given
     wanted: set[int] = set()
     for item in row.paths:
@@ -335,7 +335,7 @@ def test_a_label_makes_every_instance_of_its_paths_positive(given: tuple[Graph, 
     assert positive_edges(graph, row).tolist() == sorted(wanted)
 
 
-def test_the_walk_to_an_answer_that_lies_on_the_way_to_itself_is_positive() -> None:
+def test_walk_through_answer_itself_is_positive() -> None:
     # Who wrote films by the director of film 0: Anna, who directed it, and Bert, who is no answer here.
     graph = Graph.from_triples(
         [(film, "directed_by", "Anna") for film in ("film 0", "film 1", "film 2")]
@@ -351,7 +351,7 @@ def test_the_walk_to_an_answer_that_lies_on_the_way_to_itself_is_positive() -> N
     ]
 
 
-def test_a_triple_that_the_graph_has_twice_is_positive_twice() -> None:
+def test_repeated_triple_is_positive_twice() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "s", "b")])
     row = Label(Example("q", "?", (0,), (1,)), (selected(0, (1,)),), 0, 0)
     assert positive_edges(graph, row).tolist() == [0, 1]

@@ -43,7 +43,7 @@ def arcs_of(edges: Edges) -> list[Edges]:
 
 
 @given(worlds())
-def test_each_round_gives_a_node_the_mean_over_those_before_it(world: tuple[int, Edges, list[int], int]) -> None:
+def test_mean_rounds_average_previous_values(world: tuple[int, Edges, list[int], int]) -> None:
     n, edges, sources, rounds = world
     first = [1.0 if v in sources else 0.0 for v in range(n)]
     columns = [first]
@@ -59,7 +59,7 @@ def test_each_round_gives_a_node_the_mean_over_those_before_it(world: tuple[int,
 
 
 @given(worlds())
-def test_what_no_walk_of_so_many_steps_leads_to_has_nothing(world: tuple[int, Edges, list[int], int]) -> None:
+def test_unreachable_node_has_zero_values(world: tuple[int, Edges, list[int], int]) -> None:
     n, edges, sources, rounds = world
     result = encoded(*world)
     for direction, arcs in enumerate(arcs_of(edges)):
@@ -71,7 +71,7 @@ def test_what_no_walk_of_so_many_steps_leads_to_has_nothing(world: tuple[int, Ed
             assert set(np.flatnonzero(result[:, 1 + direction * rounds + step]).tolist()) == at
 
 
-def test_a_node_far_from_all_else_is_told_by_its_size_only_as_a_root() -> None:
+def test_isolated_node_is_root_size_only() -> None:
     # The hub has a thousand neighbours of which one is named: a mean of a thousandth, and its fourth root 0.18.
     star = [(0, leaf) for leaf in range(1, 1001)]
     result = encoded(1001, star, [1], 1)
@@ -103,7 +103,7 @@ def plain_aggregate(messages: list[list[float]]) -> list[float]:
 
 
 @pytest.mark.parametrize("name", ["family", "apart", "loops", "star", "club"])
-def test_a_node_gathers_what_its_arcs_bring(name: str) -> None:
+def test_node_gathers_arc_messages(name: str) -> None:
     graph = GRAPHS[name]
     at, relations = view_graph(graph, np.array([0]), 2)
     triples = list(zip(at.heads.tolist(), at.relation.tolist(), at.tails.tolist(), strict=True))
@@ -149,7 +149,7 @@ def torch_aggregate(torch: Any, arcs: DirectedEdges, x: Any, gates: Any, gate: A
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_gradient_is_that_of_plain_operations(seed: int) -> None:
+def test_gather_gradient_equals_plain_operations(seed: int) -> None:
     torch = torch_here()
     arcs = directed_edges([sample(seed), sample(seed + 10)], torch)
     offsets = arcs.offsets
@@ -166,7 +166,7 @@ def test_the_gradient_is_that_of_plain_operations(seed: int) -> None:
         assert item.grad.abs().max() > 1 and item.grad.numpy() == pytest.approx(other.grad.numpy(), abs=1e-4)
 
 
-def test_of_equal_messages_only_the_first_has_the_gradient_of_the_maximum() -> None:
+def test_equal_messages_give_maximum_gradient_to_first() -> None:
     torch = torch_here()
     # Nodes 0 and 1 both lead to node 2, with the same message.
     row = Sample(*(np.array(ids, np.int32) for ids in ([0, 1, 2], [0, 1], [2, 2], [0, 0])),
@@ -177,7 +177,7 @@ def test_of_equal_messages_only_the_first_has_the_gradient_of_the_maximum() -> N
     assert x.grad.sum() == 1 and x.grad[0, 0] == 1
 
 
-def test_graphs_side_by_side_gather_as_each_does_alone() -> None:
+def test_batched_graphs_gather_as_alone() -> None:
     torch = torch_here()
     rows = [sample(seed) for seed in range(4)]
     arcs = directed_edges(rows, torch)

@@ -24,7 +24,7 @@ def logits(ways: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     ]
 
 
-def test_the_most_probable_way_or_end_is_wholly_open() -> None:
+def test_most_probable_gate_is_fully_open() -> None:
     message = logits(6, 1)
     for (ways, end), (gate, over) in zip(message, open_gates(message), strict=True):
         every = np.exp(np.append(ways, end))
@@ -52,7 +52,7 @@ def whole_walks(name: str, source: int, message: list[tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["family", "apart", "loops", "star"])
-def test_a_node_an_edge_and_a_step_have_the_best_walk_that_passes_them(name: str, seed: int) -> None:
+def test_node_edge_and_step_take_best_walk(name: str, seed: int) -> None:
     graph = GRAPHS[name]
     at, relations = view_graph(graph, np.array([1]), 1)
     message = logits(2 * len(relations), seed)
@@ -83,7 +83,7 @@ def torch_here() -> Any:
     return torch
 
 
-def test_each_step_of_a_kept_path_is_taught_and_its_end() -> None:
+def test_gates_train_on_each_step_and_end() -> None:
     torch = torch_here()
     draw = torch.Generator().manual_seed(0)
     message = [(torch.randn(2, 4, generator=draw), torch.randn(2, 1, generator=draw)) for _ in range(3)]
@@ -106,7 +106,7 @@ def test_each_step_of_a_kept_path_is_taught_and_its_end() -> None:
     assert gate_loss(torch, message, rows).item() == pytest.approx(wanted, rel=1e-5)
 
 
-def test_a_question_without_a_path_teaches_nothing() -> None:
+def test_question_without_path_trains_nothing() -> None:
     torch = torch_here()
     message = [(torch.ones(1, 4), torch.ones(1, 1))]
     assert gate_loss(torch, message, [[]]).item() == 0

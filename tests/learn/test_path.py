@@ -73,9 +73,7 @@ def small(draw: st.DrawFn) -> Graph:
 
 
 @given(small(), st.integers(0, 9))
-def test_a_width_of_twenty_finds_the_best_paths_of_a_small_graph_in_the_order_of_their_likelihood(
-    graph: Graph, seed: int
-) -> None:
+def test_wide_beam_equals_exhaustive_path_ranking(graph: Graph, seed: int) -> None:
     state, retriever = asked(graph), writer(seed)
     every = paths_of(state)
     assume(all(sum(len(ways) == n for ways in every) <= 20 for n in range(1, LENGTH + 1)))
@@ -95,7 +93,7 @@ def test_a_width_of_twenty_finds_the_best_paths_of_a_small_graph_in_the_order_of
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_probabilities_of_paths_with_their_ends_sum_to_one_with_what_goes_on(seed: int) -> None:
+def test_path_and_continuation_probabilities_sum_to_one(seed: int) -> None:
     graph, retriever = GRAPHS["family"], writer(seed)
     state = asked(graph, "Lothair I")
     decoder, ways = retriever.decoder(state, Run()), range(2 * len(graph.columns.relations))
@@ -110,7 +108,7 @@ def test_probabilities_of_paths_with_their_ends_sum_to_one_with_what_goes_on(see
     assert result is not None and result.scores is not None and np.exp(result.scores).sum() < 1
 
 
-def test_the_search_goes_on_from_the_best_prefixes_alone() -> None:
+def test_beam_continues_best_prefixes_only() -> None:
     graph, retriever = GRAPHS["family"], writer()
     state = asked(graph, "Lothair I")
     best, level = list[tuple[float, tuple[int, ...]]](), [()]
@@ -128,7 +126,7 @@ def test_the_search_goes_on_from_the_best_prefixes_alone() -> None:
     assert [ways_of(graph, item) for item in result.items()] == [ways for _, ways in sorted(best, reverse=True)[:2]]
 
 
-def test_every_thing_that_the_question_names_is_searched_from_and_the_best_of_all_kept() -> None:
+def test_decode_searches_from_each_question_entity() -> None:
     graph, retriever = GRAPHS["family"], writer(3)
     apart = [Decode(retriever, 2)(asked(graph, who)).evidence for who in ("Gisela", "Ermengarde of Tours")]
     # The question names both now, and reads the same with neither of them in it.
@@ -140,7 +138,7 @@ def test_every_thing_that_the_question_names_is_searched_from_and_the_best_of_al
     assert set(both.identities()) <= {identity for identity, _ in every}
 
 
-def test_the_walks_by_the_best_relation_paths_are_what_is_retrieved() -> None:
+def test_decode_returns_walks_of_best_paths() -> None:
     graph, retriever = GRAPHS["family"], writer()
     state = asked(graph, "Waldrada")
     plans, result = (Decode(retriever, LENGTH) % 20)(state).evidence, retriever.search(500)(state).evidence
@@ -153,7 +151,7 @@ def test_the_walks_by_the_best_relation_paths_are_what_is_retrieved() -> None:
     assert {"Gisela", "Bertha"} <= named and len(plans) < len(result)
 
 
-def test_any_piece_is_scored_by_its_relations() -> None:
+def test_item_is_scored_by_its_relations() -> None:
     graph, retriever = GRAPHS["family"], writer()
     state = asked(graph, "Lothair I")
     chains = (Triples() >> Chains(2) >> MergeChains())(state).evidence
@@ -170,7 +168,7 @@ def test_any_piece_is_scored_by_its_relations() -> None:
     assert triple == pytest.approx([likelihood(retriever, state, (mother,))], abs=1e-4)
 
 
-def test_a_part_of_the_graph_has_its_own_relations_to_choose_from() -> None:
+def test_decode_in_part_uses_its_relations() -> None:
     graph, retriever = GRAPHS["family"], writer()
     part = graph.part([graph.id("Lothair II"), graph.id("Teutberga"), graph.id("Waldrada")])
     result = Decode(retriever, 1)(asked(graph, "Lothair II").with_(graph=part)).evidence
@@ -179,7 +177,7 @@ def test_a_part_of_the_graph_has_its_own_relations_to_choose_from() -> None:
     assert result.scores == pytest.approx([likelihood(retriever, alone, (1,))], abs=1e-4)
 
 
-def test_nothing_is_written_where_nothing_leads_on() -> None:
+def test_decode_without_continuation_is_empty() -> None:
     graph = GRAPHS["family"]
     lone = asked(graph, "Gisela").with_(graph=graph.part([graph.id("Gisela")]))
     for state in (lone, start("who", graph, anchors=[])):
@@ -187,7 +185,7 @@ def test_nothing_is_written_where_nothing_leads_on() -> None:
         assert result is not None and len(result) == 0
 
 
-def test_a_relation_path_is_there_though_its_one_walk_comes_back_to_a_node() -> None:
+def test_decode_finds_relation_path_returning_to_node() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "c"), ("c", "t", "d"), ("d", "u", "b")])
     result = Decode(writer(), 4)(asked(graph, "a")).evidence
     assert result is not None
@@ -195,7 +193,7 @@ def test_a_relation_path_is_there_though_its_one_walk_comes_back_to_a_node() -> 
     assert by_ways[(1, 3, 5, 7)] == ["a", "b", "c", "d", "b"]
 
 
-def test_who_directed_and_wrote_is_retrieved_though_the_walk_passes_them_on_the_way() -> None:
+def test_decode_finds_path_through_intermediate_walk() -> None:
     films = Graph.from_triples(
         [("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann"), ("Ali", "written_by", "Mann")]
     )
@@ -204,13 +202,13 @@ def test_who_directed_and_wrote_is_retrieved_though_the_walk_passes_them_on_the_
     assert ["Heat", "Mann", "Ali", "Mann"] in [films.names.take(nodes) for nodes, _ in result]
 
 
-def test_what_is_too_much_work_is_noted() -> None:
+def test_decode_over_cost_limit_is_noted() -> None:
     state = Decode(writer(), 2, max_edges=3)(asked(GRAPHS["star"], "hub"))
     assert state.evidence is not None and len(state.evidence) == 0
     assert state.trace[-1].notes == ("a relation path leads to too many nodes to be extended; raise `max_edges`",)
 
 
-def test_what_cannot_decode_is_refused() -> None:
+def test_decode_with_invalid_retriever_raises() -> None:
     with pytest.raises(OptionError, match="it must be a trained path retriever"):
         Decode(untrained("triple"))  # type: ignore[arg-type]
     for wrong in ({"length": 0}, {"max_edges": 0}):

@@ -77,7 +77,7 @@ def scores(folder: str, question: str, film: str) -> dict[str, float]:
     return dict(zip(relations, after.ranked_scores.tolist(), strict=True))
 
 
-def test_it_learns_which_relation_a_question_asks_for_also_of_entities_not_seen(
+def test_planner_learns_relation_for_unseen_entities(
     trained: tuple[str, dict[str, Any]],
 ) -> None:
     folder, about = trained
@@ -87,7 +87,7 @@ def test_it_learns_which_relation_a_question_asks_for_also_of_entities_not_seen(
     assert starred["starred actors"] > starred["directed by"]
 
 
-def test_a_score_is_the_log_likelihood_of_the_path_and_the_end(trained: tuple[str, dict[str, Any]]) -> None:
+def test_planner_score_is_log_likelihood(trained: tuple[str, dict[str, Any]]) -> None:
     import torch
 
     folder, question = trained[0], "who directed Film1"
@@ -102,7 +102,7 @@ def test_a_score_is_the_log_likelihood_of_the_path_and_the_end(trained: tuple[st
     assert scores(folder, question, "Film1")["directed by"] == pytest.approx(total, abs=1e-3)
 
 
-def test_likelihoods_do_not_depend_on_the_batch(trained: tuple[str, dict[str, Any]]) -> None:
+def test_planner_likelihoods_do_not_depend_on_batch(trained: tuple[str, dict[str, Any]]) -> None:
     state = start("who directed Film1", FILMS, entities=["Film1"])
     items, run = module.RelationPaths(2)(state).items, Run()
     one, many = (Planner(trained[0], batch=size).prepare(state, run)(items) for size in (1, 32))
@@ -110,7 +110,7 @@ def test_likelihoods_do_not_depend_on_the_batch(trained: tuple[str, dict[str, An
     assert run.usage.texts == 2 * len(set(items.texts(FILMS)))
 
 
-def test_methods_take_a_planner(trained: tuple[str, dict[str, Any]]) -> None:
+def test_methods_accept_planner(trained: tuple[str, dict[str, Any]]) -> None:
     planner = Planner(trained[0])
     state = start("who directed Film3", FILMS, entities=["Film3"])
     best = (planned(planner, plans=1, length=2) >> module.Instances())(state).items
@@ -119,7 +119,7 @@ def test_methods_take_a_planner(trained: tuple[str, dict[str, Any]]) -> None:
     assert chains.texts(FILMS)[0].endswith("Mann3")
 
 
-def test_the_folder_says_what_it_was_made_of(trained: tuple[str, dict[str, Any]], tmp_path: Path) -> None:
+def test_planner_folder_records_training(trained: tuple[str, dict[str, Any]], tmp_path: Path) -> None:
     folder, about = trained
     assert json.loads((Path(folder) / "planner.json").read_text("utf-8")) == about
     assert is_planner(folder) and not is_planner(tmp_path)
@@ -127,12 +127,12 @@ def test_the_folder_says_what_it_was_made_of(trained: tuple[str, dict[str, Any]]
         scores(str(tmp_path), "who", "Film1")
 
 
-def test_labels_without_a_path_cannot_be_learned(base: str, tmp_path: Path) -> None:
+def test_planner_needs_labels_with_path(base: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nothing to learn"):
         train_planner(FILMS, Labels({}, ()), base, tmp_path)
 
 
-def test_without_peft_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_planner_without_peft_names_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(NeedsError, match=r"graphwright\[train-llm\]"):
         train_planner(FILMS, labels(tmp_path), "base", tmp_path)

@@ -52,7 +52,7 @@ def ways(selected: Sequence[LabelledPath]) -> list[Ways]:
     return [item.candidate.ways for item in selected]
 
 
-def test_weak_supervision_keeps_every_shortest_path_and_the_twin_only_what_explains_the_answers() -> None:
+def test_weak_labels_keep_all_shortest_paths_and_refined_fewer() -> None:
     weak, refined = kept_by(ShortestPathLabels(), FILMS, ASKED), kept_by(NeighbourRefiner(ENCODER), FILMS, ASKED)
     for item, by_weak, by_twin in zip(ASKED, weak, refined, strict=True):
         asked_for = BY if item.id.startswith("directed") else WRITTEN
@@ -63,7 +63,7 @@ def test_weak_supervision_keeps_every_shortest_path_and_the_twin_only_what_expla
     assert sum(map(len, weak)) == 16 and sum(map(len, refined)) == 12
 
 
-def test_support_is_the_mean_f1_over_like_questions_weighed_by_their_cosines() -> None:
+def test_support_is_cosine_weighted_mean_f1() -> None:
     best = kept_by(NeighbourRefiner(ENCODER), FILMS, ASKED)[0][0]
     texts = [f"who {verb} x" for verb in ("directed", "wrote")]
     cosine = float(np.prod(ENCODER.encode(texts), axis=0).sum())
@@ -87,7 +87,7 @@ def same_director(who: str) -> Example:
     return Example(who, f"what else is by the director of {who} one", (first,), tuple(others))
 
 
-def test_a_question_whose_answers_are_nearer_by_chance_borrows_the_path_of_those_like_it() -> None:
+def test_chance_answer_borrows_path_of_similar_questions() -> None:
     asked = [same_director(who) for who in ("Anna", "Bert", "Carl", "Dora")]
     by_director, by_sequel = (1, 0), (3,)
     assert [ways(selected) for selected in kept_by(ShortestPathLabels(), SEQUELS, asked)] == [[by_director]] * 3 + [
@@ -98,7 +98,7 @@ def test_a_question_whose_answers_are_nearer_by_chance_borrows_the_path_of_those
     assert refined[3][0].candidate == Candidate(asked[3].entities[0], by_director, SHORTEST)
 
 
-def test_each_thing_that_a_question_names_keeps_its_own_paths() -> None:
+def test_each_question_entity_keeps_its_paths() -> None:
     graph = Graph.from_triples(
         [(f"film {n}", "directed_by", f"person {n % 2}") for n in range(4)]
         + [(f"film {n}", "has_genre", f"genre {n // 2}") for n in range(4)]
@@ -114,7 +114,7 @@ def test_each_thing_that_a_question_names_keeps_its_own_paths() -> None:
         )
 
 
-def test_what_reaches_no_answer_is_not_kept_though_like_questions_are_explained_by_it() -> None:
+def test_path_without_answer_is_dropped() -> None:
     # The last film has no director in the graph, and is joined to its answer by another relation.
     graph = Graph.from_triples(
         [(film, "directed_by" if film != "Fargo" else "made_by", who) for who, film in DIRECTED.items()]
@@ -133,14 +133,14 @@ class Contrary:
         return np.array([[1.0, 0.0] if text.startswith("who") else [-1.0, 0.0] for text in texts], np.float32)
 
 
-def test_the_best_path_is_kept_however_little_it_reads_like_the_question() -> None:
+def test_best_path_is_kept_at_any_similarity() -> None:
     crowd = Graph.from_triples([("Alien", "starred_actors", f"actor {n}") for n in range(30)])
     asked = [Example("q", "who is the hero of Alien", (0,), (7,))]
     assert ways(kept_by(NeighbourRefiner(Contrary()), crowd, asked)[0]) == [(1,)]
     assert ways(kept_by(CosineRefiner(Contrary()), crowd, asked)[0]) == [(1,)]
 
 
-def test_the_nearest_are_those_that_read_like_the_question() -> None:
+def test_nearest_questions_are_by_cosine() -> None:
     for item, selected in zip(ASKED, kept_by(CosineRefiner(ENCODER), FILMS, ASKED), strict=True):
         if item.id in ("directed Alien", "directed Brazil"):
             assert ways(selected) == [(BY,)]
@@ -149,12 +149,12 @@ def test_the_nearest_are_those_that_read_like_the_question() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"share": 0.0}, {"share": 1.1}, {"meaning": -0.1}, {"neighbours": 0}])
-def test_constants_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
+def test_refiner_with_invalid_constants_raises(wrong: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=f"NeighbourRefiner: {next(iter(wrong))} is .*; it must be"):
         NeighbourRefiner(ENCODER, **wrong)  # type: ignore[arg-type]
 
 
-def test_a_refiner_goes_by_all_that_changes_what_it_keeps() -> None:
+def test_refiner_key_includes_all_settings() -> None:
     made: list[Refiner] = [
         ShortestPathLabels(),
         CosineRefiner(ENCODER),
@@ -172,7 +172,7 @@ def test_a_refiner_goes_by_all_that_changes_what_it_keeps() -> None:
     assert len({item.id for item in made}) == len(made)
 
 
-def test_names_are_hidden_in_the_question() -> None:
+def test_refiner_masks_names_in_question() -> None:
     assert masked_question(FILMS, ASKED[0]) == "who directed x"
 
 
@@ -181,7 +181,7 @@ def lines(user: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in user.splitlines() if line.startswith('{"path"')]
 
 
-def test_a_language_model_keeps_the_paths_whose_numbers_it_names() -> None:
+def test_llm_refiner_keeps_paths_by_number() -> None:
     prompts: list[str] = []
 
     def reply(system: str, user: str) -> str:
@@ -206,7 +206,7 @@ def test_a_language_model_keeps_the_paths_whose_numbers_it_names() -> None:
 
 
 @pytest.mark.parametrize("reply", ["The first.", '{"paths": "all"}', '{"numbers": [0]}', ""])
-def test_a_reply_that_is_none_keeps_nothing(reply: str) -> None:
+def test_llm_refiner_with_invalid_reply_keeps_nothing(reply: str) -> None:
     asked: list[str] = []
 
     def say(system: str, user: str) -> str:
@@ -217,7 +217,7 @@ def test_a_reply_that_is_none_keeps_nothing(reply: str) -> None:
     assert len(asked) == 2  # once more, to mend it
 
 
-def test_a_model_is_shown_so_many_paths_and_asked_nothing_where_there_is_none() -> None:
+def test_llm_refiner_shows_limited_paths_and_skips_empty() -> None:
     seen: list[list[dict[str, Any]]] = []
 
     def reply(system: str, user: str) -> str:
@@ -244,12 +244,12 @@ def first_shown(graph: Graph, entity: str, answer: str, by: Ways | None = None) 
     return seen[0]
 
 
-def test_of_all_paths_by_the_same_relations_one_to_an_answer_is_shown() -> None:
+def test_llm_refiner_shows_one_path_per_relations() -> None:
     graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Thief", "by", "Mann")])
     assert first_shown(graph, "Heat", "Thief") == "Heat → [by] → Mann → [by⁻¹] → Thief"
 
 
-def test_a_walk_that_comes_back_to_a_node_is_shown_where_that_is_the_answer_alone() -> None:
+def test_llm_refiner_shows_returning_walk_for_own_answer_only() -> None:
     # By r, s, t and u one comes to b again, and to x.
     again = [("a", "r", "b"), ("b", "s", "c"), ("c", "t", "d"), ("d", "u", "b")]
     graph = Graph.from_triples([*again, ("b", "s", "c2"), ("c2", "t", "d2"), ("d2", "u", "x")])
@@ -258,7 +258,7 @@ def test_a_walk_that_comes_back_to_a_node_is_shown_where_that_is_the_answer_alon
     assert first_shown(graph, "a", "b", (7,)) == "a"  # where no walk is
 
 
-def test_answers_that_lie_on_the_way_to_themselves_count_for_a_path() -> None:
+def test_path_through_answer_itself_counts() -> None:
     # Who wrote films by the director of the first: who directed them wrote one, and another wrote the other.
     graph = Graph.from_triples(
         [(f"{who} {n}", "directed_by", who) for who in ("Anna", "Bert", "Carl") for n in ("one", "two", "three")]
@@ -274,7 +274,7 @@ def test_answers_that_lie_on_the_way_to_themselves_count_for_a_path() -> None:
         assert ways(selected) == [(1, 0, 3)] and selected[0].support == pytest.approx(1.0)
 
 
-def test_an_endpoint_chooses_over_http() -> None:
+def test_llm_refiner_works_over_http() -> None:
     def answer(asked: dict[str, Any]) -> str:
         rows = lines(asked["messages"][-1]["content"])
         return json.dumps({"paths": [row["path"] for row in rows if "written_by]" in row["text"]]})

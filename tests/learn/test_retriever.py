@@ -19,24 +19,24 @@ FILMS = Graph.from_triples(
 ENTITY = untrained("entity")
 
 
-def test_a_piece_has_the_score_of_its_last_node() -> None:
+def test_node_scorer_scores_item_by_last_node() -> None:
     state = start("?", FILMS, entities=["Heat"])
     nodes = ENTITY.prepare(state, Run())(Evidence.of_nodes(FILMS.nodes))
     pieces = Evidence.of_trees(FILMS, [([0, 1], [0]), ([0, 1, 2], [0, 1]), ([3], []), ([], [2])])
     assert LastNode(ENTITY).prepare(state, Run())(pieces).tolist() == nodes[[1, 2, 3, 3]].tolist()
 
 
-def test_no_pieces_have_no_scores() -> None:
+def test_node_scorer_of_no_items_is_empty() -> None:
     state = start("?", FILMS, entities=["Heat"], evidence=Evidence.of_nodes([]))
     assert len((Rerank(LastNode(ENTITY)) % 3)(state).evidence or ()) == 0
 
 
-def test_it_takes_a_retriever_alone() -> None:
+def test_node_scorer_needs_retriever() -> None:
     with pytest.raises(OptionError, match="it must be a trained retriever"):
         LastNode(3)  # type: ignore[arg-type]
 
 
-def test_shortest_paths_come_in_the_order_of_their_ends() -> None:
+def test_shortest_paths_rank_by_ends() -> None:
     result = gnn_rag(ENTITY, paths=9)(start("?", FILMS, entities=["Heat"])).evidence
     assert result is not None and result.scores is not None
     every = ShortestPaths()(start("?", FILMS, entities=["Heat"])).evidence
@@ -44,7 +44,7 @@ def test_shortest_paths_come_in_the_order_of_their_ends() -> None:
     assert np.all(np.diff(result.scores) <= 0)
 
 
-def test_the_baselines_are_what_their_papers_do() -> None:
+def test_retriever_baselines_follow_papers() -> None:
     triple, path = untrained("triple"), untrained("path")
     ppr = "PersonalizedPageRank(each=True) % 1000 >> Induce() >> "
     assert repr(subgraphrag(triple)).startswith(f"{ppr}Triples() >> Rerank(") and repr(subgraphrag(triple)).endswith(

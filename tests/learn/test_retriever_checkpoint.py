@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "films.gwr"
 
 
-def test_what_is_saved_is_read_back(path: Path) -> None:
+def test_checkpoint_round_trips(path: Path) -> None:
     result = read_checkpoint(path)
     assert result.level == "triple" and result.name == "films.gwr"
     assert list(result.weights) == list(WEIGHTS)
@@ -49,13 +49,13 @@ def test_what_is_saved_is_read_back(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_weights_and_level_tell_checkpoints_apart() -> None:
+def test_checkpoints_differ_by_weights_and_level() -> None:
     assert Checkpoint("entity", WEIGHTS, ABOUT) != MADE
     assert Checkpoint("triple", {**WEIGHTS, "last bias": np.float32([0.25])}, ABOUT) != MADE
     assert Checkpoint("triple", dict(reversed(WEIGHTS.items())), ABOUT) == MADE
 
 
-def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_missing_checkpoint_raises(tmp_path: Path) -> None:
     for missing in (tmp_path / "none.gwr", tmp_path):
         with pytest.raises(DataError, match=r"no such file\. Train a retriever with graphwright train"):
             read_checkpoint(missing)
@@ -103,7 +103,7 @@ NONE: list[tuple[str, Callable[[Path], object]]] = [
 
 
 @pytest.mark.parametrize("spoil", [spoil for _, spoil in NONE], ids=[name for name, _ in NONE])
-def test_a_file_that_is_no_retriever_is_said_to_be_none(path: Path, spoil: Callable[[Path], object]) -> None:
+def test_other_file_as_checkpoint_raises(path: Path, spoil: Callable[[Path], object]) -> None:
     spoil(path)
     with pytest.raises(
         DataError, match=r"films\.gwr is not a trained retriever \(format 2\)\. Train one with graphwright"
@@ -111,7 +111,7 @@ def test_a_file_that_is_no_retriever_is_said_to_be_none(path: Path, spoil: Calla
         read_checkpoint(path)
 
 
-def test_a_file_that_decayed_is_as_it_was_or_is_said_to_be_none(path: Path) -> None:
+def test_damaged_checkpoint_loads_equal_or_raises(path: Path) -> None:
     sound, refused = path.read_bytes(), 0
     for at in range(0, len(sound), 7):
         path.write_bytes(sound[:at] + bytes([sound[at] ^ 0x55]) + sound[at + 1 :])
@@ -128,9 +128,7 @@ NAMES = VectorIndex.from_array(np.zeros((2, 64), np.float32))
 @pytest.mark.parametrize(
     ("level", "kind"), [("triple", TripleRetriever), ("entity", EntityRetriever), ("path", PathRetriever)]
 )
-def test_each_level_has_its_retriever_from_a_file_or_from_a_checkpoint(
-    tmp_path: Path, level: str, kind: type[object]
-) -> None:
+def test_retriever_loads_from_file_or_checkpoint_by_level(tmp_path: Path, level: str, kind: type[object]) -> None:
     made = Checkpoint(level, WEIGHTS, ABOUT)
     made.save(tmp_path / "r")
     result = load_retriever(tmp_path / "r", HashEncoder(), NAMES)
@@ -138,19 +136,19 @@ def test_each_level_has_its_retriever_from_a_file_or_from_a_checkpoint(
     assert result.checkpoint == made and result.names is NAMES
 
 
-def test_a_level_that_is_not_known_is_named() -> None:
+def test_unknown_level_raises() -> None:
     with pytest.raises(DataError, match="has the level 'graph'; known levels: triple, entity, path"):
         load_retriever(Checkpoint("graph", WEIGHTS, ABOUT), HashEncoder())
 
 
-def test_another_encoder_than_that_of_training_is_refused(path: Path) -> None:
+def test_retriever_with_other_encoder_raises(path: Path) -> None:
     with pytest.raises(
         OptionError, match=r"was trained on vectors of .*:64, but this .* has vectors of .*:32\. Train it"
     ):
         load_retriever(path, HashEncoder(32))
 
 
-def test_a_retriever_that_reads_names_needs_them() -> None:
+def test_retriever_reading_names_needs_them() -> None:
     reads = Checkpoint("entity", WEIGHTS, {**ABOUT, "names": True})
     with pytest.raises(OptionError, match=r"needs vectors of node names, but this index has none.*--embed names"):
         load_retriever(reads, HashEncoder())

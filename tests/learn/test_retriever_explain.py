@@ -76,7 +76,7 @@ FILMS = Graph.from_triples(
 )
 
 
-def test_a_relation_path_has_the_log_of_the_mean_probability_at_each_of_its_steps_on_average() -> None:
+def test_relation_path_score_is_mean_log_probability() -> None:
     # From Mann to his films with a mean of 0.7, and from these to their actors with 0.8. Only Heat has a year, so by it
     # one comes with 0.9 and goes on with 0.1.
     result = scored(FILMS, Explain(messages(0.9, 0.5, 0.9, 0.7, 0.1), length=2), "Mann")
@@ -90,7 +90,7 @@ def test_a_relation_path_has_the_log_of_the_mean_probability_at_each_of_its_step
     assert result[0][1] == result[1][1] == round(math.log(0.7 * 0.8) / 2, 4) == -0.2899
 
 
-def test_the_likelihood_of_the_relation_path_decides_where_it_ends() -> None:
+def test_explain_ends_where_likelihood_is_best() -> None:
     for steps, longer in ((2, True), (1, False)):
         chains = Explain(messages(0.9, 0.9, 0.6, 0.6, 0.01, steps=steps), paths=1)
         answer = (chains >> TargetAnswer(tied=True))(
@@ -100,20 +100,20 @@ def test_the_likelihood_of_the_relation_path_decides_where_it_ends() -> None:
         assert answer.text.splitlines() == (["Pacino", "Smith"] if longer else ["Heat", "Ali"])
 
 
-def test_what_is_impossible_has_a_finite_score() -> None:
+def test_impossible_path_has_finite_score() -> None:
     assert scored(FILMS, Explain(messages(1.0, 1.0, 0.0, 0.0, 0.0), length=1), "Mann")[0][1] == 0
     none = scored(FILMS, Explain(messages(0.0, 0.0, 0.0, 0.0, 0.0), length=1), "Mann")
     assert none[0][1] == round(mean_log(0.001), 4)
 
 
-def test_the_chain_to_a_node_that_a_shorter_one_leads_to_is_found_too() -> None:
+def test_explain_finds_longer_chain_to_node() -> None:
     graph = Graph.from_triples([("a", "near", "c"), ("a", "child", "b"), ("b", "child", "c")])
     result = scored(graph, Explain(messages(0.2, 0.8, 0.9)), "a")
     assert result[0] == ("a → [child] → b → [child] → c", pytest.approx(mean_log(0.8, 0.9), abs=1e-4))
     assert ("a → [near] → c", pytest.approx(mean_log(0.2), abs=1e-4)) in result
 
 
-def test_each_node_that_a_relation_path_leads_to_has_one_walk() -> None:
+def test_explain_gives_one_walk_per_end() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("b", "s", "x"), ("c", "s", "x"), ("c", "s", "y")])
     result = scored(graph, Explain(messages(0.9, 0.5, 0.6, 0.8, 0.4, steps=2), paths=1), "a")
     both = mean_log(0.7, 0.6)  # the triple of the walk that is not shown counts too
@@ -123,7 +123,7 @@ def test_each_node_that_a_relation_path_leads_to_has_one_walk() -> None:
     ]
 
 
-def test_going_back_over_what_was_taken_explains_nothing() -> None:
+def test_explain_does_not_walk_back() -> None:
     # Both are of one genre: from either one comes to the other, by triples that the step before took.
     graph = Graph.from_triples(
         [("a", "made", "b"), ("a", "made", "d"), ("b", "genre", "c"), ("d", "genre", "c"), ("e", "genre", "c")]
@@ -137,7 +137,7 @@ def test_going_back_over_what_was_taken_explains_nothing() -> None:
     assert chains["a → [made] → b → [genre] → c → [genre⁻¹] → e"] == pytest.approx(mean_log(0.9, 0.9, 0.6), abs=1e-4)
 
 
-def test_an_answer_on_the_way_to_itself_is_explained_too() -> None:
+def test_explain_finds_answer_on_way_to_itself() -> None:
     # Who wrote films by the director of Heat: Mann, who directed them, wrote the one, and Roth the other.
     graph = Graph.from_triples(
         [("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "written by", "Mann"), ("Thief", "by", "Mann"),
@@ -153,7 +153,7 @@ def test_an_answer_on_the_way_to_itself_is_explained_too() -> None:
     assert state.answer.text.splitlines() == ["Mann", "Roth"]
 
 
-def test_triples_far_below_the_best_are_not_walked() -> None:
+def test_explain_skips_improbable_triples() -> None:
     told_ = messages(0.9, 0.9, 0.5, 0.04, 0.9)
     assert len(explained(FILMS, Explain(told_, length=2), "Mann")) == 4  # Ali → Smith has less than a twentieth of 0.9
     assert len(explained(FILMS, Explain(told_, length=2, share=0), "Mann")) == 5
@@ -162,7 +162,7 @@ def test_triples_far_below_the_best_are_not_walked() -> None:
     assert explained(FILMS, Explain(told_), "Mann", edges=[1]).texts(FILMS) == ["Mann → [by⁻¹] → Ali"]
 
 
-def test_so_many_relation_paths_are_kept_and_so_many_of_their_walks() -> None:
+def test_explain_limits_paths_and_walks() -> None:
     explain = Explain(messages(0.9, 0.5, 0.9, 0.7, 0.1), length=2, paths=2)
     every = explained(FILMS, explain, "Mann")
     assert len(every) == 4
@@ -170,7 +170,7 @@ def test_so_many_relation_paths_are_kept_and_so_many_of_their_walks() -> None:
     assert first is not None and first.identities() == every.identities()[:3]
 
 
-def test_each_thing_that_the_question_names_is_walked_from() -> None:
+def test_explain_starts_at_each_question_entity() -> None:
     result = scored(FILMS, Explain(messages(0.6, 0.6, 0.8, 0.9, 0.2), length=1), "Smith", "Pacino")
     assert result == [
         ("Smith → [stars⁻¹] → Ali", pytest.approx(mean_log(0.9), abs=1e-4)),
@@ -181,7 +181,7 @@ def test_each_thing_that_the_question_names_is_walked_from() -> None:
     assert only.texts(FILMS) == ["Smith → [stars⁻¹] → Ali"]
 
 
-def test_nothing_named_or_nothing_retrieved_gives_no_chain() -> None:
+def test_explain_without_entities_or_triples_is_empty() -> None:
     explain = Explain(messages(0.9, 0.9, 0.9, 0.9, 0.9))
     mann = start("?", FILMS, entities=["Mann"])
     for state in (
@@ -193,7 +193,7 @@ def test_nothing_named_or_nothing_retrieved_gives_no_chain() -> None:
         assert result is not None and len(result) == 0
 
 
-def test_the_probability_of_a_step_is_that_of_its_triple_or_of_the_node_it_leads_to() -> None:
+def test_step_probability_is_of_triple_or_end_node() -> None:
     state = start("Who stars in films by Mann?", FILMS, entities=["Mann"])
     mann, heat, pacino = map(FILMS.id, ("Mann", "Heat", "Pacino"))
     walk = np.array([[mann, heat, pacino]]), np.array([[0, 2]])
@@ -204,7 +204,7 @@ def test_the_probability_of_a_step_is_that_of_its_triple_or_of_the_node_it_leads
         assert model.probabilities(*walk)[0] == pytest.approx(whole) and (model.reach(*walk) <= 1).all()
 
 
-def test_what_cannot_explain_is_refused() -> None:
+def test_explain_with_invalid_retriever_raises() -> None:
     with pytest.raises(OptionError, match="it must be a trained retriever, as load_retriever returns"):
         Explain(HashEncoder())  # type: ignore[arg-type]
     for wrong in ({"length": 0}, {"paths": 0}, {"share": 1.5}, {"share": -0.1}):

@@ -122,13 +122,13 @@ def answered(retriever: Checkpoint | str) -> list[set[str]]:
 LEVELS = ["triple", "entity", "path"]
 
 
-def test_what_is_learned_from_is_the_relation_path_of_each_kind_of_question() -> None:
+def test_training_learns_relation_path_per_question_kind() -> None:
     for row in labels().rows:
         assert [item.candidate.ways for item in row.paths] == [KINDS[row.example.id.partition("|")[0]]]
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_questions_that_nobody_learned_from_are_answered(level: str) -> None:
+def test_trained_retriever_answers_unseen_questions(level: str) -> None:
     wanted = [{FILMS.names[node] for node in item.answers} for item in HELD]
     right = sum(result == answers for result, answers in zip(answered(trained(level)), wanted, strict=True))
     assert len(HELD) == 18 and right >= 17
@@ -138,7 +138,7 @@ def test_questions_that_nobody_learned_from_are_answered(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_forty_questions_over_a_small_graph_are_enough_without_any_setting(level: str) -> None:
+def test_training_on_forty_questions_succeeds_with_defaults(level: str) -> None:
     torch_here()
     wanted = [{FILMS.names[node] for node in item.answers} for item in HELD]
     result = answered(train_retriever(SNAPSHOT, labels(), level))
@@ -146,9 +146,7 @@ def test_forty_questions_over_a_small_graph_are_enough_without_any_setting(level
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_checkpoint_answers_the_same_from_its_file_and_without_torch(
-    level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checkpoint_answers_equally_without_torch(level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = trained(level)
     made.save(tmp_path / "films.gwr")
     before = answered(made)
@@ -158,14 +156,14 @@ def test_a_checkpoint_answers_the_same_from_its_file_and_without_torch(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_training_without_torch_says_what_to_install(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_without_torch_names_extra(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(NeedsError, match=r"pip install 'graphwright\[train\]'\. Asking does not need"):
         train_retriever(SNAPSHOT, labels(), level)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_seed_trains_the_same_retriever_and_another_another(level: str) -> None:
+def test_training_repeats_per_seed(level: str) -> None:
     torch_here()
     few = Schedule(epochs=2, batch=16)
     item, again, other = (
@@ -175,7 +173,7 @@ def test_a_seed_trains_the_same_retriever_and_another_another(level: str) -> Non
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_checkpoint_says_what_it_reads_and_where_it_comes_from(level: str) -> None:
+def test_checkpoint_records_inputs_and_origin(level: str) -> None:
     made = trained(level)
     about = made.about
     assert made.level == level and about["encoder"] == ENCODER.id and about["dimension"] == 64
@@ -187,7 +185,7 @@ def test_a_checkpoint_says_what_it_reads_and_where_it_comes_from(level: str) -> 
 
 
 @pytest.mark.parametrize("level", ["triple", "entity"])
-def test_names_are_read_by_what_was_trained_with_them(level: str) -> None:
+def test_retriever_trained_with_names_reads_names(level: str) -> None:
     torch_here()
     names = VectorIndex.from_array(ENCODER.encode(list(FILMS.names)), ENCODER)
     with pytest.raises(OptionError, match="Make the index with --embed names"):
@@ -205,7 +203,7 @@ def tensors(torch: Any, made: Checkpoint) -> dict[str, Any]:
     return {name: torch.from_numpy(value) for name, value in made.weights.items()}
 
 
-def test_triples_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time() -> None:
+def test_triple_scores_equal_in_numpy_and_torch() -> None:
     made, every, torch = trained("triple"), samples(), torch_here()
 
     def scored(w: Any, batch: Batch) -> Any:
@@ -223,7 +221,7 @@ def test_triples_score_the_same_with_numpy_as_with_torch_many_graphs_at_a_time()
     assert alone == pytest.approx(together, abs=1e-5, rel=1e-5)
 
 
-def test_relation_paths_are_as_probable_with_numpy_as_with_torch() -> None:
+def test_path_scores_equal_in_numpy_and_torch() -> None:
     made, every = trained("path"), samples()
     torch = torch_here()
     w, asked = tensors(torch, made), torch.from_numpy(every.questions[:1])
@@ -246,7 +244,7 @@ def test_relation_paths_are_as_probable_with_numpy_as_with_torch() -> None:
 
 
 @pytest.mark.parametrize("level", ["triple", "entity"])
-def test_probabilities_are_those_of_all_though_few_negatives_were_drawn(level: str) -> None:
+def test_sampled_softmax_estimates_full_probabilities(level: str) -> None:
     torch_here()
     plan = replace(ENOUGH[level], negatives=1, epochs=20)
     retriever = load_retriever(train_retriever(SNAPSHOT, labels(), level, schedule=plan), ENCODER)
@@ -260,7 +258,7 @@ def test_probabilities_are_those_of_all_though_few_negatives_were_drawn(level: s
     assert messages == pytest.approx(there, rel=0.35)
 
 
-def test_a_sample_holds_what_a_retriever_sees_and_what_explains_the_answers() -> None:
+def test_sample_holds_visible_graph_and_labels() -> None:
     every = samples()
     assert len(every.rows) == len(LEARNED)
     assert np.linalg.norm(every.questions, axis=1) == pytest.approx(1) and every.relations.shape == (4, 64)
@@ -279,7 +277,7 @@ def test_a_sample_holds_what_a_retriever_sees_and_what_explains_the_answers() ->
         ]
 
 
-def test_nothing_to_learn_from_is_an_error() -> None:
+def test_training_without_labels_raises() -> None:
     torch_here()
     rows = tuple(replace(row, paths=()) for row in labels().rows)
     with pytest.raises(DataError, match="None of 40 labelled questions has a path that explains its answers"):
@@ -288,7 +286,7 @@ def test_nothing_to_learn_from_is_an_error() -> None:
         train_retriever(SNAPSHOT, Labels(labels().about, ()), "path")
 
 
-def test_a_path_retriever_does_not_learn_from_what_is_at_answers_alone() -> None:
+def test_path_training_ignores_end_edges() -> None:
     torch_here()
     example = LEARNED[0]
     at_answer = LabelledPath(Candidate(example.answers[0], (2 * BY,), ANSWER), 1.0, 0.0)
@@ -297,7 +295,7 @@ def test_a_path_retriever_does_not_learn_from_what_is_at_answers_alone() -> None
         train_retriever(SNAPSHOT, only, "path")
 
 
-def test_one_question_is_enough_to_begin_with() -> None:
+def test_training_on_one_question_starts() -> None:
     torch_here()
     example = next(item for item in LEARNED if item.text.startswith("who directed"))
     selected = LabelledPath(Candidate(example.entities[0], (2 * BY + 1,), SHORTEST), 1.0, 0.0)
@@ -307,12 +305,12 @@ def test_one_question_is_enough_to_begin_with() -> None:
         assert all(np.isfinite(value).all() for value in made.weights.values())
 
 
-def test_a_level_that_is_not_there_is_named() -> None:
+def test_training_with_unknown_level_raises() -> None:
     with pytest.raises(OptionError, match="level is 'graph'; it must be one of triple, entity, path"):
         train_retriever(SNAPSHOT, labels(), "graph")
 
 
-def test_samples_held_out_are_not_learned_from() -> None:
+def test_held_out_samples_are_not_trained_on() -> None:
     torch_here()
     training = Training(samples(), Schedule(held_out=0.2))
     learned, record = training.learned, training.held_out
@@ -326,14 +324,14 @@ def test_samples_held_out_are_not_learned_from() -> None:
     assert (len(alone.learned.rows), len(alone.held_out.rows)) == (1, 1)
 
 
-def test_gates_begin_with_a_weight_for_each_step() -> None:
+def test_gates_start_with_weight_per_step() -> None:
     torch_here()
     begun = Training(samples(), Schedule()).gate_weights(6, 5, 2)
     assert {f"{name} {step}" for name in ("gate", "gate end", "gate bias") for step in range(2)} < set(begun)
     assert begun["gate question"].shape == (6, 5) and begun["gate 1"].shape[0] == 5
 
 
-def test_the_weights_of_the_epoch_that_measured_best_are_kept_and_it_ends_soon_after() -> None:
+def test_best_epoch_is_kept_and_training_stops_early() -> None:
     torch = torch_here()
     selected: list[float] = []
     measures = iter([0.1, 0.7, 0.3, 0.7, 0.2, 0.2, 0.2, 0.9])
@@ -356,7 +354,7 @@ def test_the_weights_of_the_epoch_that_measured_best_are_kept_and_it_ends_soon_a
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"patience": 0}, {"batch": 2.5}, {"negatives": True}])
-def test_what_is_counted_is_a_whole_number(wrong: dict[str, float]) -> None:
+def test_training_counts_are_validated(wrong: dict[str, float]) -> None:
     with pytest.raises(
         OptionError, match=f"Schedule: {next(iter(wrong))} is .*; it must be a whole number, at least 1"
     ):
@@ -364,6 +362,6 @@ def test_what_is_counted_is_a_whole_number(wrong: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"rate": 0}, {"held_out": 0}, {"held_out": 1}])
-def test_rate_and_share_are_what_they_can_be(wrong: dict[str, float]) -> None:
+def test_training_rates_are_validated(wrong: dict[str, float]) -> None:
     with pytest.raises(OptionError, match="it must be a number, more than 0"):
         Schedule(**wrong)

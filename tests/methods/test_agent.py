@@ -31,7 +31,7 @@ def reply(system: str, user: str) -> str:
     return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": number, "quote": quote}]})
 
 
-def test_it_calls_tools_then_answers_with_verified_citations() -> None:
+def test_agent_calls_tools_then_answers_with_citations() -> None:
     state = make_method("agent", IX, llm=ScriptedLLM(reply))(start(QUESTION, IX.graph))
     assert state.answer is not None and state.answer.verified
     assert [citation.document for citation in state.answer.citations] == ["erstein"]
@@ -40,7 +40,7 @@ def test_it_calls_tools_then_answers_with_verified_citations() -> None:
     assert notes[:2] == ["neighbours(Ermengarde of Tours)", "keyword_search(Erstein abbey)"]
 
 
-def test_so_it_does_over_http_after_a_repair() -> None:
+def test_agent_over_http_repairs_and_answers() -> None:
     asked: list[dict[str, Any]] = []
 
     def answer(request: dict[str, Any]) -> str:
@@ -54,7 +54,7 @@ def test_so_it_does_over_http_after_a_repair() -> None:
     assert "does not fit the requested JSON schema" in asked[1]["messages"][-1]["content"]
 
 
-def test_without_a_usable_reply_its_twin_searches() -> None:
+def test_agent_without_valid_reply_searches_offline() -> None:
     model = OverlapCrossEncoder()
     twin = make_method("multihop-rerank", IX, cross_encoder=model).search
     expected = twin(start(QUESTION, IX.graph)).passages
@@ -64,13 +64,13 @@ def test_without_a_usable_reply_its_twin_searches() -> None:
         assert state.passages.ids.tolist() == expected.ids.tolist()
 
 
-def test_offline_it_reads_as_its_twin_and_pickles() -> None:
+def test_agent_offline_equals_search_and_pickles() -> None:
     assert repr(make_method("agent", IX).pipeline) == repr(make_method("multihop-rerank", IX).pipeline)
     op = make_method("agent", IX)
     assert pickle.loads(pickle.dumps(op)) == op
 
 
 @pytest.mark.parametrize("options", [{"steps": 0}, {"shown": 0}, {"passages": 0}, {"max_tokens": 0}])
-def test_options_are_checked(options: dict[str, int]) -> None:
+def test_agent_with_invalid_option_raises(options: dict[str, int]) -> None:
     with pytest.raises(OptionError):
         make_method("agent", IX, llm=ScriptedLLM(reply), **options)

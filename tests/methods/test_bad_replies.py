@@ -31,7 +31,7 @@ def of(rubbish: str) -> ScriptedLLM:
 
 @pytest.mark.parametrize("kind", RUBBISH)
 @pytest.mark.parametrize("name", WITH_MODEL)
-def test_a_bad_reply_to_every_step_leaves_passages_an_answer_and_notes(name: str, kind: str) -> None:
+def test_methods_with_invalid_replies_return_passages_and_notes(name: str, kind: str) -> None:
     state = make_method(name, SNAPSHOT, llm=of(RUBBISH[kind]))(start(QUESTION, SNAPSHOT.graph))
     answer = state.answer
     assert answer is not None and answer.text and "Lyon" not in answer.text
@@ -50,14 +50,14 @@ def test_a_bad_reply_to_every_step_leaves_passages_an_answer_and_notes(name: str
 
 @pytest.mark.parametrize("kind", ["cut JSON", "nothing"])
 @pytest.mark.parametrize("name", ["rog", "lego-12", "lego-3", "tog", "reg", "bubblerag", "pathrag"])
-def test_so_it_is_over_a_graph_without_passages(name: str, kind: str) -> None:
+def test_methods_with_invalid_replies_on_graph_return_answer(name: str, kind: str) -> None:
     ix = knowledge(Graph.from_triples(FAMILY))
     state = make_method(name, ix, llm=of(RUBBISH[kind]))(start("Who was the mother of Lothair II?", ix.graph))
     assert state.answer is not None and state.answer.text and state.passages is not None
 
 
 @pytest.mark.parametrize("name", ["bubblerag", "ircot", "pathrag", "hybrid"])
-def test_a_model_that_is_too_slow_is_waited_for_once(name: str) -> None:
+def test_slow_model_is_waited_for_once(name: str) -> None:
     calls: list[str] = []
 
     def late(system: str, user: str) -> str:

@@ -211,7 +211,7 @@ def ask(name: str, question: str) -> Answer:
         ("packages", "What are the licenses of the dependencies of inkscape?", ["LGPL"]),
     ],
 )
-def test_plain_questions_have_the_short_answers_of_the_graph(graph: str, question: str, short: list[str]) -> None:
+def test_graph_answers_plain_questions(graph: str, question: str, short: list[str]) -> None:
     answer = ask(graph, question)
     assert sorted(answer.short) == sorted(short) and answer.found and answer.citations
 
@@ -228,7 +228,7 @@ def test_plain_questions_have_the_short_answers_of_the_graph(graph: str, questio
         ("Was Otto born in Graz?", "no", ("Otto", "born in", "Linz")),
     ],
 )
-def test_yes_and_no_have_the_walk_that_shows_them(question: str, short: str, path: tuple[str, ...]) -> None:
+def test_graph_answers_yes_no_with_walk(question: str, short: str, path: tuple[str, ...]) -> None:
     answer = ask("people", question)
     assert answer.short == (short,) and answer.citations[0].path == path
 
@@ -254,7 +254,7 @@ def test_yes_and_no_have_the_walk_that_shows_them(question: str, short: str, pat
         ("club", "Did Nora serve on both boards?", "no"),
     ],
 )
-def test_yes_and_no_of_comparisons_conditions_and_sets(graph: str, question: str, short: str) -> None:
+def test_graph_answers_yes_no_comparisons_and_sets(graph: str, question: str, short: str) -> None:
     assert ask(graph, question).short == (short,)
 
 
@@ -270,14 +270,12 @@ def test_yes_and_no_of_comparisons_conditions_and_sets(graph: str, question: str
         ("people", "Où habite Ada ?", []),
     ],
 )
-def test_questions_in_other_languages_by_function_words_and_words_of_one_origin(
-    graph: str, question: str, short: list[str]
-) -> None:
+def test_graph_answers_questions_in_other_languages(graph: str, question: str, short: list[str]) -> None:
     answer = ask(graph, question)
     assert list(answer.short) == short and answer.found == bool(short)
 
 
-def test_labels_in_other_languages_name_a_node(tmp_path: Path) -> None:
+def test_foreign_labels_name_node(tmp_path: Path) -> None:
     label, born = "<http://www.w3.org/2000/01/rdf-schema#label>", "<http://x/locatedIn>"
     (tmp_path / "kb.nt").write_text(
         f'<http://x/1> {label} "Vienna"@en .\n<http://x/1> {label} "Wien"@de .\n<http://x/2> {label} "Austria"@en .\n'
@@ -311,10 +309,10 @@ def test_labels_in_other_languages_name_a_node(tmp_path: Path) -> None:
         ("town", "Who walked the Ring Road?", "The graph does not say"),
     ],
 )
-def test_what_is_not_recorded_is_not_replaced_by_another_relation(graph: str, question: str, part: str) -> None:
+def test_unrecorded_relation_is_not_replaced(graph: str, question: str, part: str) -> None:
     answer = ask(graph, question)
     assert not answer.found and answer.short == () and part in answer.text
 
 
-def test_it_is_the_default_over_an_imported_graph() -> None:
+def test_graph_method_is_default_on_imported_graph() -> None:
     assert default_method(imported=True) == "graph"

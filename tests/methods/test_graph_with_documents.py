@@ -49,7 +49,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 @pytest.mark.parametrize("question", RECORDED)
-def test_what_the_graph_records_is_answered_as_before(triples: Index, index: Index, question: str) -> None:
+def test_recorded_fact_is_answered_from_graph(triples: Index, index: Index, question: str) -> None:
     before, after = triples.ask(question).answer, index.ask(question).answer
     assert before.found and (after.text, after.short) == (before.text, before.short)
     assert [citation.path for citation in after.citations] == [citation.path for citation in before.citations]
@@ -57,7 +57,7 @@ def test_what_the_graph_records_is_answered_as_before(triples: Index, index: Ind
         assert index.text(citation.document)[citation.start : citation.end] == citation.text
 
 
-def test_names_and_numbers_are_those_of_the_graph_with_their_paths(index: Index) -> None:
+def test_graph_names_and_numbers_have_paths(index: Index) -> None:
     answer = index.ask("What does curl depend on?", "graph").answer
     assert answer.short == ("zlib1g", "libcurl4")
     assert answer.citations[0].path == ("curl", "depends_on", "zlib1g")
@@ -73,7 +73,7 @@ def test_names_and_numbers_are_those_of_the_graph_with_their_paths(index: Index)
         ("Who leads the release team?", "Ada Huber", "team.txt"),
     ],
 )
-def test_anything_else_is_answered_from_passages(index: Index, question: str, short: str, document: str) -> None:
+def test_other_question_is_answered_from_passages(index: Index, question: str, short: str, document: str) -> None:
     state = index.ask(question)
     (citation,) = state.answer.citations
     assert state.answer.short == (short,) and citation.document == document
@@ -81,12 +81,12 @@ def test_anything_else_is_answered_from_passages(index: Index, question: str, sh
     assert index.ask(question, "multihop").answer.text == state.answer.text
 
 
-def test_a_name_that_the_graph_lacks_is_left_to_the_passages(index: Index) -> None:
+def test_unknown_name_is_answered_from_passages(index: Index) -> None:
     state = index.ask("Which packages does Ada Huber maintain with Alessandro Ghedini?")
     assert state.passages is not None and "team.txt#0" in [state.graph.names[int(node)] for node in state.passages.ids]
 
 
-def test_retrieval_gives_walks_or_passages(index: Index) -> None:
+def test_retrieval_returns_walks_or_passages(index: Index) -> None:
     walks, found = index.retrieve("What does curl depend on?"), index.retrieve("Who leads the release team?")
     assert walks.evidence.texts(walks.graph)[0] == "curl → [depends_on] → zlib1g"
     assert "graph:curl" in [walks.graph.names[int(node)] for node in walks.passages.ids]
@@ -94,14 +94,14 @@ def test_retrieval_gives_walks_or_passages(index: Index) -> None:
     assert walks.answer is None and found.answer is None
 
 
-def test_with_a_filter_the_documents_alone_are_asked(index: Index) -> None:
+def test_filtered_question_uses_documents_only(index: Index) -> None:
     chosen = {"documents": ["curl.txt"]}
     assert "libcurl4" not in index.ask("What does curl depend on?", filter=chosen).answer.text
     assert index.ask("When was curl first released?", filter=chosen).answer.short == ("1996",)
     assert repr(index.method("graph", filter=chosen)) == repr(index.method("multihop", filter=chosen))
 
 
-def test_a_language_model_reads_walks_or_passages(index: Index) -> None:
+def test_language_model_reads_walks_or_passages(index: Index) -> None:
     reply = '{"found": true, "text": "It is known [1].", "citations": []}'
     walks = prompt_of(index.ask("What does curl depend on?", llm=ScriptedLLM([reply])))
     texts = prompt_of(index.ask("Who leads the release team?", llm=ScriptedLLM([reply])))
@@ -109,11 +109,11 @@ def test_a_language_model_reads_walks_or_passages(index: Index) -> None:
     assert '"path"' not in texts and "Ada Huber leads" in texts
 
 
-def test_a_model_without_a_usable_reply_leaves_the_answer_to_the_graph(index: Index) -> None:
+def test_model_without_valid_reply_falls_back_to_graph(index: Index) -> None:
     state = index.ask("What does curl depend on?", llm=ScriptedLLM(["{}", "{}"]))
     assert state.answer.short == ("zlib1g", "libcurl4")
 
 
-def test_info_counts_the_documents_beside_the_graph(index: Index) -> None:
+def test_info_counts_documents_beside_graph(index: Index) -> None:
     shown = graphwright("info", "--index", str(index.path)).stdout
     assert "documents       3, in 3 chunks\n" in shown and "chunks          at most" in shown

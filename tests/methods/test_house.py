@@ -19,26 +19,26 @@ SNAPSHOT = corpus_index().snapshot
 QUESTION = "What was destroyed that the daughter of Hugh of Tours founded?"
 
 
-def test_the_default_is_multihop_over_documents() -> None:
+def test_multihop_is_default_on_documents() -> None:
     assert default_method(imported=False) == "multihop" and default_method(imported=True) == "graph"
     walk, _, score = repr(make_method("multihop", SNAPSHOT, top_k=7).pipeline).partition("ScorePassages(")
     assert "PersonalizedPageRank(restart=0.5) % 500 >> Only(" in walk and ") % 7 >> ToPassages() >> " in score
 
 
-def test_multihop_finds_both_passages_of_a_question_of_two_steps() -> None:
+def test_multihop_finds_both_passages_of_two_hops() -> None:
     state = corpus_index().retrieve(QUESTION, "multihop")
     assert state.passages is not None
     assert {"ermengarde", "erstein"} <= {passage.document for passage in list(state.passages)[:3]}
 
 
-def test_without_coverage_multihop_ranks_the_same_passages() -> None:
+def test_multihop_without_coverage_ranks_same_passages() -> None:
     found = [corpus_index().retrieve(QUESTION, "multihop", cover=cover).passages for cover in (True, False)]
     assert all(part is not None for part in found)
     assert sorted(found[0].ids.tolist()) == sorted(found[1].ids.tolist())  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("restart", [0.3, 0.5])
-def test_ppr_is_plain_pagerank_over_passages_and_entities(restart: float) -> None:
+def test_ppr_equals_plain_pagerank(restart: float) -> None:
     state = LinkEntities(SNAPSHOT.names)(start(QUESTION, SNAPSHOT.graph))
     hybrid = ScoreSum(VectorSearch(SNAPSHOT.passages) % 200, WordSearch(SNAPSHOT.words) % 200) % 2
     seeds = ScoreSum(hybrid, AnchorNodes())(state).evidence
@@ -53,7 +53,7 @@ def test_ppr_is_plain_pagerank_over_passages_and_entities(restart: float) -> Non
 
 
 @pytest.mark.parametrize("method", ["multihop", "ppr"])
-def test_over_a_graph_without_passages_and_over_an_empty_index(method: str, tmp_path: Path) -> None:
+def test_house_methods_run_on_graph_and_empty_index(method: str, tmp_path: Path) -> None:
     ix = knowledge(GRAPHS["family"])
     state = make_method(method, ix)(start("Who was the mother of Lothair II?", ix.graph))
     # PageRank ranks the nodes of such a graph; the scorer has no words of theirs to go by.

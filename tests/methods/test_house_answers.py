@@ -34,7 +34,7 @@ ASKED |= {"gcr", "dog", "structgpt", "clue-rag"}
 
 
 @pytest.mark.parametrize("name", sorted(set(OFFLINE) - {*ASKED, "pathrag", "pathrag-lt", *LEGO_WITH_L}))
-def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> None:
+def test_language_model_answer_keeps_retrieval(name: str) -> None:
     llm = ScriptedLLM(first_sentence)
     written = make_method(name, SNAPSHOT, llm=llm)
     assert METHODS[name].options["llm"] is None
@@ -48,13 +48,13 @@ def test_a_language_model_may_answer_and_retrieval_stays_the_same(name: str) -> 
     assert state.answer.citations[0].text in state.answer.text and state.context is not None
 
 
-def test_the_expression_reads_as_it_is_written() -> None:
+def test_house_expressions_print_as_source() -> None:
     assert repr(make_method("vector", SNAPSHOT).pipeline) == (
         f"{VectorSearch(SNAPSHOT.passages)!r} % 15 >> ToPassages() >> {TWIN}"
     )
 
 
-def test_a_question_that_the_reader_is_sure_of_has_a_short_answer_and_others_are_quoted() -> None:
+def test_certain_question_has_short_answer_and_other_is_quoted() -> None:
     ask = make_method("hybrid", SNAPSHOT)
     short = ask(start("When was the abbey of Erstein destroyed?", SNAPSHOT.graph)).answer
     assert short is not None and short.short == ("1525",) and short.citations[0].document == "erstein"

@@ -20,13 +20,13 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 ALONE = ["vanilla", "cot"]
 
 
-def test_they_are_the_methods_that_cannot_do_without_a_model() -> None:
+def test_llm_only_methods_require_model() -> None:
     assert [name for name, method in METHODS.items() if method.required] == ALONE
     assert all(METHODS[name].required == ("llm",) and METHODS[name].options == {"llm": None} for name in ALONE)
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_the_model_answers_without_passages_and_citations(name: str) -> None:
+def test_llm_only_answer_has_no_citations(name: str) -> None:
     index, llm = corpus_index(), ScriptedLLM(lambda system, user: REPLY)
     state = index.ask(QUESTION, name, llm=llm)
     assert state.answer is not None and state.answer.text == "Erstein Abbey" and not state.answer.citations
@@ -36,14 +36,14 @@ def test_the_model_answers_without_passages_and_citations(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_without_a_model_the_error_says_how_to_give_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_llm_only_without_model_raises_with_remedy(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     index = corpus_index()
     for build in (lambda: make_method(name, index.snapshot), lambda: METHODS[name](index.snapshot, llm=None)):
         with pytest.raises(OptionError, match=f"{name} needs a language model .*--llm MODEL"):
             build()
 
 
-def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_without_model_prints_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "graz.txt").write_text("Graz lies on the Mur.", encoding="utf-8")
     with pytest.raises(SystemExit) as done:
@@ -59,7 +59,7 @@ def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixt
     assert not done.value.code and rows["vanilla"]["expression"] == "" and rows["vector"]["expression"]
 
 
-def test_an_experiment_refuses_what_ranks_no_passages(tmp_path: Path) -> None:
+def test_experiment_with_llm_only_method_raises(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "corpus.jsonl").write_text("\n".join(json.dumps(document) for document in CORPUS), encoding="utf-8")

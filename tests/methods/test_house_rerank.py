@@ -29,7 +29,7 @@ def texts_read(op: Operator) -> tuple[State, int]:
     return op(state, run), run.usage.texts
 
 
-def test_the_expressions_read_as_they_are_written() -> None:
+def test_rerank_expressions_print_as_source() -> None:
     model = MiniLMCrossEncoder()
     whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=1.0, top_k=7).pipeline)
     assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> ToPassages() >> ")
@@ -51,7 +51,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
 
 @pytest.mark.parametrize("name", ["rerank", "gar"])
 @pytest.mark.parametrize("budget", [1, 3, 100])
-def test_no_more_is_read_than_the_budget_and_each_passage_once(name: str, budget: int) -> None:
+def test_rerank_reads_each_passage_once_within_budget(name: str, budget: int) -> None:
     options = {"batch": 1} if name == "gar" else {}
     op = make_method(name, SNAPSHOT, budget=budget, cross_encoder=OverlapCrossEncoder(), **options)
     state, texts = texts_read(op.search)
@@ -59,7 +59,7 @@ def test_no_more_is_read_than_the_budget_and_each_passage_once(name: str, budget
 
 
 @pytest.mark.parametrize(("pool", "contexts"), [(1, 0), (3, 1), (30, 2)])
-def test_reading_on_reads_the_pool_once_and_once_for_each_context(pool: int, contexts: int) -> None:
+def test_multihop_rerank_reads_pool_once_per_context(pool: int, contexts: int) -> None:
     first = VectorSearch(SNAPSHOT.passages)
     op = make_method(
         "multihop-rerank", SNAPSHOT, pool=pool, contexts=contexts, first=first, cross_encoder=OverlapCrossEncoder()
@@ -69,7 +69,7 @@ def test_reading_on_reads_the_pool_once_and_once_for_each_context(pool: int, con
     assert len(state.passages) == 6  # what is not read comes after what is
 
 
-def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
+def test_gar_reads_neighbours_of_first_search() -> None:
     model = OverlapCrossEncoder()
     narrow = VectorSearch(SNAPSHOT.passages) % 1
     ids = [
@@ -84,7 +84,7 @@ def test_gar_reads_neighbours_that_its_first_search_does_not_find() -> None:
 
 
 @pytest.mark.parametrize("name", ["rerank", "multihop-rerank", "gar"])
-def test_they_answer_and_pickle(name: str) -> None:
+def test_rerank_methods_answer_and_pickle(name: str) -> None:
     op = make_method(name, SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     assert again == op == METHODS[name](SNAPSHOT)
@@ -102,7 +102,7 @@ def test_they_answer_and_pickle(name: str) -> None:
         ("gar", {"top_k": 0}),
     ],
 )
-def test_what_cannot_be_used_is_refused(name: str, options: dict[str, int]) -> None:
+def test_rerank_methods_with_invalid_option_raise(name: str, options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"batch|k is 0"):
         make_method(name, SNAPSHOT, **options)
 
@@ -114,7 +114,7 @@ def scores_of(op: Operator) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("name", ["rerank", "gar", "fastinsight"])
-def test_a_blend_is_the_weighted_sum_of_both_scores_on_one_scale(name: str) -> None:
+def test_blend_is_weighted_sum_of_scaled_scores(name: str) -> None:
     model = OverlapCrossEncoder()
     alone, none, part = (
         scores_of(make_method(name, SNAPSHOT, cross_encoder=model, blend=blend).search) for blend in (1.0, 0.0, 0.3)
@@ -125,6 +125,6 @@ def test_a_blend_is_the_weighted_sum_of_both_scores_on_one_scale(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["rerank", "gar", "fastinsight"])
-def test_a_blend_is_a_share(name: str) -> None:
+def test_blend_outside_range_raises(name: str) -> None:
     with pytest.raises(OptionError, match=r"blend is 1\.5; it must be 0 to 1"):
         make_method(name, SNAPSHOT, blend=1.5)

@@ -25,7 +25,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 @pytest.mark.parametrize("name", OFFLINE)
-def test_every_method_says_what_it_does_and_keeps_to_its_options(name: str) -> None:
+def test_every_method_describes_itself_and_its_options(name: str) -> None:
     method = METHODS[name]
     assert method.name == name and method.about.endswith(".") and "top_k" in method.options
     state = start(QUESTION, SNAPSHOT.graph)
@@ -38,7 +38,7 @@ def test_every_method_says_what_it_does_and_keeps_to_its_options(name: str) -> N
     assert make_method(name, SNAPSHOT, **method.options) == make_method(name, SNAPSHOT)
 
 
-def test_ppr_also_begins_at_what_the_state_was_given() -> None:
+def test_ppr_starts_at_given_evidence() -> None:
     given = start("Who was the daughter of Hugh?", SNAPSHOT.graph, entities=["Teutberga"])
     answer = make_method("ppr", SNAPSHOT)(given).answer
     assert answer is not None and all(c.path[0] == "Teutberga" for c in answer.citations if c.path)
@@ -65,12 +65,12 @@ def test_ppr_also_begins_at_what_the_state_was_given() -> None:
         ("ppr", {"restart": 2.0}, "restart is 2.0"),
     ],
 )
-def test_what_is_unknown_is_refused_with_what_is_known(name: str, options: dict[str, object], message: str) -> None:
+def test_unknown_method_or_option_raises_with_known_ones(name: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         make_method(name, SNAPSHOT, **options)
 
 
-def test_a_method_that_needs_more_than_a_question_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_method_needing_more_than_question_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.METHODS, "bad", NamedMethod("bad", lambda ix: Method(KHop(2) >> ToPassages())))
     with pytest.raises(NeedsError, match="Method 'bad' needs evidence"):
         make_method("bad", SNAPSHOT)
@@ -104,7 +104,7 @@ def test_retrieval_of_a_method_gives_the_passages_of_the_whole(name: str) -> Non
     assert part.passages.ids.tolist() == whole.passages.ids.tolist()  # type: ignore[union-attr]
 
 
-def test_the_package_is_the_registry() -> None:
+def test_methods_namespace_equals_registry() -> None:
     from graphwright import methods
 
     snapshot = corpus_index().snapshot
@@ -113,7 +113,7 @@ def test_the_package_is_the_registry() -> None:
     assert "pprr" not in methods
 
 
-def test_every_method_shows_a_model_what_is_asked_for() -> None:
+def test_every_method_shows_requested_passages() -> None:
     llm = ScriptedLLM(["unused"])
     for name, method in METHODS.items():
         if "context_tokens" in method.options:
@@ -126,13 +126,13 @@ def test_every_method_shows_a_model_what_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_documentation_of_a_method_says_what_each_option_means(name: str) -> None:
+def test_method_options_are_documented(name: str) -> None:
     method = METHODS[name]
     assert list(method.meanings) == list(method.options)
     assert not [option for option, meaning in method.meanings.items() if not meaning]
 
 
-def test_the_meaning_of_an_option_is_the_text_of_its_method() -> None:
+def test_option_help_is_its_declaration() -> None:
     assert METHODS["pathrag"].meanings["k"] == METHODS["pathrag-lt"].meanings["k"] == "paths, K"
     assert METHODS["ircot"].meanings["shown"] == "the best passages so far, from which the next thought comes"
     assert METHODS["rerank"].meanings["blend"].endswith("(1: the cross-encoder alone; see `blended`)")

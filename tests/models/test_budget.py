@@ -43,7 +43,7 @@ class Counting:
         return Completion("ok", None, Usage(calls=1, prompt_tokens=prompt, completion_tokens=self.reply))
 
 
-def test_the_usage_of_calls_is_counted():
+def test_budget_counts_usage():
     llm = BudgetedLLM(ScriptedLLM(["three words here", "two words"]), max_tokens=100)
     assert isinstance(llm, LLM) and llm.id == "scripted"
     completions = [llm.complete("a", "b c"), llm.complete("a", "b")]
@@ -53,7 +53,7 @@ def test_the_usage_of_calls_is_counted():
 
 @given(st.integers(0, 200), st.integers(0, 10), st.integers(1, 40))
 @settings(deadline=None)
-def test_a_budget_is_used_up_but_never_overrun(budget, reply, length):
+def test_budget_is_never_exceeded(budget, reply, length):
     model = Counting(max_tokens=10, reply=reply)
     llm = BudgetedLLM(model, max_tokens=budget)
     with pytest.raises(BudgetError, match="max_tokens"):
@@ -64,7 +64,7 @@ def test_a_budget_is_used_up_but_never_overrun(budget, reply, length):
 
 
 @pytest.mark.parametrize("threads", [1, 8])
-def test_a_budget_ends_at_the_same_place_with_any_number_of_threads(threads):
+def test_budget_ends_equally_for_any_thread_count(threads):
     model = Counting(max_tokens=100, reply=5, wait=0.002)
     llm = BudgetedLLM(model, max_tokens=500)
 
@@ -83,7 +83,7 @@ def test_a_budget_ends_at_the_same_place_with_any_number_of_threads(threads):
     )
 
 
-def test_money_is_a_budget_too():
+def test_budget_limits_cost():
     model = Counting(max_tokens=10, reply=10)
     llm = BudgetedLLM(model, max_cost=0.0005, prices=Prices(2.0, 10.0))
     with pytest.raises(BudgetError, match="max_cost"):
@@ -93,7 +93,7 @@ def test_money_is_a_budget_too():
     assert llm.spent.cost == pytest.approx(4 * 0.00012)
 
 
-def test_no_request_is_sent_that_could_exceed_the_budget():
+def test_request_exceeding_budget_is_not_sent():
     with LLMServer([Say("ok", (900, 50))]) as server:
         llm = BudgetedLLM(OpenAILLM("m", server.url, max_tokens=100, prices=Prices(1.0, 1.0)), 1000, max_cost=1.0)
         llm.complete("", "short")
@@ -111,7 +111,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("trouble", BROKEN)
 @pytest.mark.parametrize(("schema", "budget", "fit"), [(None, 3300, 2), (Place, 3800, 3)])
-def test_interrupted_and_late_requests_stay_within_the_budget(trouble, schema, budget, fit):
+def test_interrupted_requests_stay_within_budget(trouble, schema, budget, fit):
     with LLMServer([BROKEN[trouble]]) as server:
         model = OpenAILLM("m", server.url, max_tokens=1100, timeout=0.5, clock=Watch().clock)
         llm = BudgetedLLM(model, max_tokens=budget)
@@ -124,7 +124,7 @@ def test_interrupted_and_late_requests_stay_within_the_budget(trouble, schema, b
     assert len(server.requests) <= llm.spent.calls == fit and fit * 1110 <= spent <= budget
 
 
-def test_a_request_that_broke_off_is_sent_again_while_the_budget_allows():
+def test_interrupted_request_is_resent_within_budget():
     with LLMServer([BROKEN["cut"], error(503, "x"), Say("ok", (10, 5))]) as server:
         llm = BudgetedLLM(OpenAILLM("m", server.url, max_tokens=1100, clock=Watch().clock), max_tokens=2300)
         assert llm.complete("", "x" * 40).text == "ok"
@@ -133,7 +133,7 @@ def test_a_request_that_broke_off_is_sent_again_while_the_budget_allows():
 
 
 @pytest.mark.parametrize("threads", [1, 8])
-def test_requests_that_break_off_stay_within_money_with_any_number_of_threads(threads):
+def test_interrupted_requests_stay_within_cost_over_threads(threads):
     with LLMServer([BROKEN["cut"]]) as server, ThreadPoolExecutor(threads) as pool:
         model = OpenAILLM("m", server.url, max_tokens=100, clock=Watch().clock, prices=Prices(0.0, 1.0))
         llm = BudgetedLLM(model, max_cost=0.00105)
@@ -142,7 +142,7 @@ def test_requests_that_break_off_stay_within_money_with_any_number_of_threads(th
     assert any(isinstance(end, BudgetError) for end in ends)
 
 
-def test_a_model_that_asks_before_each_request_is_held_to_the_budget_with_many_threads():
+def test_reserving_model_stays_within_budget_over_threads():
     class Often(Counting):
         def complete_metered(self, system, user, usage, *, schema=None, on_text=None, cancel=None, allow):
             for _ in range(4):
@@ -158,7 +158,7 @@ def test_a_model_that_asks_before_each_request_is_held_to_the_budget_with_many_t
     assert llm.spent.completion_tokens == 100
 
 
-def test_a_call_that_waits_for_the_budget_can_be_cancelled():
+def test_call_waiting_for_budget_is_cancellable():
     started, release, cancel = threading.Event(), threading.Event(), Cancellation()
 
     def reply(system, user):
@@ -177,7 +177,7 @@ def test_a_call_that_waits_for_the_budget_can_be_cancelled():
         assert first.result(timeout=10).text == "x" * 8
 
 
-def test_a_second_reply_is_reserved_for_where_there_is_a_schema():
+def test_repair_is_reserved_with_schema():
     model = Counting(max_tokens=100)
     with pytest.raises(BudgetError):
         BudgetedLLM(model, max_tokens=300).complete("", "a", schema=Place)
@@ -185,7 +185,7 @@ def test_a_second_reply_is_reserved_for_where_there_is_a_schema():
     assert model.calls == 1
 
 
-def test_calls_that_fail_count_what_they_took():
+def test_failed_calls_count_their_usage():
     llm = BudgetedLLM(ScriptedLLM(["no json", "nor here"]), max_tokens=1000)
     with pytest.raises(LLMResponseError):
         llm.complete("", "a", schema=Place)
@@ -195,7 +195,7 @@ def test_calls_that_fail_count_what_they_took():
     assert llm.spent.calls == 2
 
 
-def test_a_failed_call_gives_back_what_it_reserved():
+def test_failed_call_returns_reservation():
     def fail(system, user):
         raise ModelError("down")
 
@@ -205,7 +205,7 @@ def test_a_failed_call_gives_back_what_it_reserved():
             llm.complete("", "x" * 40)
 
 
-def test_cost_is_counted_by_the_prices_of_the_budget():
+def test_cost_uses_prices_of_budget():
     class Silent(Counting):
         def complete(self, system, user, *, schema=None, on_text=None, cancel=None):
             return Completion("ok", None, Usage(prompt_tokens=30, completion_tokens=7))
@@ -224,7 +224,7 @@ def test_stored_replies_need_no_budget(tmp_path):
         llm.complete("", "y" * 40)
 
 
-def test_limits_and_prices_are_those_of_the_model_inside(tmp_path):
+def test_wrapper_has_limits_and_prices_of_model(tmp_path):
     inner = CachedLLM(Counting(max_tokens=500, prices=Prices(1.0, 1.0)), tmp_path / "r.sqlite")
     with pytest.raises(BudgetError, match="501"):
         BudgetedLLM(inner, max_tokens=400).complete("", "a")
@@ -232,12 +232,12 @@ def test_limits_and_prices_are_those_of_the_model_inside(tmp_path):
         BudgetedLLM(inner, max_cost=0.0004).complete("", "a")
 
 
-def test_it_is_compared_and_pickled_by_its_configuration():
+def test_budgeted_model_is_a_value():
     llm = BudgetedLLM(ScriptedLLM(["a"]), 10, prices=Prices(1.0, 2.0))
     assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm)
 
 
-def test_wrong_use_is_refused():
+def test_budget_with_wrong_arguments_raises():
     with pytest.raises(OptionError, match="prices=Prices"):
         BudgetedLLM(ScriptedLLM([]), max_cost=1.0)
     with pytest.raises(OptionError, match="max_tokens is -1"):
@@ -251,5 +251,5 @@ def test_wrong_use_is_refused():
 @pytest.mark.parametrize(
     ("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("東京", 2), ("é a\ud800", 3)]
 )
-def test_tokens_by_estimate(text, tokens):
+def test_tokens_are_estimated(text, tokens):
     assert estimated_tokens(text) == tokens

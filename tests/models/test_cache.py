@@ -41,7 +41,7 @@ def place(request, tmp_path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(calls=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4))
-def test_vectors_equal_the_encoders_and_each_text_is_encoded_once(place, calls, tmp_path_factory):
+def test_cached_vectors_equal_encoded_ones(place, calls, tmp_path_factory):
     path = place and tmp_path_factory.mktemp("c") / "v.sqlite"
     inner = Counting()
     cached = CachedEncoder(inner, path)
@@ -61,7 +61,7 @@ def test_cached_vectors_cost_nothing(place):
     assert usage.calls == 0
 
 
-def test_a_file_persists_and_separates_encoders(tmp_path):
+def test_cache_file_persists_and_separates_encoders(tmp_path):
     path = tmp_path / "v.sqlite"
     CachedEncoder(Counting(), path).encode(["fox"])
     again, other = Counting(), Counting("another")
@@ -70,7 +70,7 @@ def test_a_file_persists_and_separates_encoders(tmp_path):
     assert again.asked == [] and other.asked == ["fox"]
 
 
-def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
+def test_interrupted_encoding_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "_BLOCK", 4)
     texts = [f"text {i}" for i in range(12)]
     with pytest.raises(KeyboardInterrupt):
@@ -81,7 +81,7 @@ def test_an_interrupted_run_resumes(tmp_path, monkeypatch):
     assert result.tobytes() == Counting().encode(texts).tobytes()
 
 
-def test_few_vectors_need_no_file_and_many_are_written(tmp_path):
+def test_few_vectors_need_no_file(tmp_path):
     path, encoder = tmp_path / "vectors.sqlite", Counting()
     cached = CachedEncoder(encoder, path, unsaved=3)
     first = cached.encode(["a", "b"])
@@ -92,7 +92,7 @@ def test_few_vectors_need_no_file_and_many_are_written(tmp_path):
     assert np.array_equal(CachedEncoder(again, path, unsaved=3).encode(["a", "b"]), first) and again.asked == []
 
 
-def test_memory_is_bounded_and_forgets_the_oldest():
+def test_cache_memory_drops_oldest():
     inner = Counting()
     cached = CachedEncoder(inner, memory=2)
     for text in ("a", "b", "a", "c", "a", "b"):
@@ -101,7 +101,7 @@ def test_memory_is_bounded_and_forgets_the_oldest():
     assert CachedEncoder(Counting(), memory=0).encode(["a", "b"]).shape == (2, 64)
 
 
-def test_threads_may_share_one(place):
+def test_vector_cache_is_thread_safe(place):
     cached, texts = CachedEncoder(Counting(), place), [f"t{i}" for i in range(40)]
     with ThreadPoolExecutor(4) as pool:
         result = list(pool.map(lambda i: cached.encode(texts[i : i + 20]), range(20)))
@@ -109,7 +109,7 @@ def test_threads_may_share_one(place):
     assert all((rows == expected[i : i + 20]).all() for i, rows in enumerate(result))
 
 
-def test_many_texts_are_read_quickly(tmp_path):
+def test_many_cached_texts_are_read_in_blocks(tmp_path):
     # Processor time, as other work may share the machine: 20,000 take about 0.3 s in a few queries.
     texts = [f"text {i}" for i in range(20_000)]
     cached = CachedEncoder(Random(), tmp_path / "v.sqlite")
@@ -126,7 +126,7 @@ class Random:
         return np.random.default_rng(len(texts)).random((len(texts), 384), np.float32)
 
 
-def test_an_empty_batch_calls_no_model(place):
+def test_empty_batch_calls_no_model(place):
     inner = Counting()
     assert len(CachedEncoder(inner, place).encode([])) == 0 and not inner.asked
 
@@ -139,14 +139,14 @@ def test_an_empty_batch_calls_no_model(place):
     assert CachedEncoder(Refusing(), place).encode([]).shape == (0, 7)
 
 
-def test_wrong_use_is_refused():
+def test_cached_encoder_with_wrong_arguments_raises():
     with pytest.raises(OptionError, match="sequence of texts"):
         CachedEncoder(HashEncoder()).encode("fox")
     with pytest.raises(OptionError, match="memory is -1"):
         CachedEncoder(HashEncoder(), memory=-1)
 
 
-def test_an_encoder_with_invalid_output_is_an_error():
+def test_encoder_with_invalid_output_raises():
     class Short:
         id = "short"
 
@@ -179,7 +179,7 @@ def counted(*replies, id="scripted"):
     return ScriptedLLM(replies, id)
 
 
-def test_a_repeated_prompt_causes_one_call(path):
+def test_repeated_prompt_calls_model_once(path):
     llm = CachedLLM(counted("in Graz"), path)
     assert isinstance(llm, LLM) and llm.id == "scripted"
     first = llm.complete("Be short.", "Where?")
@@ -187,7 +187,7 @@ def test_a_repeated_prompt_causes_one_call(path):
     assert CachedLLM(counted(), str(path)).complete("Be short.", "Where?") == Completion("in Graz", None, Usage())
 
 
-def test_everything_that_changes_a_reply_is_part_of_the_key(path):
+def test_reply_key_includes_everything_relevant(path):
     def replies(system, user):
         return '{"name": "x"}'
 
@@ -204,14 +204,14 @@ def test_everything_that_changes_a_reply_is_part_of_the_key(path):
     assert len(calls) == 6
 
 
-def test_values_are_equal_after_a_round_trip(path):
+def test_cached_values_round_trip(path):
     text = 'Here: {"name": "Graz"} ...'
     made = CachedLLM(counted(text), path).complete("", "a", schema=Place)
     again = CachedLLM(counted(), path).complete("", "a", schema=Place)
     assert made.value == again.value == Place(name="Graz") and again.text == text
 
 
-def test_a_stored_reply_that_no_longer_fits_is_asked_for_again(path):
+def test_stored_reply_of_other_schema_is_asked_again(path):
     def place(least):
         class Place(BaseModel):
             name: str
@@ -231,7 +231,7 @@ def test_a_stored_reply_that_no_longer_fits_is_asked_for_again(path):
         assert llm.complete("", "a", schema=place(3)).value.name == "Graz"
 
 
-def test_a_stored_reply_is_streamed_in_one_piece(path):
+def test_stored_reply_streams_in_one_piece(path):
     pieces = []
     llm = CachedLLM(counted("one two"), path)
     llm.complete("", "a", on_text=pieces.append)
@@ -240,7 +240,7 @@ def test_a_stored_reply_is_streamed_in_one_piece(path):
     assert pieces[2:] == ["one two"]
 
 
-def test_only_good_replies_are_stored(path):
+def test_only_valid_replies_are_stored(path):
     llm = CachedLLM(counted("no", "no", '{"name": "Graz"}'), path)
     with pytest.raises(LLMResponseError):
         llm.complete("", "a", schema=Place)
@@ -249,7 +249,7 @@ def test_only_good_replies_are_stored(path):
         llm.complete("", "b")
 
 
-def test_concurrent_equal_prompts_cause_one_call(path):
+def test_concurrent_equal_prompts_call_model_once(path):
     started = threading.Barrier(8)
     calls = []
 
@@ -270,7 +270,7 @@ def test_concurrent_equal_prompts_cause_one_call(path):
     assert sorted(calls) == ["own 0", "own 2", "own 4", "own 6", "same"]
 
 
-def test_a_reply_survives_a_process_that_is_killed_at_once(path):
+def test_reply_survives_killed_process(path):
     code = (
         "import os, sys; from graphwright.models.cache import CachedLLM;"
         "from graphwright.models.fake import ScriptedLLM;"
@@ -282,12 +282,12 @@ def test_a_reply_survives_a_process_that_is_killed_at_once(path):
 
 
 @pytest.mark.parametrize("text", ["\ud800 half", "東京\x00\n", "x" * 100_000])
-def test_any_text_is_equal_after_a_round_trip(path, text):
+def test_any_cached_text_round_trips(path, text):
     CachedLLM(counted(text), path).complete(text, text)
     assert CachedLLM(counted(), path).complete(text, text).text == text
 
 
-def test_an_invalid_schema_is_refused(path):
+def test_cached_model_with_invalid_schema_raises(path):
     with pytest.raises(OptionError, match="pydantic"):
         CachedLLM(counted("a"), path).complete("", "a", schema=int)
 
@@ -309,7 +309,7 @@ DAMAGE = [(name, kind) for kind in ("text", "other", "folder") for name in USES]
 
 
 @pytest.mark.parametrize(("name", "damage"), DAMAGE)
-def test_a_file_that_is_no_cache_is_an_error_with_a_remedy(path, name, damage):
+def test_other_file_as_cache_raises_with_remedy(path, name, damage):
     use, remedy = USES[name]
     texts = [f"t{i}" for i in range(200)]
     if damage == "text":
@@ -329,7 +329,7 @@ def test_a_file_that_is_no_cache_is_an_error_with_a_remedy(path, name, damage):
 
 
 @pytest.mark.parametrize("use", [encode, complete])
-def test_processes_may_share_a_file(path, use):
+def test_processes_share_cache_file(path, use):
     code = f"import sys; from tests.models.test_cache import {use.__name__} as use\n"
     code += "for i in range(30): use(sys.argv[1], [f't{i}', f't{i + 1}'])"
     running = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(3)]

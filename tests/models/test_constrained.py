@@ -18,14 +18,14 @@ TEXTS = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=12)
 
 
 @given(TEXTS)
-def test_a_grammar_has_these_texts_and_no_other(texts: list[str]) -> None:
+def test_grammar_accepts_given_texts_only(texts: list[str]) -> None:
     grammar = grammar_of(texts)
     assert language(grammar) == set(texts)
     assert grammar.isascii() and all(" ::= " in line for line in grammar.split("\n"))
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), max_size=8), st.lists(st.integers(0, 3)))
-def test_a_trie_of_tokens_allows_what_some_sequence_goes_on_with(sequences: list[list[int]], begin: list[int]) -> None:
+def test_token_trie_allows_possible_continuations(sequences: list[list[int]], begin: list[int]) -> None:
     expected = {s[len(begin)] for s in sequences if len(s) > len(begin) and s[: len(begin)] == begin}
     assert TokenTrie(sequences).following(begin) == sorted(expected)
 
@@ -34,14 +34,14 @@ def written(llm: LLM, texts: list[str], k: int) -> list[str]:
     return [text for text, _ in decode(llm, ("", "?"), texts, k, lambda m: m.complete("", "?"), Usage(), None)]
 
 
-def test_each_request_leaves_out_what_was_written_and_the_last_text_needs_none() -> None:
+def test_constrained_request_omits_written_texts() -> None:
     server = GrammarLLM()
     assert len(set(written(server, ["a", "c", "b"], 2))) == 2 and len(server.grammars) == 2
     assert sorted(written(server, ["a", "c", "b", "c"], 9)) == ["a", "b", "c"]
     assert server.grammars[2:] == ['root ::= "a" | "b" | "c"', server.grammars[1]]
 
 
-def test_wrappers_pass_the_grammar_on_and_keep_their_promises(tmp_path: Path) -> None:
+def test_wrappers_pass_grammar_on(tmp_path: Path) -> None:
     server = GrammarLLM()
     llm = CachedLLM(BudgetedLLM(server, max_tokens=17), tmp_path / "replies.sqlite")
     first = written(llm, ["a", "b", "c"], 1)
@@ -54,7 +54,7 @@ def test_wrappers_pass_the_grammar_on_and_keep_their_promises(tmp_path: Path) ->
         written(CachedLLM(ScriptedLLM(["a"]), tmp_path / "other.sqlite"), ["a", "b"], 1)
 
 
-def test_a_server_that_ignores_or_refuses_a_grammar_is_noticed() -> None:
+def test_ignored_or_refused_grammar_is_noticed() -> None:
     class Ignoring(GrammarLLM):
         def with_grammar(self, grammar: str) -> GrammarLLM:
             return self

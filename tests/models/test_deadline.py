@@ -13,7 +13,7 @@ from graphwright.models.fake import ScriptedLLM
 from graphwright.models.protocols import Cancellation
 
 
-def test_it_passes_by_itself() -> None:
+def test_deadline_passes_by_itself() -> None:
     deadline = Deadline(0.05)
     deadline.check()
     deadline.pause(0.01)
@@ -30,14 +30,14 @@ def taken() -> Lock:
     return lock
 
 
-def test_a_pause_that_outlasts_it_ends_at_once() -> None:
+def test_pause_beyond_deadline_ends_at_once() -> None:
     began = time.monotonic()
     with pytest.raises(ReplyCutError):
         Deadline(5.0).pause(6.0)
     assert time.monotonic() - began < 1
 
 
-def test_a_cancellation_ends_it_before_its_time() -> None:
+def test_cancellation_ends_deadline_early() -> None:
     cancel = Cancellation()
     deadline = Deadline(60.0, cancel)
     Timer(0.1, cancel.set).start()
@@ -47,7 +47,7 @@ def test_a_cancellation_ends_it_before_its_time() -> None:
         deadline.check()
 
 
-def test_models_without_a_server_are_not_asked_after_it() -> None:
+def test_models_without_server_are_not_asked_after_deadline() -> None:
     deadline = Deadline(0.01)
     time.sleep(0.02)
     with pytest.raises(ReplyCutError):
@@ -55,6 +55,6 @@ def test_models_without_a_server_are_not_asked_after_it() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), "60"])
-def test_a_wrong_time_is_refused(seconds: float) -> None:
+def test_invalid_deadline_raises(seconds: float) -> None:
     with pytest.raises(OptionError, match="deadline is"):
         Deadline(seconds)

@@ -23,7 +23,7 @@ def test_hash_encoder_gives_known_numbers():
     np.testing.assert_allclose(HashEncoder(4).encode(["Fox!"])[0], expected, rtol=1e-6)
 
 
-def test_hash_encoder_keeps_the_protocol():
+def test_hash_encoder_meets_protocol():
     encoder = HashEncoder(32)
     assert isinstance(encoder, Encoder) and encoder.id == "hash-encoder:32"
     assert encoder.encode([]).shape == (0, 32) and encoder.encode(["a"]).dtype == np.float32
@@ -32,7 +32,7 @@ def test_hash_encoder_keeps_the_protocol():
 
 
 @given(st.lists(st.sampled_from(["red", "fox", "law", "tax", "hen"]), min_size=1, max_size=6), st.randoms())
-def test_hash_encoder_ignores_the_order_of_words(words, random):
+def test_hash_encoder_ignores_word_order(words, random):
     shuffled = random.sample(words, len(words))
     a, b = HashEncoder().encode([" ".join(words), " ".join(shuffled)])
     assert (a == b).all() and np.linalg.norm(a) == pytest.approx(1, abs=1e-6)
@@ -43,14 +43,14 @@ def test_shared_words_make_texts_near():
     assert query @ near > 0.6 > query @ far + 0.3
 
 
-def test_fakes_report_their_work():
+def test_fakes_report_usage():
     usage = Usage()
     HashEncoder().encode_metered(["two words", "three short words"], usage)
     OverlapCrossEncoder().latents_metered("a", ["b", "c"], usage)
     assert (usage.calls, usage.texts, usage.tokens) == (2, 4, 5)
 
 
-def test_hash_sparse_encoder_reads_questions_and_passages_differently():
+def test_hash_sparse_encoder_distinguishes_questions_and_passages():
     encoder = HashSparseEncoder(512)
     assert isinstance(encoder, SparseEncoder) and encoder.id == "hash-sparse-encoder:512"
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder))
@@ -67,7 +67,7 @@ def test_hash_sparse_encoder_reads_questions_and_passages_differently():
         HashSparseEncoder(0)
 
 
-def test_overlap_prefers_texts_that_cover_the_query():
+def test_overlap_prefers_texts_covering_query():
     model = OverlapCrossEncoder()
     latents = model.latents("Where is Graz", ["Where is Graz", "Graz lies in Styria", "Where is Lyon", ""])
     scores = model.head(latents)
@@ -86,7 +86,7 @@ class Place(BaseModel):
     name: str
 
 
-def test_a_script_says_what_it_was_given():
+def test_script_returns_given_replies():
     llm = ScriptedLLM(["first reply", "second"])
     assert isinstance(llm, LLM) and llm.id == "scripted"
     pieces = []
@@ -100,7 +100,7 @@ def test_a_script_says_what_it_was_given():
 
 
 @given(st.text())
-def test_the_pieces_of_a_reply_add_up_to_it(text):
+def test_reply_pieces_join_to_reply(text):
     pieces = []
     try:
         assert ScriptedLLM([text]).complete("", "a", on_text=pieces.append).text == text
@@ -109,7 +109,7 @@ def test_the_pieces_of_a_reply_add_up_to_it(text):
     assert "".join(pieces) == text
 
 
-def test_a_scripted_reply_that_does_not_fit_is_asked_for_once_more():
+def test_invalid_scripted_reply_is_repaired_once():
     asked = []
 
     def reply(system, user):
@@ -123,14 +123,14 @@ def test_a_scripted_reply_that_does_not_fit_is_asked_for_once_more():
         ScriptedLLM(["no", "no"]).complete("", "Where?", schema=Place)
 
 
-def test_a_script_is_a_value_and_not_one_string():
+def test_script_is_a_value_and_rejects_string():
     llm = ScriptedLLM(["a", "b"], id="mine")
     assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm) and llm.id == "mine"
     with pytest.raises(OptionError, match="not one"):
         ScriptedLLM("reply")
 
 
-def test_threads_share_a_script():
+def test_threads_share_script():
     llm = ScriptedLLM([str(n) for n in range(200)])
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(lambda n: llm.complete("", "a").text, range(200)))

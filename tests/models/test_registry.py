@@ -102,7 +102,7 @@ def two(question, passages):
         (reader_of, lambda question: [], r"must take \(question, passages\)"),
     ],
 )
-def test_anything_else_is_refused_with_a_reason(give, value, message):
+def test_other_values_raise_with_reason(give, value, message):
     with pytest.raises(OptionError, match=message):
         give(value)
 
@@ -114,7 +114,7 @@ def test_anything_else_is_refused_with_a_reason(give, value, message):
     "function",
     [lambda prompt: prompt, lambda system, user: f"{system}\n\n{user}", lambda *prompts: "\n\n".join(prompts)],
 )
-def test_a_function_of_one_or_two_prompts_is_a_language_model(function):
+def test_function_of_prompts_is_language_model(function):
     pieces = []
     completion = FunctionLLM(function).complete("Be short.", "Where?", on_text=pieces.append)
     assert completion.text == "Be short.\n\nWhere?" == "".join(pieces)
@@ -177,14 +177,14 @@ def test_an_invalid_result_of_a_function_is_an_error(use, message):
         use()
 
 
-def test_vectors_of_two_lengths_are_refused():
+def test_vectors_of_two_lengths_raise():
     encoder = encoder_of(lambda texts: [[1.0] * len(texts)] * len(texts))
     encoder.encode(["a"])
     with pytest.raises(ModelError, match="vectors of 1 and 2 numbers"):
         encoder.encode(["a", "b"])
 
 
-def test_an_index_answers_with_functions_for_all_four(tmp_path):
+def test_index_runs_with_four_functions(tmp_path):
     def vectors(texts):
         return [[float(text.count(letter)) + 0.1 for letter in "abcdefgr"] for text in texts]
 

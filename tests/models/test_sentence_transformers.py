@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "kind", [SentenceTransformerEncoder, SentenceTransformerCrossEncoder, SentenceTransformerSparseEncoder]
 )
-def test_without_the_extra_one_is_told_how_to_get_it(kind):
+def test_sentence_transformers_without_extra_name_it(kind):
     with pytest.raises(OptionError, match=r'pip install "graphwright\[sbert\]"'):
         kind("all-MiniLM-L6-v2")
 
@@ -92,7 +92,7 @@ def cross_encoder(request, folder):
 TEXTS = ["graz lies on the mur", "salt lowers it", "the mur", "", "words and more words " * 40]
 
 
-def test_an_encoder_gives_what_the_library_gives(encoder):
+def test_encoder_equals_library(encoder):
     from sentence_transformers import SentenceTransformer
 
     vectors = encoder.encode(TEXTS)
@@ -103,7 +103,7 @@ def test_an_encoder_gives_what_the_library_gives(encoder):
     assert encoder.encode([]).shape == (0, 16) and encoder.dimension == 16
 
 
-def test_both_halves_of_a_cross_encoder_give_what_the_library_gives(cross_encoder):
+def test_cross_encoder_halves_equal_library(cross_encoder):
     from sentence_transformers import CrossEncoder as Whole
 
     expected = Whole(cross_encoder.name, device="cpu").predict([("on the mur", text) for text in TEXTS])
@@ -127,7 +127,7 @@ LAYERS = {
 }
 
 
-def test_latents_are_what_the_last_two_layers_of_the_head_read(cross_encoder):
+def test_latents_feed_last_two_layers(cross_encoder):
     import torch
     import transformers
 
@@ -148,11 +148,11 @@ def test_latents_are_what_the_last_two_layers_of_the_head_read(cross_encoder):
     np.testing.assert_allclose(cross_encoder.head(latents * 40), expected.numpy(), atol=1e-6)
 
 
-def test_they_are_small_values(encoder):
+def test_adapters_are_values(encoder):
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder)) and len(pickle.dumps(encoder)) < 300
 
 
-def test_what_cannot_be_used_is_named(encoder, folder):
+def test_unusable_model_is_named(encoder, folder):
     import transformers
 
     with pytest.raises(ModelError, match=r"nowhere.*could not be loaded.*Hugging Face"):
@@ -169,7 +169,7 @@ def test_what_cannot_be_used_is_named(encoder, folder):
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_the_best_of_a_model_of_half_precision_do_not_tie(folder, precision):
+def test_half_precision_scores_do_not_tie(folder, precision):
     import torch
     import transformers
     from sentence_transformers import CrossEncoder as Whole
@@ -226,7 +226,7 @@ def splade(folder):
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_a_sparse_encoder_gives_what_the_library_gives(splade, asked):
+def test_sparse_encoder_equals_library(splade, asked):
     from sentence_transformers import SparseEncoder as Whole
 
     whole = Whole(splade.name, device="cpu")
@@ -241,12 +241,12 @@ def test_a_sparse_encoder_gives_what_the_library_gives(splade, asked):
         assert len(some) == 0 and some.dimension == len(WORDS)
 
 
-def test_questions_and_passages_are_read_in_ways_of_their_own(splade):
+def test_questions_and_passages_are_encoded_separately(splade):
     asked, record = splade.encode_queries(TEXTS).dense(), splade.encode_passages(TEXTS).dense()
     assert np.abs(asked - record).max() > 0.01  # of the prompt
 
 
-def test_splade_doc_looks_its_questions_up(folder):
+def test_splade_doc_looks_questions_up(folder):
     import torch
     from sentence_transformers import SparseEncoder as Whole
     from sentence_transformers import models
@@ -268,7 +268,7 @@ def test_splade_doc_looks_its_questions_up(folder):
         SentenceTransformerEncoder(path, "cpu").encode(["a"])
 
 
-def test_a_masked_language_model_is_read_as_splade(folder):
+def test_masked_language_model_reads_as_splade(folder):
     from sentence_transformers import SparseEncoder as Whole
 
     modules = splade_modules(folder, "unpooled")
@@ -277,7 +277,7 @@ def test_a_masked_language_model_is_read_as_splade(folder):
     np.testing.assert_allclose(made.encode_passages(TEXTS).dense(), expected, atol=1e-5)
 
 
-def test_a_sparse_model_of_half_precision_gives_float32(folder):
+def test_half_precision_sparse_model_gives_float32(folder):
     import torch
     from sentence_transformers import SparseEncoder as Whole
 
@@ -289,7 +289,7 @@ def test_a_sparse_model_of_half_precision_gives_float32(folder):
     np.testing.assert_allclose(rows.dense(), exact.encode_passages(TEXTS).dense(), atol=0.05)
 
 
-def test_neither_of_dense_and_sparse_is_taken_for_the_other(splade, encoder, folder):
+def test_dense_and_sparse_models_are_distinguished(splade, encoder, folder):
     from sentence_transformers import SentenceTransformer
 
     with pytest.raises(OptionError, match=r"is a sparse model \(.*SpladePooling\).*SentenceTransformerSparseEncoder"):
@@ -302,7 +302,7 @@ def test_neither_of_dense_and_sparse_is_taken_for_the_other(splade, encoder, fol
             SentenceTransformerSparseEncoder(name, "cpu").encode_passages(["a"])
 
 
-def test_a_sparse_encoder_is_a_small_value_and_names_what_it_cannot_use(splade, folder):
+def test_sparse_encoder_is_a_value_and_names_unusable_model(splade, folder):
     assert pickle.loads(pickle.dumps(splade)) == splade == eval(repr(splade)) and len(pickle.dumps(splade)) < 300
     with pytest.raises(OptionError, match="encode_queries takes a sequence of texts"):
         splade.encode_queries("text")
@@ -314,7 +314,7 @@ def test_a_sparse_encoder_is_a_small_value_and_names_what_it_cannot_use(splade, 
         SentenceTransformerSparseEncoder("m", batch=0)
 
 
-def test_without_sparse_encoders_one_is_told_which_version_has_them(folder, monkeypatch):
+def test_missing_sparse_encoders_name_version(folder, monkeypatch):
     import sentence_transformers
 
     monkeypatch.delattr(sentence_transformers, "SparseEncoder")
@@ -322,7 +322,7 @@ def test_without_sparse_encoders_one_is_told_which_version_has_them(folder, monk
         SentenceTransformerSparseEncoder(str(folder / "old")).encode_queries(["a"])
 
 
-def test_splade_and_contriever_search_an_index_with_given_weights(splade, encoder):
+def test_splade_and_contriever_search_index(splade, encoder):
     """Contriever is a BERT whose states are averaged, compared by the dot product; SPLADE by its sparse weights."""
     from sentence_transformers import SentenceTransformer
 

@@ -52,12 +52,12 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert {name: getattr(llm, name) for name in thinking} == thinking and llm.extra_body == body
 
 
-def test_no_file_and_no_section_are_no_settings(tmp_path: Path) -> None:
+def test_missing_file_or_section_gives_defaults(tmp_path: Path) -> None:
     assert read_settings(tmp_path / SETTINGS) is None
     assert read_settings(written(tmp_path, "# nothing yet\n")) is None
 
 
-def test_whole_numbers_marks_and_foreign_line_ends_are_read(tmp_path: Path) -> None:
+def test_numbers_marks_and_line_ends_are_read(tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_bytes(b'\xef\xbb\xbf[llm]\r\nmodel = "m"\r\ntimeout = 5\r\n')
     result = read_settings(tmp_path / SETTINGS)
     assert result == LLMSettings("m", timeout=5.0)
@@ -92,7 +92,7 @@ def test_whole_numbers_marks_and_foreign_line_ends_are_read(tmp_path: Path) -> N
         ("[llm\n", "is not TOML"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_file_and_key(text: str, message: str, tmp_path: Path) -> None:
+def test_unusable_setting_raises_with_file_and_key(text: str, message: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
     with pytest.raises(OptionError, match=message) as caught:
         read_settings(path)
@@ -112,13 +112,13 @@ def test_what_cannot_be_used_is_refused_with_file_and_key(text: str, message: st
         '[llm]\nmodel = "m"\nbase_url = "https://me:sk-1234@[host/v1"',
     ],
 )
-def test_a_secret_is_refused_and_never_shown(text: str, tmp_path: Path) -> None:
+def test_secret_in_settings_raises_and_is_hidden(text: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"keep (it|the key) in the environment: OPENAI_API_KEY") as caught:
         read_settings(written(tmp_path, text))
     assert "sk-1234" not in str(caught.value)
 
 
-def test_bytes_that_are_no_text_and_a_folder_in_its_place_are_said(tmp_path: Path) -> None:
+def test_binary_settings_and_folder_raise(tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_bytes(b"\xff\xfe\x00")
     with pytest.raises(OptionError, match="is not TOML"):
         read_settings(tmp_path / SETTINGS)
@@ -128,14 +128,14 @@ def test_bytes_that_are_no_text_and_a_folder_in_its_place_are_said(tmp_path: Pat
         LLMSettings("m\ud800")
 
 
-def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path) -> None:
+def test_file_in_place_of_folder_raises(tmp_path: Path) -> None:
     (tmp_path / "make.py").write_text("")
     for folder in (tmp_path / "make.py", tmp_path / "make.py" / "index"):
         with pytest.raises(DataError, match=r"make\.py is a file, not a folder"):
             read_settings(folder / SETTINGS)
 
 
-def test_the_defaults_are_those_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_defaults_equal_client_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphwright.models.openai.llm import OpenAILLM
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234")
@@ -146,7 +146,7 @@ def test_the_defaults_are_those_of_the_client(monkeypatch: pytest.MonkeyPatch) -
     assert shared >= {"timeout", "concurrency", "max_tokens", "temperature"}
 
 
-def test_the_client_takes_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_takes_stored_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphwright.models.budget import Prices
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234")

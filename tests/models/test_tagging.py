@@ -18,7 +18,7 @@ def allowed(tags: tuple[int, ...]) -> bool:
 
 
 @given(arrays(np.float32, st.tuples(st.integers(1, 5), st.just(5)), elements=st.integers(-8, 8).map(float)))
-def test_the_sequence_is_allowed_and_no_other_scores_more(scores):
+def test_best_tag_sequence_is_allowed_and_optimal(scores):
     words = len(scores)
     tags = tuple(best_tags(scores).tolist())
     assert allowed(tags)

@@ -59,9 +59,7 @@ def log_probability(folder: Path, prompt: str, text: str) -> float:
     return math.fsum(float(chances[place - 1, whole[0, place]]) for place in places) / len(places)
 
 
-def test_it_decodes_the_most_probable_texts_with_the_probabilities_of_the_model(
-    llm: TransformersLLM, folder: Path
-) -> None:
+def test_transformers_decodes_most_probable_texts(llm: TransformersLLM, folder: Path) -> None:
     texts = ["".join(letters) for letters in itertools.product("ab", repeat=3)]
     usage = Usage()
     decoded = llm.decode("", "Which?", texts, 8, usage)
@@ -85,7 +83,7 @@ def test_it_writes_nothing_but_these_texts(llm: TransformersLLM, texts: list[str
     assert scores == sorted(scores, reverse=True) and all(map(math.isfinite, scores))
 
 
-def test_it_replies_within_its_limit_and_counts_tokens(llm: TransformersLLM) -> None:
+def test_transformers_reply_stays_within_limit(llm: TransformersLLM) -> None:
     assert isinstance(llm, LLM)
     completion = llm.complete("Answer.", "Which?")
     assert completion.usage.prompt_tokens == 13 and 0 < len(completion.text.encode("utf-8", "replace")) <= 36
@@ -95,12 +93,12 @@ def test_it_replies_within_its_limit_and_counts_tokens(llm: TransformersLLM) -> 
         llm.complete("", "Which?", cancel=cancel)
 
 
-def test_what_cannot_be_loaded_says_so(tmp_path: Path) -> None:
+def test_unloadable_model_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="could not be loaded"):
         TransformersLLM(str(tmp_path / "nothing")).complete("", "Which?")
 
 
-def test_a_chat_template_is_used_where_there_is_one(llm: TransformersLLM, folder: Path, tmp_path: Path) -> None:
+def test_chat_template_is_used(llm: TransformersLLM, folder: Path, tmp_path: Path) -> None:
     for file in folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(tmp_path)

@@ -20,7 +20,7 @@ FAMILY = GRAPHS["family"]
 SEARCH_OR_ALL = KHop(1) >> If(HasEvidence(), Keep(), Triples())
 
 
-def test_if_runs_the_branch_that_the_state_selects() -> None:
+def test_if_runs_branch_selected_by_state() -> None:
     linked = SEARCH_OR_ALL(start("?", FAMILY, entities=["Bertha"]))
     assert same(linked.evidence, KHop(1)(start("?", FAMILY, entities=["Bertha"])).evidence)
     assert [step.operator for step in linked.trace] == ["KHop(1)", "Keep()"]
@@ -29,7 +29,7 @@ def test_if_runs_the_branch_that_the_state_selects() -> None:
     assert [step.operator for step in unlinked.trace] == ["KHop(1)", "Triples()"]
 
 
-def test_if_passes_the_cut_and_the_cap_to_its_branches() -> None:
+def test_if_passes_cut_and_cap_to_branches() -> None:
     op = If(HasEvidence(), Keep(), Triples()) % 2
     assert repr(op) == "If(HasEvidence(), Keep(), Triples()) % 2"
     for evidence in (Evidence.of_nodes([0, 1, 2]), None):
@@ -40,18 +40,18 @@ def test_if_passes_the_cut_and_the_cap_to_its_branches() -> None:
     assert state.evidence is not None and len(state.evidence) == 3
 
 
-def test_if_needs_what_either_branch_needs() -> None:
+def test_if_needs_union_of_branch_needs() -> None:
     op: Operator = If(HasEvidence(), Triples(), KHop(1))
     assert op.needs == ("evidence|anchors",) and op.gives == ("evidence",)
     with pytest.raises(NeedsError, match=r"KHop\(1\)"):
         op(start("?", FAMILY))
 
 
-def test_if_gives_only_what_both_branches_give() -> None:
+def test_if_gives_intersection_of_branch_gives() -> None:
     assert If(HasEvidence(), Triples() >> ToPassages(), Triples()).gives == ("evidence",)
 
 
-def test_an_answered_state_passes_through() -> None:
+def test_answered_state_passes_through_control() -> None:
     snapshot = corpus_index().snapshot
     answering = Triples() >> ToPassages() >> Quote(WordReader())
     state = (answering >> If(HasEvidence(), Triples(), Triples()))(
@@ -60,7 +60,7 @@ def test_an_answered_state_passes_through() -> None:
     assert state.answer is not None and [step.operator for step in state.trace][-1].startswith("Quote")
 
 
-def test_on_graph_puts_the_graph_back() -> None:
+def test_on_graph_restores_graph() -> None:
     def part(graph: Graph) -> Graph:
         return graph.part([0, 1])
 

@@ -45,25 +45,25 @@ def fused(op: Operator) -> dict[int, float]:
     return dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True))
 
 
-def test_reciprocal_rank_by_hand() -> None:
+def test_reciprocal_rank_equals_worked_numbers() -> None:
     result = fused(ReciprocalRank(listed(7, 3, 5), nodes({5: 0.2, 3: 0.9}), listed(9)))
     assert result == pytest.approx({3: 1 / 62 + 1 / 61, 5: 1 / 63 + 1 / 62, 7: 1 / 61, 9: 1 / 61})
     assert list(result) == [3, 5, 7, 9]
     assert fused(ReciprocalRank(listed(7), listed(7, 8), constant=0)) == {7: 2.0, 8: 0.5}
 
 
-def test_score_sum_by_hand() -> None:
+def test_score_sum_equals_worked_numbers() -> None:
     parts = nodes({1: 4.0, 2: 2.0, 3: -1.0}), listed(3, 2)
     assert fused(ScoreSum(*parts)) == pytest.approx({1: 1.0, 2: 1.0, 3: 0.75})
     assert fused(ScoreSum(*parts, weights=(2.0, 0.5))) == pytest.approx({1: 2.0, 2: 1.25, 3: 0.0})
 
 
-def test_a_part_whose_scores_are_not_above_0_adds_nothing_but_its_pieces() -> None:
+def test_score_sum_part_without_positive_scores_adds_items_only() -> None:
     assert fused(ScoreSum(nodes({1: 0.0, 2: -3.0}), nodes({2: 5.0}))) == {2: 1.0, 1: 0.0}
 
 
 @pytest.mark.parametrize("fusion", [ReciprocalRank, ScoreSum])
-def test_parts_that_found_nothing_or_set_nothing_add_nothing(fusion: type[Operator]) -> None:
+def test_fusion_of_empty_parts_adds_nothing(fusion: type[Operator]) -> None:
     empty = Evidence.of_nodes([])
     alone = fused(fusion(listed(4, 2), Found(None)))
     assert alone == fused(fusion(listed(4, 2), Found(empty))) and list(alone) == [4, 2]
@@ -71,7 +71,7 @@ def test_parts_that_found_nothing_or_set_nothing_add_nothing(fusion: type[Operat
     assert none is not None and len(none) == 0
 
 
-def test_pieces_are_the_same_only_in_nodes_edges_and_order() -> None:
+def test_fusion_items_are_equal_by_nodes_edges_and_order() -> None:
     paths = Found(Evidence.of_trees(START.graph, [([0, 1], [0]), ([1, 0], [0]), ([2], [])], [3, 2, 1]))
     result = ReciprocalRank(paths, listed(2), constant=0)(START).evidence
     assert result is not None and result.scores is not None
@@ -83,7 +83,7 @@ SCORES = st.dictionaries(st.integers(0, 30), st.integers(-3, 9).map(float), max_
 
 
 @given(st.lists(SCORES, min_size=2, max_size=4), st.integers(1, 6))
-def test_nodes_and_pieces_are_fused_alike_and_cut_after_fusion(parts: list[dict[int, float]], k: int) -> None:
+def test_fusion_of_nodes_and_items_agrees_and_cuts_last(parts: list[dict[int, float]], k: int) -> None:
     triple = Found(Evidence.of_edges([0], [1.0]))  # one piece that is no node: the way that knows all shapes
     for fusion in (ReciprocalRank, ScoreSum):
         fast = fusion(*map(nodes, parts))
@@ -94,7 +94,7 @@ def test_nodes_and_pieces_are_fused_alike_and_cut_after_fusion(parts: list[dict[
         assert list(fused(fast % k)) == list(fused(fast))[:k]
 
 
-def test_the_trace_holds_each_part_and_then_the_fusion() -> None:
+def test_fusion_trace_lists_parts_then_fusion() -> None:
     seeded = start("?", GRAPH, evidence=Evidence.of_nodes([0]))
     op = ReciprocalRank(KHop(1) >> KHop(1), Keep())
     after = (op % 3)(Keep()(seeded))
@@ -105,7 +105,7 @@ def test_the_trace_holds_each_part_and_then_the_fusion() -> None:
     assert len(after.trace[1].after.evidence) > 3  # type: ignore[union-attr, arg-type]
 
 
-def test_parts_that_lack_something_are_named_before_any_runs() -> None:
+def test_fusion_with_unmet_needs_raises_before_running() -> None:
     op = ScoreSum(listed(1), KHop(2))
     assert op.needs == ("evidence|anchors",)
     with pytest.raises(NeedsError, match="KHop"):
@@ -114,7 +114,7 @@ def test_parts_that_lack_something_are_named_before_any_runs() -> None:
     assert ScoreSum(listed(1), listed(2))(answered) is answered
 
 
-def test_wrong_parts_weights_and_constants_are_refused() -> None:
+def test_fusion_with_invalid_arguments_raises() -> None:
     with pytest.raises(OptionError, match="two operators or more"):
         ReciprocalRank(Keep())
     with pytest.raises(OptionError, match="two operators or more"):

@@ -602,7 +602,7 @@ def assert_steps_fit(graph: Graph, item: Item) -> None:
         assert parts == nx.number_connected_components(nx.Graph(ends))
 
 
-def test_every_operator_of_the_package_is_covered() -> None:
+def test_every_exported_operator_is_covered() -> None:
     covered = {type(op) for op in every_operator()}
     for package in (graphwright.operators, graphwright.generate):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -619,20 +619,20 @@ def test_every_operator_of_the_package_is_covered() -> None:
 
 @pytest.mark.parametrize("op", every_operator(), ids=lambda op: repr(op)[:70])
 class TestEveryOperator:
-    def test_is_deterministic_and_leaves_its_input_alone(self, op: Operator) -> None:
+    def test_operator_is_deterministic_and_keeps_input(self, op: Operator) -> None:
         state = full_state()
         before = fingerprint(state)
         first, second = op(state), op(state)
         assert fingerprint(first) == fingerprint(second)
         assert fingerprint(state) == before
 
-    def test_ranked_outputs_descend_with_ties_by_id(self, op: Operator) -> None:
+    def test_operator_scores_descend_with_ties_by_id(self, op: Operator) -> None:
         result = op(full_state()).evidence
         if result is not None and result.scores is not None:
             keys = [(-s, *key) for s, key in zip(result.scores.tolist(), result.identities(), strict=True)]
             assert keys == sorted(keys)
 
-    def test_cut_equals_the_first_of_all(self, op: Operator) -> None:
+    def test_operator_cut_equals_first_of_all(self, op: Operator) -> None:
         state = full_state()
         whole = op(state)
         for k in (1, 2, 5, 1000):
@@ -653,7 +653,7 @@ class TestEveryOperator:
                     assert len(cut.evidence) == min(k, len(exact))
                     assert all(exact[key] >= 0.9 * least for key in cut.evidence.identities())
 
-    def test_empty_in_empty_out(self, op: Operator) -> None:
+    def test_operator_on_empty_evidence_gives_empty(self, op: Operator) -> None:
         if "evidence" not in "".join(op.needs) or "answer" in op.gives:
             pytest.skip("does not take evidence")
         after = op(start(QUESTION, SNAPSHOT.graph, evidence=Evidence.of_nodes([]), anchors=()))
@@ -670,12 +670,12 @@ class TestEveryOperator:
             for item in result.items.items():
                 assert_steps_fit(result.graph, item)
 
-    def test_pickles(self, op: Operator) -> None:
+    def test_operator_pickles(self, op: Operator) -> None:
         again = pickle.loads(pickle.dumps(op))
         assert again == op
         assert fingerprint(again(full_state())) == fingerprint(op(full_state()))
 
-    def test_is_a_value(self, op: Operator) -> None:
+    def test_operator_is_a_value(self, op: Operator) -> None:
         assert {op: 1}[op] == 1
         assert "0x" not in repr(op)
 
@@ -692,7 +692,7 @@ WALKS = [
 
 @pytest.mark.parametrize("op", WALKS, ids=repr)
 @pytest.mark.parametrize("name", sorted(TRIPLES))
-def test_renumbering_nodes_renumbers_the_result(op: Operator, name: str) -> None:
+def test_operator_result_follows_renumbering(op: Operator, name: str) -> None:
     graph = GRAPHS[name]
     shuffled = [TRIPLES[name][i] for i in np.random.default_rng(5).permutation(len(TRIPLES[name]))]
     other = Graph.from_triples(shuffled)
@@ -709,7 +709,7 @@ def test_renumbering_nodes_renumbers_the_result(op: Operator, name: str) -> None
 
 
 @pytest.mark.parametrize("name", sorted(TRIPLES))
-def test_vector_search_renumbers_too(name: str) -> None:
+def test_vector_search_follows_renumbering(name: str) -> None:
     graph = GRAPHS[name]
     other = Graph.from_triples(TRIPLES[name][::-1])
     result = [(VectorSearch(vectors_of(g)))(start("b and Lothair II", g)) for g in (graph, other)]
@@ -718,7 +718,7 @@ def test_vector_search_renumbers_too(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TRIPLES))
-def test_fusion_operators_renumber_too(name: str) -> None:
+def test_fusion_follows_renumbering(name: str) -> None:
     graph = GRAPHS[name]
     other = Graph.from_triples(TRIPLES[name][::-1])
     names = [graph.names[0], graph.names[len(graph) - 1], graph.names[1]]
@@ -733,6 +733,6 @@ def test_fusion_operators_renumber_too(name: str) -> None:
     assert scores(graph, STeX(vectors_of(graph))) == pytest.approx(scores(other, STeX(vectors_of(other))), abs=1e-6)
 
 
-def test_search_results_do_not_depend_on_the_cut() -> None:
+def test_search_results_do_not_depend_on_cut() -> None:
     state = start(QUESTION, SNAPSHOT.graph)
     assert same((SEARCH % 4)(state).evidence, SEARCH(state).evidence.top(4))  # type: ignore[union-attr]

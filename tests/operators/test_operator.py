@@ -80,7 +80,7 @@ def test_then_is_associative_and_flat() -> None:
     assert (a >> b) >> c == a >> (b >> c) == Then((a, b, c))
 
 
-def test_precedence_is_python_s() -> None:
+def test_operator_precedence_equals_python() -> None:
     pipeline = Give((0, 1)) % 1 >> Keep() | Give((2,))
     assert repr(pipeline) == "Give((0, 1)) % 1 >> Keep() | Give((2,))"
     assert repr(Keep() >> (Keep() | Keep()) >> Keep() % 2) == "Keep() >> (Keep() | Keep()) >> Keep() % 2"
@@ -99,25 +99,25 @@ def test_precedence_is_python_s() -> None:
     ],
     ids=repr,
 )
-def test_repr_is_source(made: Operator) -> None:
+def test_operator_repr_is_source(made: Operator) -> None:
     assert eval(repr(made)) == made
     assert hash(eval(repr(made))) == hash(made)
 
 
-def test_union_keeps_the_order_of_the_first_and_drops_scores() -> None:
+def test_union_keeps_first_order_without_scores() -> None:
     both = (Give((3, 1)) | Give((1, 2, 3, 0)))(STATE)
     assert nodes(both) == [3, 1, 2, 0]
     assert both.evidence is not None and both.evidence.scores is None
 
 
-def test_other_fields_of_a_union_come_from_the_first() -> None:
+def test_union_takes_other_fields_from_first() -> None:
     state = family_state()
     narrowed = (Give((0,)) | (Give((1, 2)) >> Induce() >> Triples()))(state)
     assert narrowed.graph is state.graph
     assert len(narrowed.evidence or ()) == 2
 
 
-def test_cut_reaches_into_an_operator_that_can_stop_early() -> None:
+def test_cut_reaches_operator_that_stops_early() -> None:
     TOLD.clear()
     assert nodes((Early() % 2)(STATE)) == [0, 1]
     assert nodes(((Keep() >> Early()) % 3)(STATE)) == [0, 1, 2]
@@ -127,23 +127,23 @@ def test_cut_reaches_into_an_operator_that_can_stop_early() -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3", None])
-def test_cut_refuses_what_is_no_number_to_keep(k: object) -> None:
+def test_cut_with_invalid_number_raises(k: object) -> None:
     with pytest.raises(OptionError, match="at least 1"):
         Keep() % k  # type: ignore[operator]
 
 
-def test_repeat_ends_when_enough_and_caps_every_union_inside() -> None:
+def test_repeat_stops_when_enough_and_caps_unions() -> None:
     loop = Give((0,)) >> Repeat(Keep() | Neighbours(), until=Reached(nodes=4))
     assert nodes(loop(STATE)) == [0, 1, 2, 3]
 
 
-def test_repeat_ends_when_a_step_adds_nothing() -> None:
+def test_repeat_stops_when_step_adds_nothing() -> None:
     loop = Give((0,)) >> Repeat(Keep() | Neighbours(), until=Reached(nodes=99))
     assert nodes(loop(STATE)) == [0, 1, 2, 3, 4]
     assert len((Give((0,)) >> Repeat(Keep(), until=Reached(nodes=99)))(STATE).trace) == 2
 
 
-def test_wiring_error_names_step_need_and_remedy_before_anything_runs() -> None:
+def test_wiring_error_names_step_need_and_remedy() -> None:
     TOLD.clear()
     with pytest.raises(
         NeedsError,
@@ -155,7 +155,7 @@ def test_wiring_error_names_step_need_and_remedy_before_anything_runs() -> None:
         PersonalizedPageRank()(STATE)
 
 
-def test_needs_and_gives_of_a_pipeline_are_computed() -> None:
+def test_pipeline_computes_needs_and_gives() -> None:
     assert (Keep() >> PersonalizedPageRank() >> Induce()).needs == ("evidence|anchors",)
     assert (Give((0,)) >> Neighbours()).needs == ()
     assert (Neighbours() % 3 | Give((0,))).needs == ("evidence",)
@@ -163,14 +163,14 @@ def test_needs_and_gives_of_a_pipeline_are_computed() -> None:
     assert (Give((0,)) >> Induce()).gives == ("graph",)
 
 
-def test_empty_evidence_meets_a_need_and_none_does_not() -> None:
+def test_empty_evidence_meets_need_and_none_does_not() -> None:
     empty = start("?", LINE, evidence=Evidence.of_nodes([]))
     assert len(PersonalizedPageRank()(empty).evidence or ()) == 0
     with pytest.raises(NeedsError):
         Induce()(STATE)
 
 
-def test_trace_has_a_step_for_each_operator_that_ran_with_its_cost() -> None:
+def test_trace_has_step_per_operator_with_cost() -> None:
     trace = (Give((0, 1)) >> (Keep() | Give((2,))) >> Keep() % 2)(STATE).trace
     assert [s.operator for s in trace] == ["Give((0, 1))", "Keep()", "Give((2,))", "Keep() % 2"]
     assert [s.usage.tokens for s in trace] == [2, 0, 1, 0]
@@ -179,7 +179,7 @@ def test_trace_has_a_step_for_each_operator_that_ran_with_its_cost() -> None:
     assert trace[0].after is not None and trace[0].after.trace == ()
 
 
-def test_once_answered_later_operators_pass_the_state_through() -> None:
+def test_answered_state_passes_through_pipeline() -> None:
     done = (Give((0,)) >> Say())(STATE)
     assert (Give((1, 2)) | Triples())(done) is done
     assert Repeat(Neighbours(), until=Reached(nodes=9))(done) is done
@@ -197,14 +197,14 @@ def test_triples_narrow_to_their_ends() -> None:
     assert Induce()(state).graph.nodes.tolist() == [3, 4]
 
 
-def test_search_stays_inside_a_narrowed_graph() -> None:
+def test_search_stays_in_narrowed_graph() -> None:
     family = GRAPHS["family"]
     part = start("Gisela and Bertha", family.part([0, 1, 2]))
     result = VectorSearch(vectors_of(family))(part)
     assert sorted(nodes(result)) == [0, 1, 2]
 
 
-def test_an_answer_with_both_of_nothing_is_nothing() -> None:
+def test_union_of_empty_parts_is_empty() -> None:
     assert (Keep() | Keep())(STATE).evidence is None
     assert same((Keep() | Give((1,)))(STATE).evidence, Evidence.of_nodes([1]))
 
@@ -214,7 +214,7 @@ def test_cut_is_a_value() -> None:
     assert len({Keep() % 3, Keep() % 3, Keep() % 4}) == 2
 
 
-def test_graph_of_no_nodes_is_searched_in_peace() -> None:
+def test_search_of_empty_graph_is_empty() -> None:
     empty = Graph.from_triples([])
     state = start("?", empty, evidence=Evidence.of_nodes([]))
     assert len((Triples() % 3)(state).evidence or ()) == 0
@@ -233,12 +233,12 @@ def test_graph_of_no_nodes_is_searched_in_peace() -> None:
         lambda wrong: OnGraph(lambda graph: graph, wrong),
     ],
 )
-def test_an_operator_that_is_none_is_refused(composed: Callable[[Any], Operator], wrong: Any) -> None:
+def test_pipeline_with_non_operator_raises(composed: Callable[[Any], Operator], wrong: Any) -> None:
     with pytest.raises(OptionError, match=r"operator, such as|is not an operator"):
         composed(wrong)
 
 
-def test_a_state_that_is_none_and_a_condition_that_is_none_are_refused() -> None:
+def test_pipeline_with_invalid_state_or_condition_raises() -> None:
     with pytest.raises(OptionError, match="None is not a state"):
         Keep()(None)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="until is None; it must be a function"):

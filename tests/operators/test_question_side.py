@@ -68,7 +68,7 @@ def model(asked: dict[str, Any]) -> str:
     return json.dumps(message)
 
 
-def test_each_step_asks_a_model_once_over_http_and_the_answer_is_quoted() -> None:
+def test_question_steps_ask_model_once_each_over_http() -> None:
     with LLMServer(model) as server:
         state = chain(OpenAILLM("any", server.url))(start(QUESTION, GRAPH))
     assert state.answer is not None and state.answer.text == "Erstein [1]."
@@ -93,7 +93,7 @@ def test_each_step_asks_a_model_once_over_http_and_the_answer_is_quoted() -> Non
     assert notes == ["the first passages are not enough"]
 
 
-def test_a_model_that_never_replies_as_asked_leaves_the_twins_to_their_work() -> None:
+def test_question_steps_with_invalid_replies_fall_back() -> None:
     offline = chain(None)(start(QUESTION, GRAPH))
 
     def broken(asked: dict[str, Any]) -> str:
@@ -106,7 +106,7 @@ def test_a_model_that_never_replies_as_asked_leaves_the_twins_to_their_work() ->
     assert len(notes) == 5
 
 
-def test_without_a_model_groups_hold_the_name_and_edges_for_the_relation() -> None:
+def test_question_steps_without_model_group_name_and_relation() -> None:
     state = chain(None)(start(QUESTION, GRAPH))
     anchors = state.anchors or ()
     assert anchors[0].text == "Lothair II" and GRAPH.id("Lothair II") in anchors[0].nodes

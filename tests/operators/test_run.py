@@ -64,7 +64,7 @@ def question() -> State:
     return start("On which river?", CITIES, entities=["Graz"])
 
 
-def test_an_equal_step_on_an_equal_state_is_done_once() -> None:
+def test_equal_step_on_equal_state_runs_once() -> None:
     calls: list[int] = []
     state, shared = question(), SharedSteps()
     first, cut = (Slow(calls) >> Keep())(state, Run(shared=shared)), (Slow(calls) % 1)(state, Run(shared=shared))
@@ -76,7 +76,7 @@ def test_an_equal_step_on_an_equal_state_is_done_once() -> None:
     assert len(calls) == 3
 
 
-def test_a_shared_step_bears_the_time_and_the_usage_of_the_first() -> None:
+def test_shared_step_reports_first_time_and_usage() -> None:
     calls: list[int] = []
     state, shared = question(), SharedSteps()
     first = Slow(calls)(state, Run(shared=shared))
@@ -97,7 +97,7 @@ class Around(Operator):
         return self.step.execute(state, run)
 
 
-def test_a_step_around_shared_steps_bears_what_these_took() -> None:
+def test_step_around_shared_steps_reports_their_cost() -> None:
     calls: list[int] = []
     state, shared = question(), SharedSteps()
     Slow(calls)(state, Run(shared=shared))
@@ -105,7 +105,7 @@ def test_a_step_around_shared_steps_bears_what_these_took() -> None:
     assert len(calls) == 1 and around.trace[-1].seconds >= 0.02
 
 
-def test_what_cannot_be_hashed_is_not_shared() -> None:
+def test_unhashable_step_is_not_shared() -> None:
     calls: list[int] = []
     state, shared = question(), SharedSteps()
     for _ in range(2):
@@ -113,7 +113,7 @@ def test_what_cannot_be_hashed_is_not_shared() -> None:
     assert len(calls) == 2
 
 
-def test_branches_and_views_are_shared_too() -> None:
+def test_branches_and_views_are_shared() -> None:
     calls: list[int] = []
     state, shared = question(), SharedSteps()
     Slow(calls)(state, Run(shared=shared))
@@ -122,7 +122,7 @@ def test_branches_and_views_are_shared_too() -> None:
     assert len(calls) == 1 and len(both.evidence) == len(on_view.evidence) == 2  # type: ignore[arg-type]
 
 
-def test_a_narrowed_graph_is_shared_without_what_others_computed_from_it() -> None:
+def test_narrowed_graph_is_shared_without_caches() -> None:
     state, shared = question(), SharedSteps()
     narrow = KHop(1) % 9 >> Induce()
     first, second = narrow(state, Run(shared=shared)), narrow(state, Run(shared=shared))
@@ -156,28 +156,28 @@ def cost(pipeline: Operator, run: Run) -> Any:
 
 
 @given(st.lists(st.sampled_from(PIPELINES), min_size=2, max_size=5, unique_by=repr))
-def test_a_pipeline_costs_the_same_beside_others_as_alone(pipelines: list[Operator]) -> None:
+def test_pipeline_cost_is_equal_alone_and_beside_others(pipelines: list[Operator]) -> None:
     alone = [cost(pipeline, Run(charged=set())) for pipeline in pipelines]
     memory, shared = ModelMemory(), SharedSteps()
     together = [cost(pipeline, Run(memory=memory, charged=set(), shared=shared)) for pipeline in pipelines]
     assert together == alone
 
 
-def test_without_attribution_a_remembered_vector_is_free() -> None:
+def test_cached_vector_is_free_without_attribution() -> None:
     memory = ModelMemory()
     first, second = Run(memory=memory), Run(memory=memory)
     vectors = [run.encode(ENCODER, ["a", "b", "a"]).tolist() for run in (first, second)]
     assert vectors[0] == vectors[1] and (first.usage.texts, second.usage.texts) == (2, 0)
 
 
-def test_the_memory_drops_what_was_used_least_recently() -> None:
+def test_memory_drops_least_recently_used() -> None:
     run = Run(memory=ModelMemory(rows=2))
     for text in ("a", "b", "a", "c", "a", "b"):
         run.encode(ENCODER, [text])
     assert run.usage.texts == 4
 
 
-def test_no_model_is_called_with_nothing() -> None:
+def test_model_is_not_called_without_texts() -> None:
     class Refuses:
         def encode(self, texts: Sequence[str]) -> Floats:
             raise AssertionError
@@ -189,7 +189,7 @@ def test_no_model_is_called_with_nothing() -> None:
     assert run.read(Refuses(), "q", []) == [] and run.usage == Usage()  # type: ignore[arg-type]
 
 
-def test_an_encoder_that_cannot_be_hashed_is_remembered_by_identity() -> None:
+def test_unhashable_encoder_is_cached_by_identity() -> None:
     @dataclass
     class Unhashed(Exact):
         __hash__ = None  # type: ignore[assignment]
@@ -200,7 +200,7 @@ def test_an_encoder_that_cannot_be_hashed_is_remembered_by_identity() -> None:
     assert run.usage.texts == 2
 
 
-def test_a_subclass_that_overrides_the_plain_method_alone_is_called() -> None:
+def test_overridden_plain_method_is_called() -> None:
     class Zero(Exact):
         def encode(self, texts: Sequence[str]) -> Floats:
             return 0 * HashEncoder().encode(texts)
@@ -209,7 +209,7 @@ def test_a_subclass_that_overrides_the_plain_method_alone_is_called() -> None:
     assert not run.encode(Zero(), ["a"]).any() and run.usage.texts == 1
 
 
-def test_an_encoder_that_returns_too_few_rows_is_named() -> None:
+def test_encoder_with_too_few_rows_raises() -> None:
     class Short:
         def encode(self, texts: Sequence[str]) -> Floats:
             return HashEncoder().encode(texts)[:1]

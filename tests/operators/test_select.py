@@ -33,7 +33,7 @@ def passages_of(name: str) -> list[int]:
     return GRAPH.chunks_of(GRAPH.ids(name)).tolist()
 
 
-def test_a_passage_has_the_score_of_its_best_item() -> None:
+def test_passage_score_is_that_of_best_item() -> None:
     lothair, tours = GRAPH.id("Lothair II"), GRAPH.id("Ermengarde of Tours")
     assert len(passages_of("Lothair II")) > 1 and set(passages_of("Lothair II")) & set(
         passages_of("Ermengarde of Tours")
@@ -47,11 +47,11 @@ def test_a_passage_has_the_score_of_its_best_item() -> None:
     assert ranking == sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def test_unscored_items_score_one_over_rank() -> None:
+def test_passages_of_unscored_items_score_by_rank() -> None:
     assert ranked(ToPassages(), Evidence.of_nodes([4, 1, 4, 3])) == [(4, 1.0), (1, 1 / 2), (3, 1 / 4)]
 
 
-def test_the_passages_that_state_a_triple_or_path_are_behind_it() -> None:
+def test_passages_stating_item_edges_are_returned() -> None:
     edges = [e for e in GRAPH.edges.tolist() if GRAPH.columns.edge_chunks.row(e).size]  # type: ignore[union-attr]
     for edge in edges:
         (chunk,) = GRAPH.columns.edge_chunks.row(edge).tolist()  # type: ignore[union-attr]
@@ -63,7 +63,7 @@ def test_the_passages_that_state_a_triple_or_path_are_behind_it() -> None:
 @pytest.mark.parametrize(
     "op", [ToPassages(limit=2), ToPassages() % 2, ToPassages(limit=2) % 4, ToPassages(limit=5) % 2], ids=repr
 )
-def test_the_smaller_of_limit_and_cut_applies_and_ties_are_ordered_by_id(op: object) -> None:
+def test_to_passages_uses_smaller_of_limit_and_cut(op: object) -> None:
     assert ranked(op, Evidence.of_nodes([5, 3, 4, 1], [0.9, 0.5, 0.5, 0.5])) == [(5, 0.9), (1, 0.5)]
     # The second of two equal items comes from a passage with a smaller id than the first.
     late = Evidence.of_nodes([5, 4, GRAPH.id("Lothair I")], [0.9, 0.5, 0.5])
@@ -72,7 +72,7 @@ def test_the_smaller_of_limit_and_cut_applies_and_ties_are_ordered_by_id(op: obj
     assert ranked(op, tour) == [(5, 1.0), (4, 0.5)]
 
 
-def test_nodes_replace_passages_in_a_graph_without_them() -> None:
+def test_to_passages_without_passages_returns_nodes() -> None:
     graph = GRAPHS["family"]
     edge = Evidence.of_edges([3], [0.5])
     assert [node for node, _ in ranked(ToPassages(), edge, graph=graph)] == sorted(graph.ends([3]).tolist())
@@ -83,7 +83,7 @@ def test_nodes_replace_passages_in_a_graph_without_them() -> None:
 
 
 @given(ITEMS, st.randoms(use_true_random=False))
-def test_summed_is_the_sum_over_the_items_of_a_passage(items, random) -> None:
+def test_to_passages_summed_adds_item_scores(items, random) -> None:
     scores = [random.uniform(0, 2) for _ in items]
     expected: dict[int, float] = {}
     for (nodes, edges), score in zip(items, scores, strict=True):
@@ -93,20 +93,20 @@ def test_summed_is_the_sum_over_the_items_of_a_passage(items, random) -> None:
     assert dict(ranking) == pytest.approx(expected)
 
 
-def test_two_entities_of_low_score_outweigh_one_of_a_higher_score() -> None:
+def test_to_passages_summed_prefers_two_low_entities_to_one() -> None:
     boso, teutberga, mur = (GRAPH.id(name) for name in ("Boso the Elder", "Teutberga", "Mur"))
     ((best, score),) = ranked(ToPassages(limit=1, summed=True), Evidence.of_nodes([boso, teutberga, mur], [2, 2, 3]))
     assert score == 4.0 and GRAPH.passages.of(best).document == "teutberga"  # type: ignore[union-attr]
 
 
-def test_unscored_items_and_nodes_are_summed_too() -> None:
+def test_to_passages_summed_accepts_unscored_items() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     evidence = Evidence.of_trees(graph, [([0, 1], [0]), ([1], [])])
     assert ranked(ToPassages(summed=True), evidence, graph=graph) == [(1, 1.5), (0, 1.0)]
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 3.0])
-def test_with_an_index_the_score_is_the_cosine_plus_the_weighted_best_item(weight: float) -> None:
+def test_to_passages_with_index_adds_cosine(weight: float) -> None:
     items = [([GRAPH.id("Lothair II"), GRAPH.id("Graz")], []), ([GRAPH.id("Ermengarde of Tours")], [])]
     query = SNAPSHOT.encoder.encode([QUESTION])[0]
     expected: dict[int, float] = {}
@@ -119,14 +119,14 @@ def test_with_an_index_the_score_is_the_cosine_plus_the_weighted_best_item(weigh
     assert len(ranking) > 3 and dict(ranking) == pytest.approx(expected, abs=1e-3)
 
 
-def test_with_an_index_unscored_items_count_by_rank_and_the_limit_applies() -> None:
+def test_to_passages_with_index_ranks_unscored_items() -> None:
     evidence = Evidence.of_nodes([GRAPH.id("Bread"), GRAPH.id("Graz")])
     ((best, _),) = ranked(ToPassages(1, index=SNAPSHOT.passages, weight=100.0), evidence, "Graz")
     assert GRAPH.passages.of(best).document == "bread"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("name", "value"), [("limit", 0), ("weight", -1.0), ("mentions", 1.5)])
-def test_invalid_options_are_refused(name: str, value: float) -> None:
+def test_to_passages_with_invalid_option_raises(name: str, value: float) -> None:
     with pytest.raises(OptionError, match=f"ToPassages: {name} is {value}; it must be"):
         ToPassages(**{name: value})  # type: ignore[arg-type]
 
@@ -136,7 +136,7 @@ def test_invalid_options_are_refused(name: str, value: float) -> None:
     st.integers(1, 8),
     st.booleans(),
 )
-def test_a_limit_gives_the_first_passages_of_all(items: list[tuple[int, float]], limit: int, scored: bool) -> None:
+def test_to_passages_limit_equals_first_of_all(items: list[tuple[int, float]], limit: int, scored: bool) -> None:
     nodes, scores = [node for node, _ in items], [score for _, score in items]
     state = start("?", GRAPH, evidence=Evidence.of_nodes(nodes, scores if scored else None))
     every, first = (op(state).passages for op in (ToPassages(), ToPassages(limit=limit)))

@@ -16,7 +16,7 @@ from graphwright.testing import GRAPHS, corpus_index, vectors_of
 SNAPSHOT = corpus_index().snapshot
 
 
-def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> None:
+def test_stating_passages_precede_naming_passages() -> None:
     graph = SNAPSHOT.graph
     triple = next(e for e in graph.edges.tolist() if (graph.columns.kinds[graph.ends([e])] == Kind.ENTITY).all())
     nodes = graph.ends([triple])
@@ -36,7 +36,7 @@ def test_passages_that_state_a_path_come_before_those_that_name_its_nodes() -> N
     assert scores[chunk] == (1.0 if chunk in stating else 0.5)
 
 
-def test_without_passages_the_nodes_take_their_place() -> None:
+def test_to_passages_of_paths_without_passages_returns_nodes() -> None:
     graph = GRAPHS["line"]
     state = start("?", graph, evidence=Evidence.of_trees(graph, [([0, 1], [0]), ([], [2])], [0.9, 0.4]))
     passages = ToPassages(mentions=0.1)(state).passages
@@ -48,7 +48,7 @@ def test_without_passages_the_nodes_take_their_place() -> None:
         ToPassages(limit=0, mentions=0.1)
 
 
-def test_by_the_question_alone_all_passages_of_the_paths_are_ranked_by_cosine() -> None:
+def test_to_passages_by_cosine_ranks_pool() -> None:
     graph = SNAPSHOT.graph
     state = (VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5)(start("Whom did Lothair II marry?", graph))
     nearest = ToPassages(index=SNAPSHOT.passages, weight=0.0)
@@ -64,7 +64,7 @@ def test_by_the_question_alone_all_passages_of_the_paths_are_ranked_by_cosine() 
         assert step(state).passages.ids.tolist() == passages.ids[:k].tolist()  # type: ignore[union-attr]
 
 
-def test_further_edges_add_the_passages_that_state_them() -> None:
+def test_to_passages_with_edges_adds_stating_passages() -> None:
     graph = SNAPSHOT.graph
     state = start("Which river flows through Graz?", graph, evidence=Evidence.of_nodes([]))
     assert len(ToPassages(index=SNAPSHOT.passages, weight=0.0)(state).passages) == 0  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ def test_further_edges_add_the_passages_that_state_them() -> None:
     assert graph.passages is not None and graph.passages.of(int(passages.ids[0])).document == "mur"
 
 
-def test_without_passages_nodes_are_ranked_by_cosine_and_a_zero_vector_is_last() -> None:
+def test_to_passages_without_passages_ranks_nodes_by_cosine() -> None:
     graph = GRAPHS["line"]
     vectors = vectors_of(graph).vectors.copy()
     vectors[1] = 0

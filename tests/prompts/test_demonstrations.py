@@ -28,7 +28,7 @@ def demonstrations(name: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", QUOTED)
-def test_an_answer_is_shown_by_two_quoted_hops_and_by_an_abstention(name: str) -> None:
+def test_answer_demonstrations_show_two_hops_and_abstention(name: str) -> None:
     (lines, reply), (_, nothing) = demonstrations(name)
     passages = [json.loads(line) for line in lines.splitlines() if line.startswith('  {"passage"')]
     texts = {passage["passage"]: passage["text"] for passage in passages}
@@ -42,12 +42,12 @@ def test_an_answer_is_shown_by_two_quoted_hops_and_by_an_abstention(name: str) -
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_an_answer_without_passages_is_shown_in_the_same_form(name: str) -> None:
+def test_unaided_demonstration_has_same_form(name: str) -> None:
     answer, nothing = (PlainAnswer.model_validate_json(reply) for _, reply in demonstrations(name))
     assert answer.found and answer.answers[0] in answer.text and bool(answer.reasoning) == (name == "chain_of_thought")
     assert not nothing.found and (nothing.text, nothing.answers) == ("", [])
 
 
 @pytest.mark.parametrize("name", QUOTED)
-def test_no_line_of_a_demonstration_passes_for_one_of_the_task(name: str) -> None:
+def test_demonstration_lines_differ_from_task_lines(name: str) -> None:
     assert not any(line.startswith(("{", "Chain")) for line in "\n".join(messages(name, **PLACES)).splitlines())

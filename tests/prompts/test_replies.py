@@ -40,11 +40,11 @@ def longest_reply(name: str) -> int:
 
 
 @pytest.mark.parametrize("name", [name for name in REPLIES if name not in UNLIMITED])
-def test_a_reply_that_keeps_its_limits_ends_before_the_longest_reply(name: str) -> None:
+def test_longest_valid_reply_fits_token_limit(name: str) -> None:
     assert longest_reply(name) <= CHARACTERS * OpenAILLM("m", "http://localhost:1/v1").max_tokens
 
 
-def test_the_limit_is_reached_by_a_whole_reply() -> None:
+def test_token_limit_is_reached_by_whole_reply() -> None:
     made = {
         "reasoning": "r" * 400,
         "found": False,
@@ -57,7 +57,7 @@ def test_the_limit_is_reached_by_a_whole_reply() -> None:
     assert len(text) <= longest_reply("answer") <= len(text) + 100
 
 
-def test_longer_replies_of_a_server_without_a_grammar_are_read() -> None:
+def test_longer_reply_without_grammar_is_read() -> None:
     quotes = [{"passage": 1, "quote": "q" * 400}] * 12
     made = REPLIES["answer"].model_validate({"found": True, "text": "t" * 3_000, "citations": quotes})
     assert len(made.text) == 3_000 and len(made.citations) == 12 and len(made.citations[0].quote) == 400

@@ -24,7 +24,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_prompt_can_be_filled_and_has_two_parts(name: str) -> None:
+def test_every_prompt_fills_into_two_parts(name: str) -> None:
     template = Template(TEXTS[name])
     assert template.is_valid()
     values = {place: f"<{place}>" for place in template.get_identifiers()}
@@ -36,13 +36,13 @@ def test_every_prompt_can_be_filled_and_has_two_parts(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["$passage ${found} $$", "a\n---\nb", "\\1 \\g<0> {0} %s", "{}", "", "日本語 \u2028"])
-def test_a_value_is_put_in_as_it_is_and_parts_nothing(value: str) -> None:
+def test_filled_value_is_verbatim(value: str) -> None:
     system, user = messages("extract", passage=value)
     assert system == messages("extract", passage="other")[0]
     assert user == f"The passage:\n{value}"
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_value_raises_with_its_name() -> None:
     with pytest.raises(OptionError, match="'extract_again' needs 'found'; it was given 'rules', 'passage'"):
         messages("extract_again", rules="r", passage="p")
     with pytest.raises(OptionError, match="needs 'passage'; it was given no values"):
@@ -50,12 +50,12 @@ def test_what_is_missing_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "../errors", "__init__", "extract.txt", ""])
-def test_an_unknown_prompt_is_refused_and_the_known_are_listed(name: str) -> None:
+def test_unknown_prompt_raises_and_lists_known(name: str) -> None:
     with pytest.raises(OptionError, match=r"There is no prompt .*\. Give one of .*extract, extract_again"):
         messages(name)
 
 
-def test_the_checksum_changes_with_the_words_of_any_prompt(tmp_path: Path) -> None:
+def test_prompts_checksum_changes_with_any_word(tmp_path: Path) -> None:
     assert checksum("extract", "extract_again") != checksum("extract_again", "extract")
     # A copy of the package stands for another version of it.
     shutil.copytree(str(files("graphwright.prompts")), tmp_path / "prompts")
@@ -74,13 +74,13 @@ def test_the_checksum_changes_with_the_words_of_any_prompt(tmp_path: Path) -> No
 
 
 @given(st.dictionaries(st.text(), st.lists(st.text(st.sampled_from('<|/s>[INST] \x85\u2028\n\x00"\\\\é東')))))
-def test_a_line_of_data_is_one_line_of_json_without_marks(value: dict[str, list[str]]) -> None:
+def test_data_line_is_one_line_of_json(value: dict[str, list[str]]) -> None:
     line = data_line(value)
     assert json.loads(line) == value
     assert len(line.splitlines()) == 1
     assert not re.search(r"<[^\s\\]|\[/?[A-Za-z]+\]", line)
 
 
-def test_half_of_a_pair_is_sent_as_an_escape() -> None:
+def test_lone_surrogate_is_escaped() -> None:
     assert data_line("a\ud800b") == '"a\\ud800b"'
     assert json.loads(data_line("a\udc00b")) == "a\udc00b"

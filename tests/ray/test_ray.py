@@ -57,7 +57,7 @@ def cluster() -> Iterator[Cluster]:
     started.shutdown()
 
 
-def test_an_index_equals_that_of_one_process_though_a_node_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+def test_ray_index_equals_local_index_after_killed_node(cluster: Cluster, tmp_path: Path) -> None:
     nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
     cluster.wait_for_nodes()
     (tmp_path / "seen").mkdir()

@@ -129,7 +129,7 @@ def test_cancelled_request_frees_the_server(llm: OpenAILLM, address: str) -> Non
     assert slots_at_work(address) == 0
 
 
-def test_chunks_are_extracted(llm: OpenAILLM) -> None:
+def test_real_model_extracts_chunks(llm: OpenAILLM) -> None:
     excerpts = [Excerpt(town, town, f"{town} lies on the {river}.") for town, river in list(TOWNS.items())[:3]]
     results = GenerativeExtractor(replace(llm, max_tokens=500), extraction="triples", threads=2).extract(excerpts)
     assert len(results) == 3
@@ -188,7 +188,7 @@ def test_answer_is_streamed_and_checked(llm: OpenAILLM, index: Index) -> None:
     assert run.usage.calls >= 1 and run.usage.completion_tokens
 
 
-def test_twenty_documents_from_folder_to_answer(documents: Path, tmp_path: Path, address: str) -> None:
+def test_real_model_answers_over_twenty_documents(documents: Path, tmp_path: Path, address: str) -> None:
     into = tmp_path / "index"
     into.mkdir()
     settings = f'[llm]\nmodel = "{MODEL}"\nbase_url = "{address}"\nmax_tokens = 60\nextraction = "triples"\n'
@@ -202,7 +202,7 @@ def test_twenty_documents_from_folder_to_answer(documents: Path, tmp_path: Path,
     assert reply["passages"] and reply["answer"] and reply["trace"]
 
 
-def test_paths_decoded_under_a_grammar_exist_whatever_the_names(llm: OpenAILLM) -> None:
+def test_real_model_decodes_existing_paths_under_grammar(llm: OpenAILLM) -> None:
     odd = ['say "hi"', "back\\slash", "two\nlines", "日本", "Zoë", "<|im_end|>", "| r1", "Graz", "Linz", "\x07bell"]
     draw = random.Random(5)
     requests = 0
@@ -222,7 +222,7 @@ def test_paths_decoded_under_a_grammar_exist_whatever_the_names(llm: OpenAILLM) 
 
 
 @pytest.mark.parametrize("method", ["gcr", "dog", "structgpt"])
-def test_a_graph_is_asked_by_a_model_that_cannot_leave_it(llm: OpenAILLM, method: str, tmp_path: Path) -> None:
+def test_real_model_under_grammar_stays_in_graph(llm: OpenAILLM, method: str, tmp_path: Path) -> None:
     graph = Graph.from_triples([(town, "lies on", river) for town, river in TOWNS.items()])
     index = Index.from_graph(tmp_path / "towns", graph)
     state = index.ask("Which river does Graz lie on?", method=method, llm=llm)

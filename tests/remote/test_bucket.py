@@ -16,7 +16,7 @@ pytest.importorskip("obstore", reason='needs the extra "remote"')
 from graphwright.remote.bucket import Bucket, ConflictError
 
 
-def test_objects_are_written_read_listed_and_deleted(url: str) -> None:
+def test_bucket_objects_round_trip(url: str) -> None:
     bucket = Bucket.open(url, create=True)
     with pytest.raises(KeyError):
         bucket.read("a/b")
@@ -30,7 +30,7 @@ def test_objects_are_written_read_listed_and_deleted(url: str) -> None:
     assert [item.path for item in bucket.list()] == ["c"]
 
 
-def test_of_many_writers_at_the_same_time_one_wins(url: str) -> None:
+def test_concurrent_conditional_writes_have_one_winner(url: str) -> None:
     bucket = Bucket.open(url, create=True)
 
     def attempt(content: str, version: dict[str, str] | None) -> bool:
@@ -64,32 +64,32 @@ def test_of_many_writers_at_the_same_time_one_wins(url: str) -> None:
         ("s3://[bucket", "cannot be read"),
     ],
 )
-def test_a_url_that_cannot_be_used_is_refused_without_its_secrets(url: str, message: str) -> None:
+def test_unusable_url_raises_without_secrets(url: str, message: str) -> None:
     with pytest.raises(OptionError, match=message) as error:
         Bucket.open(url)
     assert "secret" not in str(error.value)
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_missing_bucket_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no folder"):
         Bucket.open(f"{tmp_path.as_uri()}/none")
 
 
-def test_a_bucket_that_a_server_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_bucket_raises_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with s3(monkeypatch):
         for call in (lambda b: b.read("CURRENT"), lambda b: list(b.list()), lambda b: b.write("a", b"")):
             with pytest.raises(StoreError, match=r"no-bucket/x cannot be used.*NoSuchBucket.*Create the bucket"):
                 call(Bucket.open("s3://no-bucket/x"))
 
 
-def test_rights_that_a_server_misses_are_explained_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rights_are_explained_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     with s3(monkeypatch, rights=False), pytest.raises(StoreError, match=r"403.*AWS_ACCESS_KEY_ID") as error:
         Bucket.open("s3://bucket/x").read("CURRENT")
     assert "of-tests" not in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("url", ["s3://bucket/x", "az://container/x"])
-def test_a_server_that_cannot_be_reached_is_an_error_within_seconds(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_unreachable_storage_raises_within_seconds(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     values = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "very-secret", "AWS_ALLOW_HTTP": "true"}
     values |= {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_REGION": "us-east-1", "AZURE_STORAGE_USE_EMULATOR": "1"}
     for name, value in {**values, "AZURITE_BLOB_STORAGE_URL": "http://127.0.0.1:9"}.items():
@@ -100,7 +100,7 @@ def test_a_server_that_cannot_be_reached_is_an_error_within_seconds(monkeypatch:
     assert time.monotonic() - begun < 20 and "very-secret" not in str(error.value)
 
 
-def test_credentials_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AZURE_STORAGE_USE_EMULATOR", "AZURE_STORAGE_ACCOUNT_NAME"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(StoreError, match=r"Account must be specified.*AZURE_STORAGE_ACCOUNT_NAME"):

@@ -71,7 +71,7 @@ def listed(folder: Path) -> list[str]:
         return [document.id for document in index.list_documents()]
 
 
-def test_a_pulled_index_is_a_complete_one(folder: Path, url: str, tmp_path: Path) -> None:
+def test_pulled_index_is_complete(folder: Path, url: str, tmp_path: Path) -> None:
     sent = push(folder, url)
     assert sent.pieces and sent.bytes > sent.sent > 10_000
     got = pull(url, tmp_path / "copy")
@@ -92,7 +92,7 @@ def test_a_pulled_index_is_a_complete_one(folder: Path, url: str, tmp_path: Path
 
 
 @pytest.mark.usefixtures("small_pieces")
-def test_only_what_is_missing_travels(folder: Path, local: str, tmp_path: Path) -> None:
+def test_push_transfers_missing_files_only(folder: Path, local: str, tmp_path: Path) -> None:
     text = "The abbey of Pruem was founded by Bertrada. It lies in the Eifel, and Lothair died there in 855. "
     add(folder, *({"id": f"d{number}", "text": f"{text * 3} {number}"} for number in range(40)))
     first = push(folder, local)
@@ -105,7 +105,7 @@ def test_only_what_is_missing_travels(folder: Path, local: str, tmp_path: Path) 
     assert listed(tmp_path / "copy") == listed(folder)
 
 
-def test_of_two_pushes_at_the_same_time_one_wins(
+def test_concurrent_pushes_have_one_winner(
     folder: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     push(folder, url)
@@ -175,7 +175,7 @@ def killed(action: str, source: object, target: object, after: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_pieces")
-def test_a_killed_push_or_pull_is_continued(folder: Path, local: str, tmp_path: Path) -> None:
+def test_killed_push_or_pull_continues(folder: Path, local: str, tmp_path: Path) -> None:
     add(folder, *({"id": f"d{number}", "text": f"Lothair {number} died in Pruem {number}."} for number in range(20)))
     bucket, copy = tmp_path / "bucket", tmp_path / "copy"
     killed("push", folder, local, lambda: sum(1 for path in bucket.glob("pieces/*/*")) > 20)
@@ -199,7 +199,7 @@ def test_a_killed_push_or_pull_is_continued(folder: Path, local: str, tmp_path: 
 
 
 @pytest.mark.parametrize("step", ["_replace_store", "write_record"])
-def test_a_pull_that_ends_between_store_and_snapshot_is_completed(
+def test_pull_interrupted_before_snapshot_is_completed(
     folder: Path, local: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     push(folder, local)
@@ -226,7 +226,7 @@ def test_a_pull_that_ends_between_store_and_snapshot_is_completed(
     assert listed(tmp_path / "copy") == listed(folder) == ["graz", "pruem", "vienna"]
 
 
-def test_damage_is_found_and_repaired(folder: Path, local: str, tmp_path: Path) -> None:
+def test_remote_damage_is_found_and_repaired(folder: Path, local: str, tmp_path: Path) -> None:
     push(folder, local)
     pull(local, tmp_path / "copy")
     add(folder, NEW)
@@ -248,7 +248,7 @@ def test_damage_is_found_and_repaired(folder: Path, local: str, tmp_path: Path) 
     assert listed(tmp_path / "copy") == listed(folder)
 
 
-def test_local_files_that_are_damaged_are_neither_pushed_nor_used(folder: Path, local: str, tmp_path: Path) -> None:
+def test_damaged_local_files_are_not_pushed(folder: Path, local: str, tmp_path: Path) -> None:
     push(folder, local)
     pull(local, tmp_path / "copy")
     add(folder, NEW)
@@ -270,7 +270,7 @@ def test_local_files_that_are_damaged_are_neither_pushed_nor_used(folder: Path, 
         ("notes.txt", "a file of mine", "holds other objects, such as notes.txt"),
     ],
 )
-def test_a_place_of_something_else_is_left_alone(
+def test_other_remote_content_is_left_alone(
     folder: Path, local: str, tmp_path: Path, path: str, content: str, message: str
 ) -> None:
     (tmp_path / "bucket").mkdir()
@@ -306,7 +306,7 @@ def altered(tmp_path: Path, **changes: Any) -> None:
         ({"more": 7}, "damaged manifest"),
     ],
 )
-def test_a_manifest_that_cannot_be_used_is_refused(
+def test_invalid_manifest_raises(
     folder: Path, local: str, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     push(folder, local)
@@ -316,7 +316,7 @@ def test_a_manifest_that_cannot_be_used_is_refused(
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_folder_with_changes_of_its_own_is_not_replaced(folder: Path, local: str, tmp_path: Path) -> None:
+def test_pull_over_local_changes_raises(folder: Path, local: str, tmp_path: Path) -> None:
     push(folder, local)
     pull(local, tmp_path / "copy")
     with Index.create(tmp_path / "other", encoder=HashEncoder()), pytest.raises(StoreError, match="was not pulled"):
@@ -342,7 +342,7 @@ def test_a_folder_with_changes_of_its_own_is_not_replaced(folder: Path, local: s
         pull(local, tmp_path)
 
 
-def test_what_was_removed_is_in_no_object_after_pruning(folder: Path, url: str) -> None:
+def test_pruned_objects_lack_removed_text(folder: Path, url: str) -> None:
     push(folder, url)
     with opened(folder) as index:
         index.remove(["linz"])
@@ -357,7 +357,7 @@ def test_what_was_removed_is_in_no_object_after_pruning(folder: Path, url: str) 
     assert holding() == [] and len(list(bucket.list("manifests"))) == 1
 
 
-def test_an_interrupted_change_is_not_pushed(folder: Path, local: str) -> None:
+def test_interrupted_change_is_not_pushed(folder: Path, local: str) -> None:
     with closing(sqlite3.connect(folder / "index.sqlite")) as db, db:
         db.execute("UPDATE settings SET value = '99' WHERE name = 'revision'")
     with pytest.raises(StoreError, match="were interrupted"):
@@ -366,7 +366,7 @@ def test_an_interrupted_change_is_not_pushed(folder: Path, local: str) -> None:
         push(folder / "none", local)
 
 
-def test_a_store_stays_as_it_is_while_it_is_frozen(folder: Path) -> None:
+def test_frozen_store_stays_unchanged(folder: Path) -> None:
     store = folder / "index.sqlite"
     with frozen(store):
         before = store.read_bytes()
@@ -380,7 +380,7 @@ def test_a_store_stays_as_it_is_while_it_is_frozen(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_questions_go_on_while_an_index_is_pulled(folder: Path, local: str, tmp_path: Path) -> None:
+def test_questions_continue_during_pull(folder: Path, local: str, tmp_path: Path) -> None:
     push(folder, local)
     pull(local, tmp_path / "copy")
     ended, failures = threading.Event(), list[BaseException]()
@@ -406,7 +406,7 @@ def test_questions_go_on_while_an_index_is_pulled(folder: Path, local: str, tmp_
     assert listed(tmp_path / "copy") == listed(folder)
 
 
-def test_an_imported_graph_with_documents_travels(local: str, tmp_path: Path) -> None:
+def test_imported_graph_with_documents_is_pushed(local: str, tmp_path: Path) -> None:
     with Index.from_graph(tmp_path / "graph", GRAPHS["family"], encoder=HashEncoder()):
         pass
     push(tmp_path / "graph", local)
@@ -421,14 +421,14 @@ def test_an_imported_graph_with_documents_travels(local: str, tmp_path: Path) ->
         assert len(copy.graph) == len(GRAPHS["family"])
 
 
-def test_two_processes_do_not_pull_into_one_folder(folder: Path, local: str, tmp_path: Path) -> None:
+def test_concurrent_pulls_into_folder_raise(folder: Path, local: str, tmp_path: Path) -> None:
     push(folder, local)
     with pulling._staging(tmp_path / "copy"), pytest.raises(StoreError, match="being pulled by another process"):
         pull(local, tmp_path / "copy")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_place_that_cannot_be_written_is_an_error(folder: Path, local: str, tmp_path: Path) -> None:
+def test_unwritable_storage_raises(folder: Path, local: str, tmp_path: Path) -> None:
     push(folder, local)
     (tmp_path / "locked").mkdir(mode=0o500)
     with pytest.raises(StoreError, match="cannot be written"):

@@ -38,14 +38,14 @@ def parts(result: Communities, level: int) -> list[set[int]]:
     return [set(result.members.row(at).tolist()) for at in result.at(level).tolist()]
 
 
-def test_cliques_are_communities() -> None:
+def test_cliques_form_communities() -> None:
     graph = rings(6, 5)
     expected = [{graph.id(f"{at}-{i}") for i in range(5)} for at in range(6)]
     assert sorted(parts(communities(graph), 0), key=min) == sorted(expected, key=min)
 
 
 @pytest.mark.parametrize("graph", [*GRAPHS.values(), corpus_index().graph], ids=repr)
-def test_each_level_divides_the_one_above(graph: Graph) -> None:
+def test_community_levels_are_nested(graph: Graph) -> None:
     result = communities(graph, max_size=2)
     simple = as_networkx(graph).subgraph(np.flatnonzero(graph.columns.kinds == Kind.ENTITY).tolist())
     joined = {v for v in simple if simple.degree(v)}
@@ -67,7 +67,7 @@ def test_each_level_divides_the_one_above(graph: Graph) -> None:
             assert set(result.members.row(at).tolist()) < set(result.members.row(above).tolist())
 
 
-def test_they_are_as_modular_as_an_independent_search_finds_them() -> None:
+def test_communities_reach_modularity_of_independent_search() -> None:
     graph = GRAPHS["club"]
     simple = as_networkx(graph)
     ours = nx.community.modularity(simple, parts(communities(graph), 0))
@@ -75,7 +75,7 @@ def test_they_are_as_modular_as_an_independent_search_finds_them() -> None:
     assert ours >= theirs and ours > 0.41
 
 
-def test_the_same_seed_gives_the_same_and_python_s_own_draws_go_on_as_they_would() -> None:
+def test_communities_repeat_per_seed_and_keep_global_random_state() -> None:
     triples = [graph.triple(int(e)) for graph in [rings(9, 3)] for e in graph.edges]
     random.seed(5)
     expected = random.random()
@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_and_python_s_own_draws_go_on_as_they_would
     assert communities(graph) is communities(graph.part([0, 1, 2])) is not communities(graph, seed=2)
 
 
-def test_parallel_edges_bind_more_and_passages_not_at_all() -> None:
+def test_communities_weigh_parallel_edges_and_ignore_passages() -> None:
     once = [(a, "r", b) for a, b in ["ab", "bc", "cd", "da"]]
     twice = Graph.from_triples([*once, *once[::2], *once[::2]])
     assert parts(communities(twice), 0) == [{0, 1}, {2, 3}]
@@ -97,7 +97,7 @@ def test_parallel_edges_bind_more_and_passages_not_at_all() -> None:
     assert len(communities(Graph.from_triples([]))) == len(communities(Graph.from_triples([("a", "r", "a")]))) == 0
 
 
-def test_without_the_extra_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_communities_without_extra_name_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphwright.search.clustering.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'pip install "graphwright\[communities\]"'):
         communities(GRAPHS["line"])
@@ -108,7 +108,7 @@ def some(count: int, seed: int, dimension: int = 5) -> Floats:
 
 
 @given(st.integers(0, 60), st.integers(1, 12), st.integers(0, 5))
-def test_every_vector_is_in_one_cluster(count: int, size: int, seed: int) -> None:
+def test_every_vector_has_one_cluster(count: int, size: int, seed: int) -> None:
     vectors = some(count, seed)
     result = clusters(vectors, size, seed)
     assert sorted(np.concatenate([[], *result]).astype(int).tolist()) == list(range(count))
@@ -117,7 +117,7 @@ def test_every_vector_is_in_one_cluster(count: int, size: int, seed: int) -> Non
     assert [part.tolist() for part in clusters(vectors, size, seed)] == [part.tolist() for part in result]
 
 
-def test_what_lies_together_stays_together() -> None:
+def test_near_vectors_share_cluster() -> None:
     middles = np.eye(6, dtype=np.float32)
     vectors = normalised(np.repeat(middles, 5, axis=0) + 0.05 * some(30, 1, 6))
     of = np.empty(30, int)
@@ -130,7 +130,7 @@ def test_what_lies_together_stays_together() -> None:
     assert np.mean(within) > 0.7
 
 
-def test_clusters_are_about_the_size_asked_for() -> None:
+def test_clusters_have_about_requested_size() -> None:
     for size in (5, 10, 20):
         result = clusters(some(1000, 2, 32), size)
         assert 0.6 * 1000 / size <= len(result) <= 1.4 * 1000 / size

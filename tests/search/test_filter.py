@@ -24,15 +24,13 @@ from graphwright.search.filter import Filter, Range
         ({"at_most": "2024-03-05", "at_least": "2024-03-05"}, ["2024-03-05", "2024-03-05T10:00"], ["2024-03-06"]),
     ],
 )
-def test_a_range_has_the_values_within_its_bounds(
-    bounds: dict[str, str], inside: list[str], outside: list[str]
-) -> None:
+def test_range_includes_values_within_bounds(bounds: dict[str, str], inside: list[str], outside: list[str]) -> None:
     condition = Filter(metadata={"x": bounds})
     assert [value for value in inside + outside if condition.passes("a", {"x": value})] == inside
     assert not condition.passes("a", {})
 
 
-def test_numbers_are_equal_however_they_are_written() -> None:
+def test_numbers_match_in_any_notation() -> None:
     assert Filter(metadata={"price": 10}).passes("a", {"price": "10.0"})
     assert not Filter(metadata={"price": 10}).passes("a", {"price": "10 EUR"})
 
@@ -47,9 +45,7 @@ def test_numbers_are_equal_however_they_are_written() -> None:
         ("3 km", ["3 km"], ["3", "3.0 km"]),
     ],
 )
-def test_a_date_is_equal_to_the_year_or_the_month_that_it_lies_in(
-    wanted: str, inside: list[str], outside: list[str]
-) -> None:
+def test_date_matches_its_year_and_month(wanted: str, inside: list[str], outside: list[str]) -> None:
     condition = Filter(metadata={"x": wanted})
     assert [value for value in inside + outside if condition.passes("a", {"x": value})] == inside
 
@@ -62,7 +58,7 @@ def test_a_date_is_equal_to_the_year_or_the_month_that_it_lies_in(
         ({"at_least": "soon"}, "'soon' bounds nothing; give a number such as 9.5, or a date"),
     ],
 )
-def test_a_wrong_range_is_refused(value: dict[str, object], message: str) -> None:
+def test_invalid_range_raises(value: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Range.of(value)
 
@@ -92,11 +88,11 @@ _ALL = "metadata has the names City, from, year."
         (Filter(documents=[], metadata={"City": "Viena"}), "rows' own ids."),
     ],
 )
-def test_where_nothing_passes_what_may_have_been_meant_is_named(filter: Filter, hint: str) -> None:
+def test_filter_without_match_suggests_fields(filter: Filter, hint: str) -> None:
     assert hint in filter.hint(_KNOWN)
 
 
-def test_a_filter_says_what_it_passes() -> None:
+def test_filter_repr_lists_conditions() -> None:
     filter = Filter(metadata={"year": Range(at_least="2020", less_than="2024"), "kind": "memo"})
     assert str(filter) == "with kind=memo with year at least 2020 and less than 2024"
     assert hash(filter) == hash(

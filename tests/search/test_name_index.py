@@ -32,7 +32,7 @@ def indel(a: str, b: str) -> float:
 
 
 @given(st.lists(st.tuples(FORMS, st.integers(0, 5))), st.lists(st.sampled_from(["a", "ab", "b", "é", "東"])))
-def test_find_and_longest_equal_a_dictionary(pairs: list[tuple[str, int]], words: list[str]) -> None:
+def test_find_and_longest_equal_dictionary(pairs: list[tuple[str, int]], words: list[str]) -> None:
     made, known = lexicon(pairs), {f: sorted({n for g, n in pairs if g == f}) for f, _ in pairs}
     forms = [" ".join(words[: i + 1]) for i in range(len(words))]
     for form in forms:
@@ -43,7 +43,7 @@ def test_find_and_longest_equal_a_dictionary(pairs: list[tuple[str, int]], words
 
 
 @given(st.lists(st.text("abc", min_size=3, max_size=8), min_size=1, max_size=8), st.text("abc", min_size=3, max_size=8))
-def test_near_is_the_most_similar_form_with_the_same_first_letters(forms: list[str], sought: str) -> None:
+def test_near_returns_most_similar_form_with_same_prefix(forms: list[str], sought: str) -> None:
     made = lexicon([(form, at) for at, form in enumerate(forms)])
     nodes, result = made.near(sought, 0.6)
     best = max((indel(sought, form) for form in forms if form[:2] == sought[:2]), default=0.0)
@@ -52,7 +52,7 @@ def test_near_is_the_most_similar_form_with_the_same_first_letters(forms: list[s
     assert len(nodes) > 0 or best < 0.6
 
 
-def test_a_graph_without_a_lexicon_gets_one_of_its_names_once() -> None:
+def test_graph_without_lexicon_builds_one_once() -> None:
     graph = Graph.from_triples([("Lilu (mythology)", "is", "Lilu (film)"), ("McRae, Arkansas", "r", "Graz")])
     made = name_index_of(graph.columns)
     assert name_index_of(graph.columns) is made
@@ -61,7 +61,7 @@ def test_a_graph_without_a_lexicon_gets_one_of_its_names_once() -> None:
     assert name_index_of(own.columns).find("lilu").tolist() == [0]
 
 
-def test_every_entity_of_an_index_is_found_by_its_name_and_no_chunk_is() -> None:
+def test_entities_are_found_by_name_and_chunks_are_not() -> None:
     for graph in (corpus_index().graph, GRAPHS["family"]):
         made = name_index_of(graph.columns)
         for node in graph.nodes.tolist():

@@ -17,7 +17,7 @@ KIN = Graph.from_triples(
 )
 
 
-def test_names_are_split_into_words() -> None:
+def test_relation_names_are_split_into_words() -> None:
     names = [
         "directed_by",
         "birthPlace",
@@ -30,7 +30,7 @@ def test_names_are_split_into_words() -> None:
     ]  # fmt: skip
 
 
-def test_ends_and_edges_show_what_a_relation_is() -> None:
+def test_relation_ends_and_edges_show_role() -> None:
     index = relation_index_of(KIN.columns)
     by_phrase = {phrase: number for number, phrase in enumerate(index.phrases)}
     parent, married, directed = (by_phrase[name] for name in ("parent of", "married to", "directed by"))
@@ -39,7 +39,7 @@ def test_ends_and_edges_show_what_a_relation_is() -> None:
     assert [index.voice(r) for r in (parent, directed)] == ["of", "passive"]
 
 
-def test_labels_and_aliases_are_names_of_their_node() -> None:
+def test_labels_and_aliases_name_their_node() -> None:
     index = name_index_of(KIN.columns)
     q1 = KIN.id("Q1")
     assert index.find("old bridge").tolist() == index.find("stone bridge").tolist() == [q1]

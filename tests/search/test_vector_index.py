@@ -41,14 +41,14 @@ def test_vector_search_without_fitting_encoder_raises() -> None:
         VectorSearch(VectorIndex.from_array(np.ones((5, 2)), HashEncoder()))(state)
 
 
-def test_equality_is_by_content() -> None:
+def test_vector_indexes_are_equal_by_content() -> None:
     a, b = (VectorIndex.from_array(np.eye(3)) for _ in range(2))
     assert a == b and hash(a) == hash(b) and pickle.loads(pickle.dumps(a)) == a
     assert a != VectorIndex.from_array(2 * np.eye(3))
     assert repr(a) == f"VectorIndex(3 × 3, {a.checksum[:8]})"
 
 
-def test_search_agrees_with_numpy() -> None:
+def test_vector_search_equals_numpy() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((34, 64)).astype(np.float32)
     encoder = HashEncoder()

@@ -36,7 +36,7 @@ def headers_of(models: AnswerModels, server: LLMServer) -> dict[str, str]:
     return server.requests[-1].headers
 
 
-def test_a_server_that_is_not_listed_is_not_asked(index: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unlisted_model_server_is_not_asked(index: Path, caplog: pytest.LogCaptureFixture) -> None:
     with LLMServer(["stolen"]) as thief:
         listed = ModelServer("http://localhost:11434/v1")
         for base_url in (thief.url, thief.url + "/", "http://localhost:11434", "http://localhost:11434/v1/x"):
@@ -56,7 +56,7 @@ def test_unlisted_openai_is_not_asked_with_the_servers_key(index: Path, monkeypa
     )
 
 
-def test_a_listed_server_gets_its_own_key_or_none(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listed_model_server_gets_its_key(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LLMServer(["an answer"]) as server:
         folders = named(index, model="m", base_url=server.url)
         assert KEY not in str(headers_of(AnswerModels(None, [ModelServer(server.url)], folders), server))
@@ -68,7 +68,7 @@ def test_a_listed_server_gets_its_own_key_or_none(index: Path, monkeypatch: pyte
             AnswerModels(None, [ModelServer(server.url, "WIKI_KEY")], folders)
 
 
-def test_the_servers_own_model_comes_before_that_of_an_index(index: Path) -> None:
+def test_server_model_precedes_index_model(index: Path) -> None:
     with LLMServer(["own"]) as own, LLMServer(["other"]) as other:
         folders = named(index, model="theirs", base_url=other.url)
         models = AnswerModels(LLMSettings("ours", own.url), [ModelServer(other.url)], folders)
@@ -77,7 +77,7 @@ def test_the_servers_own_model_comes_before_that_of_an_index(index: Path) -> Non
 
 
 @pytest.mark.parametrize("content", ["[llm", '[llm]\nmodel = "m"\napi_key = "x"\n', "[other]\n", "", None])
-def test_settings_that_cannot_be_read_leave_the_index_offline(index: Path, content: str | None) -> None:
+def test_unreadable_settings_leave_index_offline(index: Path, content: str | None) -> None:
     if content is not None:
         (index / "settings.toml").write_text(content, encoding="utf-8")
     assert AnswerModels(None, [], {"wiki": index}).llm("wiki") is None
@@ -86,6 +86,6 @@ def test_settings_that_cannot_be_read_leave_the_index_offline(index: Path, conte
 @pytest.mark.parametrize(
     ("address", "key"), [("localhost", None), ("http://u:p@h/v1", None), ("http://h/v1", "not a name")]
 )
-def test_a_listed_server_has_an_address_and_the_name_of_a_variable(address: str, key: str | None) -> None:
+def test_listed_model_server_needs_address_and_variable(address: str, key: str | None) -> None:
     with pytest.raises(OptionError):
         ModelServer(address, key)

@@ -28,7 +28,7 @@ def pending(running: Running) -> int:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_request_has_a_time_limit(cities: Path, stream: bool) -> None:
+def test_request_has_time_limit(cities: Path, stream: bool) -> None:
     with (
         LLMServer([silent]) as llm,
         serving(cities, llm=LLMSettings("any", llm.url), timeout=0.5, deadline=None) as running,
@@ -40,7 +40,7 @@ def test_a_request_has_a_time_limit(cities: Path, stream: bool) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_after_the_deadline_the_answer_is_given_without_the_model(cities: Path, stream: bool) -> None:
+def test_answer_after_deadline_is_offline(cities: Path, stream: bool) -> None:
     with (
         LLMServer([silent]) as llm,
         serving(cities, llm=LLMSettings("any", llm.url), deadline=0.5) as running,
@@ -51,7 +51,7 @@ def test_after_the_deadline_the_answer_is_given_without_the_model(cities: Path, 
 
 
 @pytest.mark.parametrize("body", [{}, {"stream": True}])
-def test_work_ends_when_the_client_goes_away(cities: Path, body: dict[str, Any]) -> None:
+def test_work_ends_when_client_disconnects(cities: Path, body: dict[str, Any]) -> None:
     with (
         LLMServer([silent]) as llm,
         serving(cities, llm=LLMSettings("any", llm.url), deadline=None) as running,
@@ -68,7 +68,7 @@ def test_work_ends_when_the_client_goes_away(cities: Path, body: dict[str, Any])
         wait_until(lambda: pending(running) == 0)
 
 
-def test_more_requests_than_fit_are_refused_while_others_are_answered(cities: Path) -> None:
+def test_excess_requests_are_refused(cities: Path) -> None:
     with (
         LLMServer([silent]) as llm,
         serving(cities, llm=LLMSettings("any", llm.url), llm_threads=1, queue=0, timeout=1.5, deadline=None) as running,
@@ -98,7 +98,7 @@ def test_snapshot_of_another_process_is_searched_soon(tmp_path: Path) -> None:
     assert before["current"] and after["current"]
 
 
-def test_an_empty_index_is_served(tmp_path: Path) -> None:
+def test_empty_index_is_served(tmp_path: Path) -> None:
     Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
     with serving(tmp_path / "cities") as running:
         reply = running.client.post(ASK, json=QUESTION)
@@ -106,7 +106,7 @@ def test_an_empty_index_is_served(tmp_path: Path) -> None:
         assert running.client.get("/v1/indexes/cities/entities").json() == {"entities": []}
 
 
-def test_a_damaged_index_is_not_ready_and_its_path_is_not_shown(tmp_path: Path) -> None:
+def test_damaged_index_is_not_ready_without_path(tmp_path: Path) -> None:
     with Index.create(tmp_path / "cities", encoder=HashEncoder()) as index:
         index.add(DOCUMENTS[:1])
     (tmp_path / "cities" / "CURRENT").write_text("snapshot-99")
@@ -116,7 +116,7 @@ def test_a_damaged_index_is_not_ready_and_its_path_is_not_shown(tmp_path: Path) 
         assert reply.status_code == 503 and str(tmp_path) not in reply.text
 
 
-def test_the_event_loop_answers_while_questions_are_computed(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_loop_answers_during_questions(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     free = threading.Event()
     monkeypatch.setattr(Index, "retrieve", lambda *_, **__: free.wait(10))
     threads = server.app.state.server.settings.threads
@@ -134,9 +134,7 @@ def test_the_event_loop_answers_while_questions_are_computed(server: Running, mo
         client.join()
 
 
-def test_a_key_for_an_index_that_is_not_served_is_a_warning(
-    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_key_for_unserved_index_is_a_warning(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with closing(Keys(tmp_path)) as keys:
         keys.create("reader", indexes=["cities", "citties"])
         keys.revoke(keys.create("former", indexes=["gone"])[1].id)

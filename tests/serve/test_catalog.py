@@ -21,14 +21,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "cities"
 
 
-def test_indexes_are_named_by_folder_or_as_given(folder: Path) -> None:
+def test_indexes_are_named_by_folder_or_option(folder: Path) -> None:
     catalog = Catalog.open([folder, f"towns={folder}"])
     assert list(catalog) == ["cities", "towns"] and len(catalog) == 2
     assert catalog.without_paths(f"{folder} is damaged") == "cities is damaged"
     catalog.close()
 
 
-def test_questions_do_not_wait_for_a_new_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_do_not_wait_for_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warming, go_on = threading.Event(), threading.Event()
 
     def wait(snapshot: Snapshot, method: str) -> None:
@@ -49,7 +49,7 @@ def test_questions_do_not_wait_for_a_new_snapshot(folder: Path, monkeypatch: pyt
         assert catalog["cities"].list_documents() == [] and not catalog.refresh("cities")
 
 
-def test_a_refreshed_snapshot_is_used_although_a_newer_one_was_published(folder: Path) -> None:
+def test_refreshed_snapshot_is_used(folder: Path) -> None:
     with closing(Catalog.open([folder])) as catalog, Index.open(folder) as writer:
         assert not len(catalog["cities"].snapshot.graph)
         writer.add([{"id": "graz", "text": "Graz lies on the Mur."}])
@@ -59,7 +59,7 @@ def test_a_refreshed_snapshot_is_used_although_a_newer_one_was_published(folder:
         assert [passage.document for passage in passages] == ["graz"]
 
 
-def test_a_snapshot_that_cannot_be_opened_leaves_the_one_before(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unopenable_snapshot_keeps_previous(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with closing(Catalog.open([folder])) as catalog, Index.open(folder) as writer:
         before = catalog["cities"].snapshot
         writer.add([{"id": "graz", "text": "Graz lies on the Mur."}])
@@ -79,7 +79,7 @@ def test_index_name_with_reserved_characters_is_refused(folder: Path, name: str)
         Catalog.open([f"{name}={folder}"])
 
 
-def test_an_encoder_on_another_server_must_be_allowed(tmp_path: Path) -> None:
+def test_remote_encoder_must_be_allowed(tmp_path: Path) -> None:
     name = "openai:embed@http://example.org/v1"
     Index.create(tmp_path / "cities", encoder=name).close()
     with pytest.raises(StoreError, match=r"would receive the questions.*encoders = "):

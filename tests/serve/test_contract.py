@@ -55,10 +55,10 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-def test_every_operation_replies_as_documented(changed: Running) -> None:
+def test_operations_reply_as_documented(changed: Running) -> None:
     assert ask_every_operation(changed, examples=1) >= 24
 
 
 @pytest.mark.slow
-def test_every_operation_replies_as_documented_to_many_requests(changed: Running) -> None:
+def test_operations_reply_as_documented_to_many_requests(changed: Running) -> None:
     assert ask_every_operation(changed, examples=60) >= 24

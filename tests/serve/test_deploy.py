@@ -27,7 +27,7 @@ def block(name: str) -> str:
 
 
 @pytest.mark.parametrize("content", [(ROOT / "deploy" / "server.toml").read_text(), block("server.toml"), block("tokens.toml")])  # fmt: skip # noqa: E501
-def test_settings_are_those_of_the_server(content: str, tmp_path: Path) -> None:
+def test_documented_settings_equal_server_settings(content: str, tmp_path: Path) -> None:
     (tmp_path / "server.toml").write_text(content)
     settings = read_server_file(tmp_path / "server.toml")
     assert settings.allowed_hosts or settings.tokens is not None
@@ -52,7 +52,7 @@ def test_settings_are_those_of_the_server(content: str, tmp_path: Path) -> None:
         ("model_servers = [{base_url = 5}]", "base_url is 5; it must be text"),
     ],
 )
-def test_a_setting_of_another_type_is_refused_by_name(line: str, message: str, tmp_path: Path) -> None:
+def test_setting_of_other_type_is_refused_by_name(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "server.toml").write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(OptionError, match=message):
         read_server_file(tmp_path / "server.toml")
@@ -67,7 +67,7 @@ def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
-def test_settings_of_the_page_exist_with_their_defaults() -> None:
+def test_documented_settings_have_their_defaults() -> None:
     table = PAGE[PAGE.index("| setting |") :].partition("\n\n")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (.*?) \| ", table, re.M)
     sections = {"llm", "tokens", "model_servers", "folders"}
@@ -81,7 +81,7 @@ def test_settings_of_the_page_exist_with_their_defaults() -> None:
             ), name
 
 
-def test_the_unit_and_the_container_start_commands_that_exist() -> None:
+def test_unit_and_container_commands_exist() -> None:
     command = re.search(r"^ExecStart=\S+/graphwright (.*)$", UNIT, re.M)
     listed = re.search(r"command: \[(.*?)\]", COMPOSE, re.S)
     assert command is not None and listed is not None
@@ -90,7 +90,7 @@ def test_the_unit_and_the_container_start_commands_that_exist() -> None:
         assert all(word in usage for word in words if word.startswith("--"))
 
 
-def test_the_image_runs_without_rights_and_checks_its_health() -> None:
+def test_image_runs_unprivileged_with_health_check() -> None:
     stages = IMAGE.split("\nFROM ")
     assert len(stages) == 3 and "USER 10001" in stages[2] and "HEALTHCHECK" in stages[2] and "/healthz" in stages[2]
     assert "pip install" not in stages[2]  # nothing is built in the image that runs
@@ -104,7 +104,7 @@ def test_sources_of_the_image_are_not_ignored() -> None:
     assert sorted(kept) == sorted(copied) and all((ROOT / name).exists() for name in copied)
 
 
-def test_a_server_that_others_could_reach_does_not_start_without_a_key(tmp_path: Path) -> None:
+def test_reachable_server_needs_key(tmp_path: Path) -> None:
     Index.create(tmp_path / "wiki").close()
     done = graphwright("serve", tmp_path / "wiki", "--host", "0.0.0.0", "--port", 0, "--data", tmp_path / "data")
     assert done.returncode == 2 and "graphwright keys create NAME" in done.stderr

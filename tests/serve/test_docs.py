@@ -20,7 +20,7 @@ def block(language: str) -> str:
     return match[1]
 
 
-def test_the_openai_client_prints_an_answer_with_the_address_of_its_source(server: Running) -> None:
+def test_openai_client_prints_answer_with_source(server: Running) -> None:
     code = block("python").replace("http://127.0.0.1:8000", server.url).replace("my-index", "cities")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -28,14 +28,14 @@ def test_the_openai_client_prints_an_answer_with_the_address_of_its_source(serve
     assert "[1]" in printed.getvalue() and f"{server.url}/#/document/graz?index=cities" in printed.getvalue()
 
 
-def test_the_settings_are_read(tmp_path: Path) -> None:
+def test_documented_settings_are_read(tmp_path: Path) -> None:
     (tmp_path / "server.toml").write_text(block("toml"), encoding="utf-8")
     settings = read_server_file(tmp_path / "server.toml", port=9000)
     assert (settings.port, settings.threads, settings.queue) == (9000, 4, ServeSettings().queue)
     assert settings.llm is not None and settings.llm.model == "qwen2.5:7b"
 
 
-def test_every_route_of_the_table_exists(server: Running) -> None:
+def test_documented_routes_exist(server: Running) -> None:
     paths = set(server.client.get("/openapi.json").json()["paths"])
     table = re.findall(r"^\| `(?:GET|POST) (/v1[^`?]*)", TEXT, re.M)
     assert len(table) > 5 and {path.replace("{id}", "{document}") for path in table} <= paths

@@ -6,7 +6,7 @@ import pytest
 from graphwright.serve.events import event, with_pings
 
 
-def test_a_slow_stream_is_kept_open_by_comments() -> None:
+def test_slow_stream_is_kept_open() -> None:
     async def slow() -> AsyncIterator[bytes]:
         yield event("a", 1)
         await asyncio.sleep(0.05)
@@ -20,7 +20,7 @@ def test_a_slow_stream_is_kept_open_by_comments() -> None:
     assert len(pings) >= 2 and set(pings) == {b": ping\n\n"}
 
 
-def test_an_error_of_the_source_is_raised() -> None:
+def test_source_error_is_raised() -> None:
     async def broken() -> AsyncIterator[bytes]:
         yield b"a"
         raise ValueError("broken")
@@ -33,5 +33,5 @@ def test_an_error_of_the_source_is_raised() -> None:
         asyncio.run(run())
 
 
-def test_an_event_holds_no_line_end_of_its_data() -> None:
+def test_event_data_has_no_line_end() -> None:
     assert event("token", {"text": "a\n\nb\r\u2028"}).count(b"\n") == 3

@@ -40,7 +40,7 @@ def suite() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_scenario_of_the_conformance_suite(server: Running, suite: list[str], scenario: str) -> None:
+def test_mcp_conformance_scenario_passes(server: Running, suite: list[str], scenario: str) -> None:
     command = [*suite, "server", "--url", f"{server.url}/mcp", "--scenario", scenario]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     passed = re.search(r"Passed: (\d+)/(\d+), 0 failed, 0 warnings", ended.stdout)

@@ -47,7 +47,7 @@ def push_another(tmp_path: Path, url: str, **document: Any) -> None:
     push(tmp_path / "index", url)
 
 
-def test_a_replica_follows_what_is_pushed(tmp_path: Path, url: str) -> None:
+def test_replica_follows_pushes(tmp_path: Path, url: str) -> None:
     with opened(tmp_path, url, f"towns={url}") as catalog, catalog.refreshing(poll=0.1):
         assert list(catalog) == ["cities", "towns"]
         before = catalog["cities"].snapshot
@@ -58,7 +58,7 @@ def test_a_replica_follows_what_is_pushed(tmp_path: Path, url: str) -> None:
         assert catalog["cities"].retrieve("Krems", filter={"documents": ["krems"]}).passages
 
 
-def test_a_replica_cannot_be_changed(tmp_path: Path, url: str) -> None:
+def test_replica_is_read_only(tmp_path: Path, url: str) -> None:
     with opened(tmp_path, url, f"own={tmp_path / 'index'}") as catalog:
         jobs = Jobs(catalog, ServeSettings(data=tmp_path / "data"))
         jobs.check_writable("own")
@@ -69,9 +69,7 @@ def test_a_replica_cannot_be_changed(tmp_path: Path, url: str) -> None:
         assert index_facts("own", server)["takes_documents"]
 
 
-def test_a_push_that_is_damaged_leaves_what_is_served(
-    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_damaged_push_keeps_served_snapshot(tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture) -> None:
     with opened(tmp_path, url) as catalog, catalog.refreshing(poll=0.1):
         push_another(tmp_path, url, id="krems", text="Krems lies on the Danube.")
         kept = {path: path.read_bytes() for path in (tmp_path / "storage").rglob("manifests/*")}
@@ -98,7 +96,7 @@ def test_replica_is_served_while_the_storage_is_down(
         local_folders([f"new={url}"], tmp_path / "data")
 
 
-def test_a_url_without_a_usable_name_is_refused(tmp_path: Path) -> None:
+def test_url_without_usable_name_is_refused(tmp_path: Path) -> None:
     for place in ("s3://bucket/a b", "a/b=s3://bucket/path", "..=s3://bucket/path"):
         with pytest.raises(OptionError, match="NAME=URL"):
             local_folders([place], tmp_path)

@@ -26,7 +26,7 @@ def until_cancelled(cancel: Cancellation) -> None:
     cancel.pause(30)
 
 
-def test_more_work_than_fits_is_refused_with_a_time_to_wait() -> None:
+def test_excess_work_is_refused_with_waiting_time() -> None:
     async def run() -> None:
         workers, free = Workers(threads=1, queue=1), threading.Event()
         tasks = [asyncio.ensure_future(workers.run(lambda _: free.wait(10))) for _ in range(2)]
@@ -42,7 +42,7 @@ def test_more_work_than_fits_is_refused_with_a_time_to_wait() -> None:
     asyncio.run(run())
 
 
-def test_work_is_cancelled_when_its_client_goes_away() -> None:
+def test_work_is_cancelled_on_disconnect() -> None:
     async def run() -> None:
         workers, request = Workers(threads=1), Request()
         task = asyncio.ensure_future(workers.run(until_cancelled, request))  # type: ignore[arg-type]
@@ -55,7 +55,7 @@ def test_work_is_cancelled_when_its_client_goes_away() -> None:
     asyncio.run(run())
 
 
-def test_work_that_waits_for_a_thread_is_dropped_when_its_client_goes_away() -> None:
+def test_queued_work_is_dropped_on_disconnect() -> None:
     async def run() -> None:
         workers, request, free = Workers(threads=1), Request(), threading.Event()
         done: list[int] = []
@@ -72,7 +72,7 @@ def test_work_that_waits_for_a_thread_is_dropped_when_its_client_goes_away() -> 
     asyncio.run(run())
 
 
-def test_work_is_cancelled_after_the_time_limit_and_keeps_its_place_until_it_ends() -> None:
+def test_timed_out_work_keeps_place_until_end() -> None:
     async def run() -> None:
         workers, free = Workers(threads=1, queue=0, timeout=0.05), threading.Event()
         with pytest.raises(RequestTimeoutError, match=r"more than 0\.05 seconds"):
@@ -85,7 +85,7 @@ def test_work_is_cancelled_after_the_time_limit_and_keeps_its_place_until_it_end
     asyncio.run(run())
 
 
-def test_a_stream_yields_items_as_they_are_made() -> None:
+def test_stream_yields_items_as_made() -> None:
     async def run() -> None:
         workers, more = Workers(), threading.Event()
 
@@ -105,7 +105,7 @@ def test_a_stream_yields_items_as_they_are_made() -> None:
     asyncio.run(run())
 
 
-def test_an_error_before_the_first_item_is_raised_where_the_stream_is_opened() -> None:
+def test_error_before_first_item_is_raised_on_opening() -> None:
     def work(send: Callable[[int], None], _: Cancellation) -> None:
         raise OptionError("no such method")
 
@@ -113,7 +113,7 @@ def test_an_error_before_the_first_item_is_raised_where_the_stream_is_opened() -
         asyncio.run(Workers().stream(work))
 
 
-def test_a_slow_stream_is_opened_without_its_first_item_and_ends_after_the_time_limit() -> None:
+def test_slow_stream_opens_and_times_out() -> None:
     async def run() -> None:
         workers = Workers(timeout=0.05)
         stream = await workers.stream(lambda send, cancel: until_cancelled(cancel), patience=0.01)
@@ -124,7 +124,7 @@ def test_a_slow_stream_is_opened_without_its_first_item_and_ends_after_the_time_
     asyncio.run(run())
 
 
-def test_closing_a_stream_cancels_its_work() -> None:
+def test_closing_stream_cancels_work() -> None:
     async def run() -> None:
         workers = Workers()
         stream = await workers.stream(lambda send, cancel: until_cancelled(cancel), patience=0.01)

@@ -20,7 +20,7 @@ def named(name: str) -> bool:
 
 
 @given(text, text, st.lists(mentions, max_size=5).map(tuple), st.lists(relations, max_size=4).map(tuple))
-def test_an_extraction_is_read_back_without_mentions_that_have_no_name(
+def test_stored_extraction_omits_mentions_without_name(
     title: str, body: str, some: tuple[Mention, ...], links: tuple[Relation, ...]
 ) -> None:
     def clean(value: str) -> str:
@@ -46,18 +46,18 @@ def test_an_extraction_is_read_back_without_mentions_that_have_no_name(
     assert ChunkRecord.of(title, body, back).extraction() == back
 
 
-def test_real_text_comes_back_whole() -> None:
+def test_stored_extraction_of_real_text_round_trips() -> None:
     excerpt = Excerpt("d", "Hello Love", 'It is a 1974 single by Hank Snow. It was his "last" number one in the US.')
     (made,) = LexicalExtractor().extract([excerpt])
     assert ChunkRecord.of(excerpt.title, excerpt.text, made).extraction() == made
 
 
-def test_a_title_without_a_letter_is_no_topic_and_numbers_and_short_names_are_none() -> None:
+def test_chunk_topic_needs_letters() -> None:
     assert topic_of("?!", ["ab", "3rd of May", "Graz", "Mur"]) == "Graz"
     assert topic_of("", ["ab", "1974"]) == "" == topic_of("  ", [])
 
 
-def test_what_other_chunks_are_searched_for_are_topics_of_several_words() -> None:
+def test_searched_topics_have_several_words() -> None:
     def phrases(title: str) -> bytes:
         return ChunkRecord.of(title, "t", Extraction()).topic_phrases
 

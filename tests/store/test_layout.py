@@ -42,7 +42,7 @@ KINDS = pytest.mark.parametrize("kind", ["new", "empty", "settings"])
 
 
 @KINDS
-def test_a_second_creation_is_refused_while_the_first_is_at_work(kind: str, tmp_path: Path) -> None:
+def test_concurrent_creation_raises(kind: str, tmp_path: Path) -> None:
     folder = prepared(tmp_path / "index", kind)
 
     def work(layout: IndexLayout) -> None:
@@ -61,7 +61,7 @@ def test_a_second_creation_is_refused_while_the_first_is_at_work(kind: str, tmp_
 
 @pytest.mark.parametrize("moves", range(3))
 @pytest.mark.parametrize("kind", ["empty", "settings"])
-def test_what_a_dead_process_left_is_taken_over(
+def test_leftovers_of_dead_process_are_taken_over(
     kind: str, moves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It dies after some parts were moved into a folder that exists; only the last one makes it an index."""
@@ -85,7 +85,7 @@ def test_what_a_dead_process_left_is_taken_over(
     assert (folder / "index.sqlite").exists() and not (folder / ".draft.new").exists()
 
 
-def test_a_draft_beside_a_new_folder_is_taken_over(tmp_path: Path) -> None:
+def test_draft_beside_new_folder_is_taken_over(tmp_path: Path) -> None:
     draft = tmp_path / ".index-draft.new"
     (draft / "import").mkdir(parents=True)
     (draft / "index.sqlite").write_text("half")
@@ -94,7 +94,7 @@ def test_a_draft_beside_a_new_folder_is_taken_over(tmp_path: Path) -> None:
     assert not (tmp_path / "index" / "import").exists()
 
 
-def test_files_of_the_user_are_never_taken_for_leftovers(tmp_path: Path) -> None:
+def test_user_files_are_not_leftovers(tmp_path: Path) -> None:
     (tmp_path / "CURRENT").write_text("mine")
     assert not is_free(tmp_path)
     (tmp_path / ".draft.new").mkdir()
@@ -107,7 +107,7 @@ def test_files_of_the_user_are_never_taken_for_leftovers(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_an_index_is_deleted_so_that_a_new_one_can_take_its_place(keep: bool, tmp_path: Path) -> None:
+def test_deleted_index_frees_its_place(keep: bool, tmp_path: Path) -> None:
     folder = prepared(tmp_path / "index", "settings" if keep else "new")
     layout = create_folder(folder, fill)
     delete_folder(layout, keep_folder=keep)
@@ -115,7 +115,7 @@ def test_an_index_is_deleted_so_that_a_new_one_can_take_its_place(keep: bool, tm
     create_folder(folder, fill)
 
 
-def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
+def test_lock_has_one_holder(tmp_path: Path) -> None:
     assert not is_held(tmp_path / "a")
     with hold(tmp_path / "a"):
         assert is_held(tmp_path / "a")
@@ -123,7 +123,7 @@ def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["refused", "without effect"])
-def test_a_file_system_without_locks_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_system_without_locks_raises(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = Index.create(tmp_path / "local", encoder=HashEncoder())
     check_locks(tmp_path)
 
@@ -143,7 +143,7 @@ def test_a_file_system_without_locks_is_refused(kind: str, tmp_path: Path, monke
     assert not (tmp_path / "new").exists() and index.documents == 0
 
 
-def test_the_size_is_counted_while_another_process_deletes_snapshots(tmp_path: Path) -> None:
+def test_size_is_counted_during_deletion(tmp_path: Path) -> None:
     stop = threading.Event()
 
     def replace() -> None:
@@ -161,7 +161,7 @@ def test_the_size_is_counted_while_another_process_deletes_snapshots(tmp_path: P
         thread.join()
 
 
-def test_the_process_that_writes_is_named(tmp_path: Path) -> None:
+def test_writing_process_is_named(tmp_path: Path) -> None:
     Index.create(tmp_path / "a").close()
     record = Recorder(IndexLayout(tmp_path / "a").progress, None)
     with writer_lock(tmp_path / "a"):

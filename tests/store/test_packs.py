@@ -57,7 +57,7 @@ def assert_equal(columns: ChunkColumns, expected: ChunkColumns) -> None:
 
 
 @given(st.lists(st.lists(steps, max_size=6), max_size=6))
-def test_packs_equal_the_rows_after_any_history(history: list[list[tuple[object, ...]]]) -> None:
+def test_packs_equal_rows_after_any_history(history: list[list[tuple[object, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(packs, "_SIZE", 3)
         store = Store.create(Path(folder) / "index.sqlite", {})
@@ -77,7 +77,7 @@ def test_packs_equal_the_rows_after_any_history(history: list[list[tuple[object,
         store.close()
 
 
-def test_a_change_makes_one_pack_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_rewrites_one_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packs, "_SIZE", 4)
     store = filled(tmp_path)
     before = stored(store)
@@ -93,7 +93,7 @@ def test_a_change_makes_one_pack_again(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(stored(store)) == 10
 
 
-def test_a_damaged_pack_is_not_used(tmp_path: Path) -> None:
+def test_damaged_pack_is_ignored(tmp_path: Path) -> None:
     store = filled(tmp_path)
     damage = ("data = CAST(substr(data, 2) || x'00' AS BLOB)", "data = 'text'", "sizes = x'00'", "sizes = NULL")
     for change in (*damage, "sizes = substr(sizes, 9)", "sizes = zeroblob(length(sizes))"):

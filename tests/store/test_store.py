@@ -50,7 +50,7 @@ def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path / "index.sqlite", {"encoder": "x"})
 
 
-def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) -> None:
+def test_documents_and_chunks_are_ordered_by_id(store: Store) -> None:
     put(store, "b", "one", "two", title="B")
     put(store, "a", *(f"text {i}" for i in range(12)))
     put(store, "c")
@@ -70,7 +70,7 @@ def test_documents_and_chunks_come_back_in_the_order_of_their_ids(store: Store) 
     assert store.counts() == (3, 14)
 
 
-def test_a_replaced_document_leaves_nothing_behind_and_a_number_is_never_given_twice(store: Store) -> None:
+def test_replaced_document_leaves_nothing_and_numbers_stay_unique(store: Store) -> None:
     for name in "abc":
         put(store, name, "one", "two")
     before = store.hashes("abc")
@@ -85,7 +85,7 @@ def test_a_replaced_document_leaves_nothing_behind_and_a_number_is_never_given_t
     assert store.chunks()[-1].number > 3
 
 
-def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:
+def test_removed_text_is_in_no_file(store: Store) -> None:
     put(store, "a", "the word is xyzzy")
     put(store, "b", "another")
     with store.writing():
@@ -95,7 +95,7 @@ def test_what_is_removed_stands_in_no_file_any_more(store: Store) -> None:
     assert not [file for file in store.path.parent.iterdir() if b"xyzzy" in file.read_bytes()]
 
 
-def test_a_chunk_is_read_again_by_a_better_extractor(store: Store) -> None:
+def test_better_extractor_reads_chunk_again(store: Store) -> None:
     put(store, "a", "one", "two", pending="not read yet")
     assert store.pending() == {"not read yet": 2} and store.extractors() == {"test:1": 2}
     first, second = store.chunks(pending=True)
@@ -107,7 +107,7 @@ def test_a_chunk_is_read_again_by_a_better_extractor(store: Store) -> None:
     assert extractions(store) == [better, MADE]
 
 
-def test_documents_know_the_folder_that_they_came_from(store: Store) -> None:
+def test_document_knows_its_folder(store: Store) -> None:
     put(store, "a", "one", folder="/docs")
     put(store, "b", "one")
     put(store, "a", "two")  # added by hand: it still belongs to the folder
@@ -117,7 +117,7 @@ def test_documents_know_the_folder_that_they_came_from(store: Store) -> None:
     assert store.folders() == {"/docs": 2} and store.metadata() == {"a": {}, "b": {}}
 
 
-def test_an_error_undoes_all_of_a_block(store: Store) -> None:
+def test_error_rolls_back_whole_block(store: Store) -> None:
     put(store, "a", "one")
     with pytest.raises(KeyboardInterrupt), store.writing():
         store.remove(["a"])
@@ -130,7 +130,7 @@ def test_an_error_undoes_all_of_a_block(store: Store) -> None:
     assert Store(store.path).setting("encoder") == "y"
 
 
-def test_a_store_that_another_connection_writes_to_is_read_but_not_written(store: Store) -> None:
+def test_store_written_elsewhere_is_read_only(store: Store) -> None:
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     other.execute("INSERT INTO settings VALUES ('new', '1')")
@@ -143,7 +143,7 @@ def test_a_store_that_another_connection_writes_to_is_read_but_not_written(store
     assert store.setting("new") == "1"
 
 
-def test_the_hash_changes_with_each_part_and_not_with_the_order_of_metadata() -> None:
+def test_document_hash_changes_with_content_not_order() -> None:
     same = [Document("a", "t", "T", {"x": 1, "y": 2}), Document("b", "t", "T", {"y": 2, "x": 1})]
     others = [
         Document("a", "t!", "T", {"x": 1, "y": 2}),
@@ -157,14 +157,14 @@ def test_the_hash_changes_with_each_part_and_not_with_the_order_of_metadata() ->
     assert all(len(content_hash(d)) == 16 for d in others)
 
 
-def test_opening_what_is_no_store_names_what_to_do(tmp_path: Path) -> None:
+def test_opening_other_file_names_remedy(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"holds no none.sqlite"):
         Store(tmp_path / "none.sqlite")
     with pytest.raises(sqlite3.OperationalError):
         Store.create(Store.create(tmp_path / "i.sqlite", {}).path, {})
 
 
-def test_a_chunk_that_was_damaged_is_found_though_the_file_is_sound(store: Store) -> None:
+def test_damaged_chunk_is_found_in_sound_file(store: Store) -> None:
     put(store, "a", "one", "two")
     assert store.problems() == []
     with closing(sqlite3.connect(store.path)) as db, db:
@@ -172,7 +172,7 @@ def test_a_chunk_that_was_damaged_is_found_though_the_file_is_sound(store: Store
     assert store.problems() == ["chunk 1 of document number 1 is damaged"]
 
 
-def test_headings_and_places_of_a_document_come_back(store: Store) -> None:
+def test_headings_and_places_round_trip(store: Store) -> None:
     places = Places("page", (0, 4))
     chunks = [ExtractedChunk(Chunk("a", i, 4 * i, 4 * i + 3, "one", h), MADE, "x") for i, h in enumerate(["", "Use"])]
     with store.writing():

@@ -22,7 +22,7 @@ from graphwright.text.names import aliases_of, name_words, normal_form
         ("J. K. Rowling", "J.K. Rowling", "JK Rowling"),
     ],
 )
-def test_surface_forms_of_one_thing_share_a_normal_form(forms):
+def test_variants_of_name_share_normal_form(forms):
     assert len({normal_form(form) for form in forms}) == 1
 
 
@@ -41,7 +41,7 @@ def test_different_names_have_different_normal_forms(item, other):
 
 
 @pytest.mark.parametrize("name", ["", " ", "—", "(…)", "!?"])
-def test_a_name_without_letter_or_digit_has_no_form(name):
+def test_name_without_letters_has_no_normal_form(name):
     assert normal_form(name) == ""
     assert aliases_of(name) == ()
 
@@ -60,13 +60,13 @@ def test_a_name_without_letter_or_digit_has_no_form(name):
         ("Madonna", ()),
     ],
 )
-def test_aliases(name, aliases):
+def test_aliases_equal_worked_examples(name, aliases):
     assert aliases_of(name) == aliases
 
 
 @given(st.text(max_size=40))
 @example("\u0f7a")
-def test_normal_form_is_stable_under_case_spacing_and_itself(name):
+def test_normal_form_is_stable(name):
     form = normal_form(name)
     assert form == " ".join(form.split())
     assert normal_form(f"  {name} ") == form
@@ -74,7 +74,7 @@ def test_normal_form_is_stable_under_case_spacing_and_itself(name):
 
 
 @given(st.text(max_size=40))
-def test_aliases_are_normal_forms_other_than_the_own(name):
+def test_aliases_differ_from_own_normal_form(name):
     result = aliases_of(name)
     assert len(set(result)) == len(result)
     assert normal_form(name) not in result

@@ -19,7 +19,7 @@ def names(text: str) -> list[str]:
         ("The Lord of the Rings", ["Lord of the Rings", "Lord", "Rings"]),
     ],
 )
-def test_names_are_followed_by_the_names_within_them(text: str, expected: list[str]) -> None:
+def test_nested_names_follow_their_name(text: str, expected: list[str]) -> None:
     assert names(text) == expected
 
 
@@ -32,5 +32,5 @@ def test_names_are_followed_by_the_names_within_them(text: str, expected: list[s
         ("12", None),
     ],
 )
-def test_capitals_that_mark_no_names(text: str, problem: str | None) -> None:
+def test_ordinary_capitals_are_not_names(text: str, problem: str | None) -> None:
     assert capitals_problem(text) == problem

@@ -25,22 +25,22 @@ def places(draw: st.DrawFn) -> Places:
 
 
 @given(places())
-def test_stored_places_come_back(made: Places) -> None:
+def test_stored_places_round_trip(made: Places) -> None:
     assert decoded_places(made.encoded()) == made
 
 
-def test_a_document_without_places_stores_nothing() -> None:
+def test_document_without_places_stores_nothing() -> None:
     assert decoded_places(b"") is None
 
 
-def test_a_range_is_named_by_its_first_and_last_place() -> None:
+def test_range_is_named_by_first_and_last_place() -> None:
     pages = Places("page", (5, 100, 250))
     assert pages.of(0, 5) == "" and pages.of(0, 6) == "page 1" and pages.of(99, 100) == "page 1"
     assert pages.of(99, 101) == "pages 1-2" and pages.of(0, 9999) == "pages 1-3"
     assert pages.of(5, 5) == "page 1" and pages.name(2) == "page 3"
 
 
-def test_a_range_of_code_is_named_by_the_definition_around_all_of_it() -> None:
+def test_code_range_is_named_by_enclosing_definition() -> None:
     code = Places("line", (0, 10, 20, 30), sections=((10, "A"), (20, "A.f"), (30, "A.g"), (40, "")))
     assert [code.of(*span) for span in ((0, 5), (12, 14), (20, 30), (20, 31), (10, 41), (5, 12))] == [
         "line 1",
@@ -52,7 +52,7 @@ def test_a_range_of_code_is_named_by_the_definition_around_all_of_it() -> None:
     ]
 
 
-def test_rectangles_of_a_range_are_cut_at_its_characters() -> None:
+def test_rectangles_are_cut_at_range() -> None:
     lines = (Box(0, 10, 1000, 0, 2000, 100), Box(11, 21, 1000, 100, 3000, 200), Box(30, 40, 0, 0, 100, 100))
     pages = Places("page", (0, 30), boxes=lines)
     assert pages.boxes_of(5, 13) == [
@@ -63,7 +63,7 @@ def test_rectangles_of_a_range_are_cut_at_its_characters() -> None:
     assert pages.boxes_of(22, 29) == [] and Places("page", (0,)).boxes_of(0, 9) == []
 
 
-def test_no_sentence_runs_over_cells_and_definitions_but_over_pages_and_lines() -> None:
+def test_sentence_ends_at_cells_and_definitions_not_pages() -> None:
     starts = (0, 10, 20, 30)
     for made, cuts in (
         (Places("cell", starts), (10, 20)),

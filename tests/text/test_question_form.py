@@ -25,7 +25,7 @@ def form(question: str, *mentioned: int):  # type: ignore[no-untyped-def]
         ("the capital of Austria", "thing"),
     ],
 )
-def test_the_interrogative_decides_the_kind_of_answer(question: str, asks: str) -> None:
+def test_interrogative_decides_answer_kind(question: str, asks: str) -> None:
     assert form(question).asks == asks
 
 
@@ -43,7 +43,7 @@ def test_the_interrogative_decides_the_kind_of_answer(question: str, asks: str) 
         ("Which rivers are there?", None),
     ],
 )
-def test_superlatives_and_comparatives_have_a_sign(question: str, measure: Measure | None) -> None:
+def test_superlatives_and_comparatives_have_sign(question: str, measure: Measure | None) -> None:
     assert form(question).measure == measure
 
 
@@ -59,12 +59,12 @@ def test_superlatives_and_comparatives_have_a_sign(question: str, measure: Measu
         ("Who wrote it?", []),
     ],
 )
-def test_the_noun_says_what_is_asked_for(question: str, noun: list[str]) -> None:
+def test_noun_of_question_is_found(question: str, noun: list[str]) -> None:
     words = [token.word for token in tokens(question)]
     assert [words[at] for at in form(question).noun] == noun
 
 
-def test_content_words_are_neither_grammar_nor_mentions() -> None:
+def test_content_words_exclude_grammar_and_mentions() -> None:
     question = "Which films did Denis Villeneuve direct?"
     words = [token.word for token in tokens(question)]
     mentioned = frozenset({3, 4})
@@ -84,5 +84,5 @@ def test_content_words_are_neither_grammar_nor_mentions() -> None:
         ("capital", "capita", False),
     ],
 )
-def test_inflections_share_a_stem_and_end_as_english_words_do(a: str, b: str, match: bool) -> None:
+def test_inflections_share_stem(a: str, b: str, match: bool) -> None:
     assert inflections_match(a, b) is inflections_match(b, a) is match

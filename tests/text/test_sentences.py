@@ -26,7 +26,7 @@ texts = st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join))
 @example("a." + " " * 5000 + "b")
 @example("word " * 1000)
 @example("\ufeff.")
-def test_spans_cover_every_character_that_is_no_space_in_order_and_once(text: str) -> None:
+def test_sentence_spans_cover_all_characters_once(text: str) -> None:
     spans = sentence_spans(text)
     covered = [position for start, end in spans for position in range(start, end)]
     assert covered == sorted(set(covered))
@@ -52,7 +52,7 @@ def test_spans_cover_every_character_that_is_no_space_in_order_and_once(text: st
         ['Her album "Brava! ".', "The song."],
     ],
 )
-def test_english_stops_and_abbreviations(expected: list[str]) -> None:
+def test_english_abbreviations_end_no_sentence(expected: list[str]) -> None:
     assert sentences(" ".join(expected)) == expected
 
 
@@ -68,7 +68,7 @@ def test_english_stops_and_abbreviations(expected: list[str]) -> None:
         ["См. рис. 5, т. е. Москву.", "Проф. Иванов пишет."],
     ],
 )
-def test_abbreviations_of_other_languages(expected: list[str]) -> None:
+def test_foreign_abbreviations_end_no_sentence(expected: list[str]) -> None:
     assert sentences(" ".join(expected)) == expected
 
 
@@ -90,11 +90,11 @@ def test_abbreviations_of_other_languages(expected: list[str]) -> None:
         (" \n\t ", []),
     ],
 )
-def test_other_scripts_tokenised_and_lower_case_text(text: str, expected: list[str]) -> None:
+def test_other_scripts_and_lower_case_are_split(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
-def test_wrapped_prose_is_joined_and_lines_that_stand_alone_are_not() -> None:
+def test_wrapped_lines_are_joined_and_separate_lines_are_not() -> None:
     text = (
         "CHAPTER I\nMarley's Ghost\n\n"
         "Marley was dead, to begin with. There is no doubt whatever about\n"
@@ -116,7 +116,7 @@ def test_wrapped_prose_is_joined_and_lines_that_stand_alone_are_not() -> None:
     ]
 
 
-def test_a_full_stop_at_the_end_of_a_line_that_had_room_ends_a_sentence_before_a_small_letter() -> None:
+def test_short_line_with_full_stop_ends_sentence() -> None:
     terms = ["author: the person who wrote the program at the very first.", "mentor: one who helps.", "sponsor: one."]
     long = f"uploader: {'one who may send packages to the archive, ' * 3}and no other person."
     for lines in (terms, [long, *terms], [*terms, long]):
@@ -127,7 +127,7 @@ def test_a_full_stop_at_the_end_of_a_line_that_had_room_ends_a_sentence_before_a
     assert sentences(full) == [full]
 
 
-def test_text_without_stops_is_cut_at_lines_then_words_then_anywhere() -> None:
+def test_text_without_stops_is_cut_at_lines_then_words() -> None:
     lines = "\n".join("and so on it goes, a line of fifty or sixty letters" for _ in range(60))
     assert all(piece.startswith("and so") for piece in sentences(lines))
     assert all(len(piece) % 5 == 4 for piece in sentences("word " * 1000))
@@ -135,7 +135,7 @@ def test_text_without_stops_is_cut_at_lines_then_words_then_anywhere() -> None:
 
 
 @pytest.mark.parametrize("unit", [".", '."', "a.", "\n", " ", "a\n", '"', "x", ". ", "[1]", ".[1"], ids=repr)
-def test_time_is_linear_whatever_repeats(unit: str) -> None:
+def test_sentence_time_is_linear(unit: str) -> None:
     begun = time.perf_counter()
     sentence_spans("a" + unit * 200_000 + "b")
     assert time.perf_counter() - begun < 10  # what is quadratic takes minutes

@@ -11,7 +11,7 @@ def test_dates_in_different_forms_are_equal() -> None:
     assert len(set(values)) == 1 and values[0] is not None and values[0].kind == "date"
 
 
-def test_dates_are_in_order() -> None:
+def test_dates_are_ordered() -> None:
     texts = ["44 BC", "851", "1492 CE", "1940", "1940-05-22", "May 1999", "2001-02-03"]
     amounts = [value.amount for text in texts if (value := value_of(text)) is not None]
     assert len(amounts) == len(texts) and amounts == sorted(amounts)
@@ -26,5 +26,5 @@ def test_numbers_may_have_units(text: str, amount: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["Graz", "", "PG-13", "1.2.3", "3rd Rock", "2001: A Space Odyssey", "13/45/1999"])
-def test_other_texts_are_no_values(text: str) -> None:
+def test_other_texts_are_not_values(text: str) -> None:
     assert value_of(text) is None

@@ -13,7 +13,7 @@ from graphwright.text.words import (
 )
 
 
-def test_words_of_many_scripts() -> None:
+def test_words_of_many_scripts_are_split() -> None:
     assert words("Łódź, ÉCOLE d'Été") == words("łódź, école D'ÉTÉ")
     assert words("東京タワー") == ["東京", "京タ", "タワ", "ワー"]
     assert words("где Москва") == ["где", "москва"]
@@ -38,36 +38,36 @@ def test_words_are_folded_and_split_by_script(text: str, expected: list[str]) ->
     assert words(text) == expected
 
 
-def test_a_text_and_a_question_in_it_share_their_words() -> None:
+def test_text_and_question_share_words() -> None:
     text = "シンボリックリンクの所有者を変更する"
     assert set(words("所有者を変更")) <= set(words(text))
 
 
-def test_a_name_may_begin_at_any_character_of_an_unspaced_script_and_keeps_vowel_signs() -> None:
+def test_unspaced_name_may_begin_anywhere() -> None:
     text = "What is हिन्दी and 東京タワー, AT&T?"
     expected = ["What", "is", "हिन्दी", "and", *"東京タワー", "AT&T"]
     assert [text[start:end] for start, end in word_spans(text)] == expected
 
 
-def test_stop_words_are_lower_case_and_first_words_are_no_names() -> None:
+def test_stop_words_are_lower_case_and_not_names() -> None:
     assert all(word == word.lower() for word in STOP_WORDS | NOT_NAMES)
     assert {word.lower() for word in FIRST_WORDS} <= NOT_NAMES
 
 
-def test_repeated_phrases_have_their_first_place() -> None:
+def test_repeated_phrases_have_first_place() -> None:
     text = "The wind farm stands in Iowa. Each wind farm has turbines; a farm is large."
     assert repeated_phrases(text) == [("wind farm", 4)]
     assert repeated_phrases("Wind farm. Wind farm.") == []  # capitals mark names
 
 
-def test_frequent_terms_keep_the_longest_run_only() -> None:
+def test_frequent_terms_keep_longest_run() -> None:
     assert frequent_terms("機械学習と機械学習") == [(0, "機械学習"), (5, "機械学習")]
 
 
-def test_terms_have_no_hiragana_and_begin_a_korean_word() -> None:
+def test_terms_exclude_hiragana_and_begin_korean_words() -> None:
     assert frequent_terms("設定する。設定です。する") == [(0, "設定"), (5, "設定")]
     assert frequent_terms("파일을 열고 파일이 닫힙니다. 열립니다.") == [(0, "파일"), (7, "파일")]
 
 
-def test_terms_come_with_their_places() -> None:
+def test_terms_have_their_places() -> None:
     assert frequent_terms("whale ship whale") == [(0, "whale"), (6, "ship"), (11, "whale")]

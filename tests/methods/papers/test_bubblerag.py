@@ -100,7 +100,7 @@ def pieces_of(state: State) -> Evidence:
     return result
 
 
-def test_the_expression_is_that_of_the_paper() -> None:
+def test_bubblerag_expression_equals_paper() -> None:
     search = f"VectorSearch({SNAPSHOT.passages!r}) % 5 >> ToPassages() >> "
     groups = f"NamesAndPhrases() >> SpecialiseInContext() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
     graphs = f"OnGraph(StatementGraph(), Bubble({NAMES!r}) >> Coverage({NAMES!r}) % 3) >> Grow(triples={TRIPLES!r})"
@@ -127,7 +127,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
     assert set(METHODS["bubblerag"].options) == options
 
 
-def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
+def test_bubblerag_offline_finds_connected_items_and_passages() -> None:
     state = make_method("bubblerag", SNAPSHOT)(asked())
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
@@ -144,7 +144,7 @@ def test_offline_it_finds_pieces_that_join_and_passages_that_answer() -> None:
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
 
-def test_an_index_of_passages_only_is_searched_by_words(tmp_path: Path) -> None:
+def test_bubblerag_on_passage_index_uses_words(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     assert index.snapshot.names is None and index.snapshot.triples is None
@@ -180,7 +180,7 @@ def check_answered(state: State, steps: list[str]) -> None:
     assert set(passages_in(prompt_of(state))) == set(range(1, 6))
 
 
-def test_every_step_asks_a_model_where_there_is_one() -> None:
+def test_bubblerag_asks_model_at_every_step() -> None:
     steps: list[str] = []
 
     def noted(system: str, user: str) -> str:
@@ -201,7 +201,7 @@ def test_every_step_asks_a_model_where_there_is_one() -> None:
     ]
 
 
-def test_and_so_it_does_over_http() -> None:
+def test_bubblerag_over_http_asks_model_at_every_step() -> None:
     def message(request: dict[str, Any]) -> str:
         return reply(request["messages"][0]["content"], request["messages"][-1]["content"])
 
@@ -213,7 +213,7 @@ def test_and_so_it_does_over_http() -> None:
 
 
 @pytest.mark.parametrize("nonsense", ["", "I would rather talk about bread.", "{}", '{"numbers": "all"}'])
-def test_a_model_that_replies_nonsense_leaves_the_twins_to_their_work(nonsense: str) -> None:
+def test_bubblerag_with_invalid_replies_falls_back(nonsense: str) -> None:
     def broken(system: str, user: str) -> str:
         return reply(system, user) if step_of(system, user) == "answer" else nonsense
 
@@ -224,7 +224,7 @@ def test_a_model_that_replies_nonsense_leaves_the_twins_to_their_work(nonsense: 
     assert same(state.evidence, offline.evidence)
 
 
-def test_an_early_answer_ends_it_and_not_what_retrieves() -> None:
+def test_bubblerag_early_answer_ends_ask_not_retrieve() -> None:
     def sure(system: str, user: str) -> str:
         assert step_of(system, user) == "enough"
         number = next(n for n, text in passages_in(user).items() if "1525" in text)
@@ -246,20 +246,20 @@ ABLATIONS: dict[str, dict[str, Operator]] = {
 
 
 @pytest.mark.parametrize("step", ABLATIONS)
-def test_its_ablations_are_changes_of_the_expression(step: str) -> None:
+def test_bubblerag_ablations_change_expression(step: str) -> None:
     whole, less = (repr(make_method("bubblerag", SNAPSHOT, **changed).pipeline) for changed in ({}, ABLATIONS[step]))
     assert f"{step}(" in whole and f"{step}(" not in less
     state = make_method("bubblerag", SNAPSHOT, **ABLATIONS[step])(asked())
     assert state.answer is not None and state.answer.citations and 1 <= len(chunks(state)) <= 15
 
 
-def test_the_defaults_are_what_an_ablation_replaces() -> None:
+def test_bubblerag_defaults_are_ablation_targets() -> None:
     given = make_method("bubblerag", SNAPSHOT, groups=anchor_groups(SNAPSHOT), graphs=evidence_graphs(SNAPSHOT))
     assert given == make_method("bubblerag", SNAPSHOT)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 6])
-def test_depth_bounds_the_growth(depth: int) -> None:
+def test_bubblerag_depth_bounds_growth(depth: int) -> None:
     state = make_method("bubblerag", SNAPSHOT, depth=depth, n=2, llm=ScriptedLLM(reply))(asked())
     before, grown = after(state, "Coverage").evidence, pieces_of(state)
     assert before is not None and len(before) == len(grown) == 2
@@ -268,7 +268,7 @@ def test_depth_bounds_the_growth(depth: int) -> None:
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("preview", [None, 1, 9])
-def test_preview_and_passages_together_are_never_more_than_asked_for(k: int, preview: int | None) -> None:
+def test_bubblerag_preview_and_context_share_budget(k: int, preview: int | None) -> None:
     """The budget of section 4.1, over every question of two words of the corpus: what a model is shown, distinct."""
     read: set[str] = set()
 
@@ -286,12 +286,12 @@ def test_preview_and_passages_together_are_never_more_than_asked_for(k: int, pre
 
 
 @pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか", "What are the main themes?"])
-def test_a_question_that_names_nothing_has_passages_all_the_same(question: str) -> None:
+def test_bubblerag_without_entities_returns_passages(question: str) -> None:
     state = make_method("bubblerag", SNAPSHOT)(asked(question))
     assert state.answer is not None and len(chunks(state)) == 5
 
 
-def test_on_a_graph_without_passages_its_nodes_take_their_place() -> None:
+def test_bubblerag_without_passages_returns_nodes() -> None:
     graph, encoder = GRAPHS["family"], HashEncoder()
     around = [sorted({*graph.columns.out.row(v).tolist(), *graph.columns.into.row(v).tolist()}) for v in graph.nodes]
     texts = ["; ".join(map(graph.edge_text, edges)) for edges in around]

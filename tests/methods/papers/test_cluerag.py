@@ -14,7 +14,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 MODEL = OverlapCrossEncoder()
 
 
-def test_the_expression_is_that_of_the_paper() -> None:
+def test_clue_rag_expression_equals_paper() -> None:
     ix = SNAPSHOT
     whole = repr(make_method("clue-rag", ix, top_k=7, cross_encoder=MODEL).pipeline)
     assert whole.startswith(
@@ -25,14 +25,14 @@ def test_the_expression_is_that_of_the_paper() -> None:
     assert "Keywords(ScriptedLLM(" in repr(make_method("clue-rag", ix, llm=ScriptedLLM(["unused"])).pipeline)
 
 
-def test_it_retrieves_the_passages_of_its_units_and_cites_or_abstains() -> None:
+def test_clue_rag_cites_or_abstains() -> None:
     state = make_method("clue-rag", SNAPSHOT, cross_encoder=MODEL)(start(QUESTION, SNAPSHOT.graph))
     assert state.passages is not None and {"lothair", "erstein"} <= {p.document for p in state.passages}
     assert state.answer is not None
     assert state.answer.verified if state.answer.found else "nearest passage" in state.answer.text
 
 
-def test_it_runs_without_vectors_and_over_a_knowledge_graph() -> None:
+def test_clue_rag_runs_without_vectors_and_on_graph() -> None:
     bare = replace(SNAPSHOT, names=None, triples=None)
     state = make_method("clue-rag", bare, cross_encoder=MODEL).search(start(QUESTION, SNAPSHOT.graph))
     assert state.passages is not None and len(state.passages)

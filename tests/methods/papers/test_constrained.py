@@ -46,7 +46,7 @@ class Answering(GrammarLLM):
         return Completion(ANSWER, schema.model_validate_json(ANSWER))
 
 
-def test_they_are_made_of_what_their_papers_say() -> None:
+def test_constrained_methods_equal_papers() -> None:
     llm, statements = GrammarLLM(), "LinkEntities() >> (Keep() | OnGraph(StatementGraph(), "
     twin = "Rerank(Patterns(HashEncoder(dimension=64)))"
     gcr, dog = (repr(make_method(name, ON_FILMS, llm=llm).pipeline) for name in ("gcr", "dog"))
@@ -62,7 +62,7 @@ def test_they_are_made_of_what_their_papers_say() -> None:
 
 
 @pytest.mark.parametrize("name", ["gcr", "dog"])
-def test_a_trained_path_decoder_is_the_twin_where_there_is_one(name: str) -> None:
+def test_constrained_methods_use_trained_decoder(name: str) -> None:
     decoder = untrained("path")
     op = make_method(name, ON_FILMS, decoder=decoder)
     assert "Decode(" in repr(op) and "Rerank" not in repr(op)
@@ -71,20 +71,20 @@ def test_a_trained_path_decoder_is_the_twin_where_there_is_one(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_each_answers_from_a_knowledge_graph_without_a_model(name: str) -> None:
+def test_constrained_methods_answer_from_graph_offline(name: str) -> None:
     state = make_method(name, ON_FILMS)(start(ASKED, FILMS))
     assert state.answer is not None and {"Pacino", "Crowe"} <= set(state.answer.short)
     assert state.answer.citations and all(citation.path for citation in state.answer.citations) and state.graph.whole
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_each_finds_nothing_for_what_the_graph_does_not_name(name: str) -> None:
+def test_constrained_methods_find_nothing_for_unknown_names(name: str) -> None:
     state = make_method(name, ON_FILMS)(start("Who wrote Ulysses?", FILMS))
     assert state.answer is not None and not state.answer.found and not state.answer.short
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_each_retrieves_passages_from_an_index_and_cites_or_abstains(name: str) -> None:
+def test_constrained_methods_on_index_cite_or_abstain(name: str) -> None:
     state = make_method(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.passages is not None and len(state.passages)
     assert state.answer.verified if state.answer.found else "nearest passage" in state.answer.text
@@ -92,7 +92,7 @@ def test_each_retrieves_passages_from_an_index_and_cites_or_abstains(name: str) 
 
 
 @pytest.mark.parametrize("name", ["gcr", "dog"])
-def test_a_model_with_a_grammar_writes_paths_and_answers(name: str) -> None:
+def test_constrained_methods_with_grammar_write_paths(name: str) -> None:
     llm = Answering()
     state = make_method(name, ON_FILMS, llm=llm)(start(ASKED, FILMS))
     assert llm.grammars and state.answer is not None and state.answer.short == ("Pacino",)
@@ -105,7 +105,7 @@ def test_a_model_with_a_grammar_writes_paths_and_answers(name: str) -> None:
     assert writer.grammars
 
 
-def test_without_a_grammar_paths_are_selected_by_number() -> None:
+def test_constrained_methods_without_grammar_select_by_number() -> None:
     prompts: list[str] = []
 
     def model(system: str, user: str) -> str:
@@ -118,7 +118,7 @@ def test_without_a_grammar_paths_are_selected_by_number() -> None:
     assert any("decoding was not constrained" in note for step in state.trace for note in step.notes)
 
 
-def test_structgpt_reads_relations_then_triples_until_they_are_enough() -> None:
+def test_structgpt_reads_relations_then_triples() -> None:
     replies = ['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}', ANSWER]
     state = make_method("structgpt", ON_FILMS, llm=ScriptedLLM(replies))(start(ASKED, FILMS))
     assert state.answer is not None and state.answer.short == ("Pacino",)

@@ -21,7 +21,7 @@ SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def test_the_expression_is_that_of_the_paper() -> None:
+def test_fastinsight_expression_equals_paper() -> None:
     whole = repr(make_method("fastinsight", SNAPSHOT, batch=4, budget=30, alpha=0.3, beta=0.5, top_k=7).pipeline)
     model = MiniLMCrossEncoder()
     ix, rank = repr(SNAPSHOT.passages), f"GRanker({model!r}, alpha=0.3)"
@@ -31,7 +31,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
     )
 
 
-def test_passages_are_reached_along_references_within_the_budget() -> None:
+def test_fastinsight_follows_references_within_budget() -> None:
     few = make_method("fastinsight", SNAPSHOT, batch=1, budget=3, cross_encoder=OverlapCrossEncoder())
     state = few.search(start(QUESTION, SNAPSHOT.graph))
     assert state.passages is not None and len(state.passages) == 3 and state.graph is SNAPSHOT.graph
@@ -47,7 +47,7 @@ def test_passages_are_reached_along_references_within_the_budget() -> None:
     assert documents == {"lothair", "teutberga", "ermengarde", "erstein"}
 
 
-def test_each_passage_is_read_once_however_often_it_is_reranked() -> None:
+def test_fastinsight_reads_each_passage_once() -> None:
     op = make_method("fastinsight", SNAPSHOT, batch=1, cross_encoder=OverlapCrossEncoder()).search
     run = Run()
     state = op(start(QUESTION, SNAPSHOT.graph), run)
@@ -56,7 +56,7 @@ def test_each_passage_is_read_once_however_often_it_is_reranked() -> None:
     assert ranked >= 4 and run.usage.texts <= len(state.evidence) + encoded  # type: ignore[arg-type]
 
 
-def test_it_answers_and_pickles() -> None:
+def test_fastinsight_answers_and_pickles() -> None:
     op = make_method("fastinsight", SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     assert again == op
@@ -65,12 +65,12 @@ def test_it_answers_and_pickles() -> None:
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"batch": 20, "budget": 10}, {"alpha": 2.0}, {"beta": -1.0}])
-def test_what_cannot_be_used_is_refused(options) -> None:
+def test_fastinsight_with_invalid_option_raises(options) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         make_method("fastinsight", SNAPSHOT, **options)
 
 
-def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
+def test_fastinsight_on_references_only_uses_links() -> None:
     alone = repr(make_method("fastinsight", SNAPSHOT, relations=("refers to",)).pipeline)
     assert alone.startswith("OnGraph(PassageGraph(relations=('refers to',)), ") and ") % 15 >> ToPassages()" in alone
     few = make_method("fastinsight", SNAPSHOT, batch=2, relations=("refers to",), cross_encoder=OverlapCrossEncoder())
@@ -78,7 +78,7 @@ def test_the_corpus_graph_can_be_what_documents_refer_to_alone() -> None:
     assert chunks is not None and len(chunks) == 2  # the toy corpus has no links, so nothing is added
 
 
-def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
+def test_fastinsight_entities_use_passage_vectors() -> None:
     whole = make_method(
         "fastinsight-entities", SNAPSHOT, batch=2, budget=6, top_k=3, cross_encoder=OverlapCrossEncoder()
     )
@@ -92,7 +92,7 @@ def test_entities_are_searched_by_the_vectors_of_their_passages() -> None:
 
 
 @pytest.mark.parametrize("name", ["fastinsight", "gar"])
-def test_a_pair_is_read_once_however_large_the_budget(name: str) -> None:
+def test_fastinsight_reads_each_pair_once(name: str) -> None:
     # The search finds the first node of each pair, and the expansion the second.
     pairs = Graph.from_triples([(f"a{at}", "next", f"b{at}") for at in range(2600)])
     vectors = VectorIndex.from_array(np.tile([[1.0], [0.5]], (2600, 4)), HashEncoder(4))

@@ -33,7 +33,7 @@ def writer(system: str, user: str) -> str:
     return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
-def test_the_expressions_read_as_they_are_written() -> None:
+def test_graphrag_expressions_print_as_source() -> None:
     ix = SNAPSHOT
     summaries = f"Summaries({ix.passages!r}, triples={ix.triples!r})"
     local = repr(make_method("graphrag-local", ix, entities=7, relations=5).pipeline)
@@ -58,7 +58,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_they_answer_offline_from_passages(name: str) -> None:
+def test_graphrag_offline_answers_from_passages(name: str) -> None:
     state = make_method(name, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
@@ -66,7 +66,7 @@ def test_they_answer_offline_from_passages(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_language_model_is_shown_reports_and_answers(name: str) -> None:
+def test_graphrag_model_is_shown_reports(name: str) -> None:
     llm = ScriptedLLM(writer)
     state = make_method(name, SNAPSHOT, llm=llm)(start("On which river does Graz lie?", SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1
@@ -77,7 +77,7 @@ def test_a_language_model_is_shown_reports_and_answers(name: str) -> None:
     assert spent == (["ReportContext", "Generate"] if name == "graphrag-local" else ["RateCommunities", "Generate"])
 
 
-def test_only_communities_that_were_rated_helpful_are_answered_from() -> None:
+def test_graphrag_global_answers_from_helpful_communities() -> None:
     op = make_method("graphrag-global", SNAPSHOT, level=0, llm=ScriptedLLM(writer, id="another"))
     for question in ("Which abbey?", "What are the main themes?"):
         state = op(start(question, SNAPSHOT.graph))
@@ -86,7 +86,7 @@ def test_only_communities_that_were_rated_helpful_are_answered_from() -> None:
         assert {SNAPSHOT.graph.passages.of(int(c)).document for c in state.passages.ids} == {"mur"}  # type: ignore[union-attr]
 
 
-def test_summaries_are_written_once_for_a_snapshot(tmp_path: Path) -> None:
+def test_graphrag_summaries_are_written_once(tmp_path: Path) -> None:
     with_calls: list[str] = []
 
     def counting(system: str, user: str) -> str:
@@ -108,7 +108,7 @@ def test_summaries_are_written_once_for_a_snapshot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_index_of_passages_alone_serves(name: str, tmp_path: Path) -> None:
+def test_graphrag_runs_on_passage_index(name: str, tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     assert index.snapshot.names is None and index.snapshot.triples is None
@@ -118,7 +118,7 @@ def test_an_index_of_passages_alone_serves(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_they_pickle_and_retrieval_ends_before_the_prompt(name: str) -> None:
+def test_graphrag_pickles_and_retrieval_ends_before_context(name: str) -> None:
     op = make_method(name, SNAPSHOT, llm=ScriptedLLM([]))
     assert pickle.loads(pickle.dumps(op)) == op
     part = make_method(name, SNAPSHOT).search
@@ -128,13 +128,13 @@ def test_they_pickle_and_retrieval_ends_before_the_prompt(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("question", ["?", "xyz qqq", "日本の首都はどこですか"])
-def test_a_question_that_names_nothing_known_is_answered_by_nothing(name: str, question: str) -> None:
+def test_graphrag_local_with_unknown_names_finds_nothing(name: str, question: str) -> None:
     state = make_method(name, SNAPSHOT)(start(question, SNAPSHOT.graph))
     assert state.answer is not None and state.evidence is not None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_the_extra_the_remedy_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphrag_without_extra_names_remedy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphwright.search.clustering.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'needs igraph.* Install it: pip install "graphwright\[communities\]"'):
         make_method(name, SNAPSHOT)

@@ -18,7 +18,7 @@ SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def test_the_expression_reads_as_it_is_written() -> None:
+def test_g_retriever_expression_prints_as_source() -> None:
     prizes = f"Prizes({SNAPSHOT.passages!r}, triples={SNAPSHOT.triples!r}, k=4)"
     whole = repr(make_method("g-retriever", SNAPSHOT, k=4, cost=1.0).pipeline)
     assert whole.startswith(f"PrizeTree({prizes}, cost=1.0) >> ToPassages(limit=15, summed=True, items=PrizedItems(")
@@ -26,7 +26,7 @@ def test_the_expression_reads_as_it_is_written() -> None:
     assert by_names.startswith(f"PrizeTree(Prizes({SNAPSHOT.names!r}, triples={SNAPSHOT.triples!r})) >> ")
 
 
-def test_it_answers_offline_from_one_connected_piece() -> None:
+def test_g_retriever_offline_answers_from_connected_item() -> None:
     state = make_method("g-retriever", SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert state.evidence is not None and len(state.evidence) == 1
@@ -35,7 +35,7 @@ def test_it_answers_offline_from_one_connected_piece() -> None:
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
 
-def test_a_language_model_is_shown_the_tree_and_quotes_passages() -> None:
+def test_g_retriever_model_is_shown_tree() -> None:
     def reply(system: str, user: str) -> str:
         quote = passages_in(user)[1].split(". ")[0]
         return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
@@ -49,7 +49,7 @@ def test_a_language_model_is_shown_the_tree_and_quotes_passages() -> None:
     assert {SNAPSHOT.graph.edge_text(int(e)) for e in edges} <= set(tree)
 
 
-def test_an_index_of_passages_alone_serves(tmp_path: Path) -> None:
+def test_g_retriever_runs_on_passage_index(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder())
     index.add(CORPUS)
     state = index.ask(QUESTION, method="g-retriever")
@@ -57,7 +57,7 @@ def test_an_index_of_passages_alone_serves(tmp_path: Path) -> None:
     index.close()
 
 
-def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
+def test_g_retriever_pickles_and_retrieval_ends_before_answer() -> None:
     op = make_method("g-retriever", SNAPSHOT)
     again = pickle.loads(pickle.dumps(op))
     asked = start(QUESTION, SNAPSHOT.graph)
@@ -66,6 +66,6 @@ def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
 
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"cost": -1.0}])
-def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
+def test_g_retriever_with_invalid_option_raises(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         make_method("g-retriever", SNAPSHOT, **options)

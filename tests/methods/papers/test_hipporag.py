@@ -36,7 +36,7 @@ def documents(state: State) -> list[str]:
     return [state.graph.passages.of(int(chunk)).document for chunk in state.passages.ids]  # type: ignore[union-attr]
 
 
-def test_the_expressions_read_as_they_are_written() -> None:
+def test_hipporag_expressions_print_as_source() -> None:
     ix = SNAPSHOT
     link, dense = f"LinkEntities(names={ix.names!r})", f"VectorSearch({ix.passages!r})"
     item = repr(make_method("hipporag", ix, top_k=7, nodes=50, restart=0.4).pipeline)
@@ -50,13 +50,13 @@ def test_the_expressions_read_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_walks_reach_passages_that_share_no_word_with_the_question(name: str) -> None:
+def test_hipporag_walks_reach_unrelated_words(name: str) -> None:
     state = make_method(name, SNAPSHOT)(start("What did the daughter of Hugh of Tours found?", SNAPSHOT.graph))
     assert state.answer is not None and state.answer.found and state.graph is SNAPSHOT.graph
     assert documents(state)[0] == "ermengarde" and "erstein" in documents(state)[:5]
 
 
-def test_hipporag_ranks_by_the_mass_of_all_entities_that_a_passage_mentions() -> None:
+def test_hipporag_sums_entity_mass_of_passage() -> None:
     state = make_method("hipporag", SNAPSHOT).search(start("Who is Teutberga?", SNAPSHOT.graph))
     assert state.evidence is not None and state.evidence.scores is not None and state.passages is not None
     mass = dict(zip(state.evidence.nodes.tolist(), state.evidence.scores.tolist(), strict=True))
@@ -67,20 +67,20 @@ def test_hipporag_ranks_by_the_mass_of_all_entities_that_a_passage_mentions() ->
 
 
 @pytest.mark.parametrize("question", ["who was that?", "xyz"])
-def test_a_question_that_names_nothing_is_searched_with_by_its_vector(question: str) -> None:
+def test_hipporag_without_names_uses_vector(question: str) -> None:
     dense = make_method("vector", SNAPSHOT).search(start(question, SNAPSHOT.graph))
     item = make_method("hipporag", SNAPSHOT).search(start(question, SNAPSHOT.graph))
     assert documents(item) == documents(dense)
 
 
-def test_where_the_model_keeps_no_triple_passages_come_by_their_vectors() -> None:
+def test_hipporag2_without_kept_triples_uses_vectors() -> None:
     op = make_method("hipporag2", SNAPSHOT, llm=ScriptedLLM(['{"numbers": []}'])).search
     dense = make_method("vector", SNAPSHOT).search(start(QUESTION, SNAPSHOT.graph))
     assert documents(op(start(QUESTION, SNAPSHOT.graph))) == documents(dense)
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_language_model_takes_its_part_and_answers(name: str) -> None:
+def test_hipporag_model_filters_and_answers(name: str) -> None:
     llm = ScriptedLLM(writer)
     state = make_method(name, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1
@@ -92,7 +92,7 @@ def test_a_language_model_takes_its_part_and_answers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(name: str, tmp_path: Path) -> None:
+def test_hipporag_without_name_vectors_uses_words(name: str, tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     state = index.ask("What did Ermengarde of Tours found?", method=name)
@@ -102,7 +102,7 @@ def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(name
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_they_pickle_and_refuse_what_cannot_be_used(name: str) -> None:
+def test_hipporag_pickles_and_rejects_invalid_options(name: str) -> None:
     op = make_method(name, SNAPSHOT)
     assert pickle.loads(pickle.dumps(op)) == op
     with pytest.raises(OptionError, match="restart"):

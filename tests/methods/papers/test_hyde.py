@@ -17,7 +17,7 @@ QUESTION = "Which building was burned by rebels?"
 BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War of 1525."
 
 
-def test_the_expressions_read_as_they_are_written() -> None:
+def test_hyde_expressions_print_as_source() -> None:
     ix = repr(SNAPSHOT.passages)
     whole = repr(make_method("hyde", SNAPSHOT, top_k=7, feedback=3, beta=0.5).pipeline)
     assert whole.startswith(f"VectorSearch({ix}) % 3 >> Feedback({ix}, beta=0.5) % 7 >> ToPassages() >> ")
@@ -26,7 +26,7 @@ def test_the_expressions_read_as_they_are_written() -> None:
     assert whole.startswith(f"HypotheticalPassage({ix}, {llm!r}) % 7 >> ToPassages() >> ")
 
 
-def test_what_the_model_wrote_leads_to_the_passage_and_is_neither_shown_nor_cited() -> None:
+def test_hyde_text_leads_to_passage_and_is_not_cited() -> None:
     def reply(system: str, user: str) -> str:
         if "by which a collection is searched" in system:
             return json.dumps({"passage": BURNED})
@@ -39,7 +39,7 @@ def test_what_the_model_wrote_leads_to_the_passage_and_is_neither_shown_nor_cite
     assert state.answer is not None and [c.document for c in state.answer.citations] == ["erstein"]
 
 
-def test_the_first_passages_move_the_question() -> None:
+def test_feedback_method_moves_question_by_first_passages() -> None:
     state = start(QUESTION, SNAPSHOT.graph)
     plain, moved, heavy = (
         op.search(state).passages
@@ -55,6 +55,6 @@ def test_the_first_passages_move_the_question() -> None:
 
 
 @pytest.mark.parametrize("options", [{"feedback": 0}, {"beta": -1.0}])
-def test_what_cannot_be_used_is_refused(options: dict[str, float]) -> None:
+def test_hyde_with_invalid_option_raises(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=r"whole number|beta"):
         make_method("hyde", SNAPSHOT, **options)

@@ -18,7 +18,7 @@ SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def test_the_expression_reads_as_it_is_written() -> None:
+def test_ircot_expression_prints_as_source() -> None:
     first = WordSearch(SNAPSHOT.words)
     whole = repr(make_method("ircot", SNAPSHOT, top_k=7, k=4, steps=2, shown=3, first=first).pipeline)
     search, think = f"FollowUp({first!r} % 4)", f"SentenceThought({SNAPSHOT.encoder!r}, passages=3)"
@@ -28,7 +28,7 @@ def test_the_expression_reads_as_it_is_written() -> None:
     assert "ScoreSum(VectorSearch(" in repr(make_method("ircot", SNAPSHOT).pipeline)
 
 
-def test_the_first_of_every_search_come_first() -> None:
+def test_ircot_interleaves_searches() -> None:
     first = WordSearch(SNAPSHOT.words)
     thoughts = ["Ermengarde founded Erstein.", "The Mur joins the Drava."]
     script = ScriptedLLM([json.dumps({"enough": False, "thought": thought}) for thought in thoughts])
@@ -41,7 +41,7 @@ def test_the_first_of_every_search_come_first() -> None:
     assert set(ids[:3]) == {nodes[0] for nodes in each} and set(ids) == {node for nodes in each for node in nodes}
 
 
-def test_a_language_model_thinks_until_it_has_enough_then_answers() -> None:
+def test_ircot_model_thinks_then_answers() -> None:
     def reply(system: str, user: str) -> str:
         if "one sentence at a time" in system:
             enough = "destroyed in 1525" in user.partition("Your sentences so far")[2]
@@ -57,7 +57,7 @@ def test_a_language_model_thinks_until_it_has_enough_then_answers() -> None:
     assert len(state.anchors or ()) == 1
 
 
-def test_offline_it_answers_without_a_token_and_pickles() -> None:
+def test_ircot_offline_answers_and_pickles() -> None:
     op = make_method("ircot", SNAPSHOT)
     state = op(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
@@ -67,6 +67,6 @@ def test_offline_it_answers_without_a_token_and_pickles() -> None:
 
 
 @pytest.mark.parametrize("options", [{"steps": 0}, {"k": 0}, {"shown": 0}])
-def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
+def test_ircot_with_invalid_option_raises(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"steps=0|k is 0|passages is 0"):
         make_method("ircot", SNAPSHOT, **options)

@@ -45,7 +45,7 @@ SAE = {"PPR": PPR} | {
         ([7, 9, 15], ["E", "L", "PPR"], f"BeamSearch({L!r}) % 32"),
     ],
 )
-def test_each_instance_is_made_of_what_the_paper_says(numbers: list[int], se: list[str], pr: str) -> None:
+def test_lego_instances_equal_paper(numbers: list[int], se: list[str], pr: str) -> None:
     for number, extraction in zip(numbers, se, strict=True):
         assert repr(lego(number, E, L)) == f"{SAE[extraction]} >> {pr}"
         # Walks seed by evidence or anchors; paths begin at anchors, as narrowing clears the evidence.
@@ -53,7 +53,7 @@ def test_each_instance_is_made_of_what_the_paper_says(numbers: list[int], se: li
 
 
 @pytest.mark.parametrize("number", INSTANCES)
-def test_each_instance_answers(number: int) -> None:
+def test_lego_instances_answer(number: int) -> None:
     state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
     after = (lego(number, E, L) >> TargetAnswer())(state)
     assert after.answer is not None and after.evidence is not None
@@ -62,13 +62,13 @@ def test_each_instance_answers(number: int) -> None:
     assert all(nodes[0] == FILMS.id("Mann") and len(edges) for nodes, edges in after.evidence)
 
 
-def test_budgets_hold() -> None:
+def test_lego_budgets_hold() -> None:
     state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
     after = lego(2, E, nodes=6, edges=3, paths=1)(state)
     assert after.evidence is not None and len(after.evidence) == 1 and len(after.graph.edges) == 3
 
 
-def test_a_language_model_is_shown_the_best_of_the_encoder_in_one_call() -> None:
+def test_lego_model_sees_encoder_best_in_one_call() -> None:
     calls: list[int] = []
 
     def model(system: str, user: str) -> str:
@@ -82,7 +82,7 @@ def test_a_language_model_is_shown_the_best_of_the_encoder_in_one_call() -> None
     assert len(after.graph.edges) == 2
 
 
-def test_over_an_index_the_answer_is_quoted_and_over_a_knowledge_graph_it_is_a_name() -> None:
+def test_lego_answer_is_quoted_on_index_and_named_on_graph() -> None:
     snapshot = corpus_index().snapshot
     asked = "Which abbey did the mother of Lothair II found?"
     for number in (1, 6, 13):
@@ -98,7 +98,7 @@ def test_over_an_index_the_answer_is_quoted_and_over_a_knowledge_graph_it_is_a_n
     assert state.answer is not None and state.answer.text == "Heat." and len(state.evidence or ()) == 2
 
 
-def test_vectors_that_are_known_are_not_made_again() -> None:
+def test_lego_reuses_known_vectors() -> None:
     vectors = E.encode([FILMS.edge_text(e) for e in FILMS.edges.tolist()])
     known = EdgeSearch(VectorIndex.from_array(vectors, E))
     state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
@@ -107,7 +107,7 @@ def test_vectors_that_are_known_are_not_made_again() -> None:
     assert sum(s.usage.texts for s in looked_up.trace) < sum(s.usage.texts for s in read.trace)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_lego_with_missing_model_raises() -> None:
     with pytest.raises(OptionError, match="lego-13 needs L"):
         lego(13, E)
     with pytest.raises(OptionError, match=r"no instance 16; it has 1 to 15"):
@@ -120,7 +120,7 @@ def test_what_is_missing_is_named() -> None:
     "extraction",
     [*EXTRACTIONS, *(f"PPR+{kind}-{by}" for kind in PRUNINGS for by in ("BM25", "E", "L", "LLM")), "KSE+TP-E"],
 )
-def test_every_cell_of_the_map_finds_paths_from_the_query_entity(extraction: str, retrieval: str) -> None:
+def test_lego_cells_find_paths_from_entities(extraction: str, retrieval: str) -> None:
     models = {"E": E, "L": L, "BM25": BM25(), "LLM": ScriptedLLM(lambda system, user: '{"numbers": [1, 2]}')}
     result = cell(extraction, retrieval, models, nodes=6, edges=4, paths=3)
     state = result(start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"]))
@@ -131,7 +131,7 @@ def test_every_cell_of_the_map_finds_paths_from_the_query_entity(extraction: str
     assert len(state.evidence) or "+" in extraction
 
 
-def test_a_cell_is_its_extraction_then_its_retrieval_and_either_may_be_your_own() -> None:
+def test_lego_cell_composes_extraction_and_retrieval() -> None:
     models = {"E": E, "L": L}
     assert repr(cell("KSE", "SPR")) == "KHop(3) % 1000 >> Induce() >> ShortestPaths() % 32"
     assert repr(cell("none", "ISAR-E", models)) == f"BeamSearch({E!r}) % 32"
@@ -152,13 +152,13 @@ def test_a_cell_is_its_extraction_then_its_retrieval_and_either_may_be_your_own(
         ("PPR", "OSAR", "OSAR needs a model. Name one, as in 'OSAR-E'"),
     ],
 )
-def test_what_is_not_on_the_map_is_refused(extraction: str, retrieval: str, message: str) -> None:
+def test_lego_unknown_cell_raises(extraction: str, retrieval: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         cell(extraction, retrieval, {"E": E, "L": L})
 
 
 @pytest.mark.parametrize("number", range(2, 12))
-def test_every_pruned_instance_prunes_edges_or_nodes_on_request(number: int) -> None:
+def test_lego_instances_prune_edges_or_nodes(number: int) -> None:
     by = E if INSTANCES[number][0].endswith("-E") else L
     edges = f"{PPR} >> Relations() >> Rerank({by!r}) >> EdgesBy() % 64 >> InduceEdges()"
     nodes = f"{PPR} >> (Nodes() >> Rerank({by!r}) % 64 | KHop(0)) >> Induce()"
@@ -168,7 +168,7 @@ def test_every_pruned_instance_prunes_edges_or_nodes_on_request(number: int) -> 
         lego(number, E, L, pruning="XP")
 
 
-def test_the_switches_of_beam_searches() -> None:
+def test_lego_beam_switches_apply() -> None:
     by_step = Beams(by_step=True, slack=0.25)
     assert repr(lego(14, E, beams=by_step)).endswith(f"BeamSearch(Steps({E!r}), slack=0.25) % 32")
     assert repr(lego(15, E, L, beams=Beams(by_step=True))).endswith(f"BeamSearch(Steps({L!r})) % 32")
@@ -179,7 +179,7 @@ def test_the_switches_of_beam_searches() -> None:
     assert lego(12, E, beams=by_step) == lego(12, E)
 
 
-def test_registered_instances_take_the_switches() -> None:
+def test_lego_registered_instances_take_switches() -> None:
     index = corpus_index().snapshot
     bare = replace(index, encoder=E, names=None, triples=None)
     expression = repr(make_method("lego-6", bare, pruning="EP", by_step=True, slack=0.5).pipeline)

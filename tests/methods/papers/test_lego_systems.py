@@ -37,7 +37,7 @@ def answers(state: State) -> list[str]:
     return [] if state.answer is None else [c.text for c in state.answer.citations]
 
 
-def test_they_are_made_of_what_their_papers_say() -> None:
+def test_lego_systems_equal_papers() -> None:
     rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
     assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> LengthPenalty(MaskEntities({rerank})) % 2"
     assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
@@ -51,14 +51,14 @@ def test_they_are_made_of_what_their_papers_say() -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_each_answers_from_a_knowledge_graph_without_a_model(name: str) -> None:
+def test_lego_systems_answer_from_graph_offline(name: str) -> None:
     state = make_method(name, ON_FILMS)(start(ASKED, FILMS))
     assert "Pacino" in answers(state) and state.evidence is not None and state.graph.whole
     assert all(nodes[0] == FILMS.id("Mann") for nodes, edges in state.evidence if len(nodes) > 1)
     assert METHODS[name].about.endswith(").")
 
 
-def test_a_plan_is_carried_out_and_nothing_else_is_answered() -> None:
+def test_rog_answers_by_plan_only() -> None:
     state = (planned(E, 1) >> Instances() >> TargetAnswer())(start(ASKED, FILMS, entities=["Mann"]))
     assert answers(state) == ["Pacino", "Crowe"]
     # The subgraph of the same plan also has the films on the way, which shortest paths reach first.
@@ -67,7 +67,7 @@ def test_a_plan_is_carried_out_and_nothing_else_is_answered() -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_each_retrieves_passages_from_an_index(name: str) -> None:
+def test_lego_systems_retrieve_passages(name: str) -> None:
     state = make_method(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.passages is not None
     # The passages of some hold no answer, which the reader says.
@@ -78,7 +78,7 @@ def test_each_retrieves_passages_from_an_index(name: str) -> None:
         assert all(SNAPSHOT.graph.columns.between_entities(edges).all() for _, edges in state.evidence or ())
 
 
-def test_a_language_model_plans_and_answers() -> None:
+def test_rog_model_plans_and_answers() -> None:
     replies = [
         json.dumps({"plans": [["directed by", "release year"]]}),
         '{"found": true, "text": "1995.", "citations": []}',
@@ -91,7 +91,7 @@ def test_a_language_model_plans_and_answers() -> None:
     assert len(offline.evidence or ()) == 1
 
 
-def test_a_language_model_explores() -> None:
+def test_tog_model_explores() -> None:
     judge = ScriptedLLM(lambda system, user: '{"numbers": [1]}')
     state = make_method("tog", ON_FILMS, judge=judge, depth=2)(start("Who is filmed by Mann?", FILMS))
     assert [len(edges) for _, edges in state.evidence or ()] == [1, 2]
@@ -99,7 +99,7 @@ def test_a_language_model_explores() -> None:
     assert len(chosen.evidence or ()) == 1
 
 
-def test_summaries_of_communities_stand_beside_the_paths() -> None:
+def test_grag_m_adds_community_summaries() -> None:
     message: list[str] = []
 
     def model(system: str, user: str) -> str:

@@ -28,7 +28,7 @@ def writer(system: str, user: str) -> str:
     return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
-def test_the_expressions_read_as_they_are_written() -> None:
+def test_lightrag_expressions_print_as_source() -> None:
     names, triples = f"AnchorSearch({SNAPSHOT.names!r})", f"TripleSearch({SNAPSHOT.triples!r}, limit=9"
     local, broad, hybrid = (repr(make_method(mode, SNAPSHOT, top_k=7, n=9).pipeline) for mode in MODES)
     assert local.startswith(f"NamesAndPhrases() >> {names} % 9 >> OneHop() >> ToPassages(limit=7, summed=True) >> ")
@@ -40,14 +40,14 @@ def test_the_expressions_read_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_it_answers_offline(mode: str) -> None:
+def test_lightrag_answers_offline(mode: str) -> None:
     state = make_method(mode, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_language_model_lists_keywords_and_is_shown_relations_and_passages(mode: str) -> None:
+def test_lightrag_model_lists_keywords_and_sees_relations(mode: str) -> None:
     llm = ScriptedLLM(writer)
     state = make_method(mode, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
     assert [a.text for a in state.anchors or ()] == ["Lothair II", "Ermengarde of Tours", "founding of an abbey"]
@@ -60,7 +60,7 @@ def test_a_language_model_lists_keywords_and_is_shown_relations_and_passages(mod
 
 
 @pytest.mark.parametrize("message", ["", "no JSON", '{"names": [], "themes": []}'])
-def test_keywords_that_the_model_does_not_list_are_the_questions_own(message: str) -> None:
+def test_lightrag_with_empty_keywords_uses_question(message: str) -> None:
     def reply(system: str, user: str) -> str:
         return message if "list the keywords" in system else writer(system, user)
 
@@ -70,7 +70,7 @@ def test_keywords_that_the_model_does_not_list_are_the_questions_own(message: st
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(mode: str, tmp_path: Path) -> None:
+def test_lightrag_without_name_vectors_uses_words(mode: str, tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     state = index.ask("What did Ermengarde of Tours found?", method=mode)
@@ -80,7 +80,7 @@ def test_an_index_without_vectors_of_names_and_triples_is_searched_by_words(mode
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_they_pickle_and_refuse_what_cannot_be_used(mode: str) -> None:
+def test_lightrag_pickles_and_rejects_invalid_options(mode: str) -> None:
     op = make_method(mode, SNAPSHOT)
     assert pickle.loads(pickle.dumps(op)) == op
     with pytest.raises(OptionError, match=r"limit is 0|k is 0"):

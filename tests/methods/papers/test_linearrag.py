@@ -24,7 +24,7 @@ def documents(state: State) -> list[str]:
     return [passage.document for passage in state.passages]
 
 
-def test_the_expression_reads_as_it_is_written() -> None:
+def test_linearrag_expression_prints_as_source() -> None:
     ix = SNAPSHOT
     active = f"LinkEntities(names={ix.names!r}) >> Bridge({ix.triples!r}, sentences=2) >> BridgeSeeds({ix.passages!r})"
     walk = "OnGraph(MentionGraph(), PersonalizedPageRank(restart=0.5) % 50) >> Only(Kind.CHUNK)"
@@ -33,13 +33,13 @@ def test_the_expression_reads_as_it_is_written() -> None:
     assert whole.startswith(f"({active} >> {walk}) % 7 >> {fallback} >> ToPassages() >> ")
 
 
-def test_bridges_lead_to_the_passage_that_shares_no_word_with_the_question() -> None:
+def test_linearrag_bridges_reach_unrelated_words() -> None:
     op = make_method("linearrag", SNAPSHOT, threshold=0.1)
     state = op(start("What did the daughter of Hugh of Tours found?", SNAPSHOT.graph))
     assert state.answer is not None and {"ermengarde", "erstein"} <= set(documents(state)[:4])
 
 
-def test_a_question_without_a_name_is_searched_by_its_vector() -> None:
+def test_linearrag_without_names_uses_vector() -> None:
     op, question = make_method("linearrag", SNAPSHOT, top_k=3).search, "which river is cold?"
     state, dense = op(start(question, SNAPSHOT.graph)), (VectorSearch(SNAPSHOT.passages) % 3)
     expected = dense(start(question, SNAPSHOT.graph)).evidence
@@ -47,7 +47,7 @@ def test_a_question_without_a_name_is_searched_by_its_vector() -> None:
     assert state.passages.ids.tolist() == expected.nodes.tolist()
 
 
-def test_walks_use_no_relation_between_entities() -> None:
+def test_linearrag_uses_no_entity_relations() -> None:
     graph = MentionGraph()(SNAPSHOT.graph)
     kinds = graph.columns.kinds[graph.ends(graph.edges)].reshape(-1, 2)
     assert len(graph.edges) and ((kinds == Kind.CHUNK).sum(axis=1) == 1).all()
@@ -56,7 +56,7 @@ def test_walks_use_no_relation_between_entities() -> None:
     assert MentionGraph()(bare) is bare
 
 
-def test_it_runs_over_a_graph_without_passages_and_pickles() -> None:
+def test_linearrag_runs_on_graph_and_pickles() -> None:
     ix = knowledge(Graph.from_triples(FAMILY))
     state = make_method("linearrag", ix)(start("Who was the mother of Lothair II?", ix.graph))
     assert state.passages is not None and len(state.passages)
@@ -66,6 +66,6 @@ def test_it_runs_over_a_graph_without_passages_and_pickles() -> None:
 
 
 @pytest.mark.parametrize("options", [{"sentences": 0}, {"threshold": -1.0}, {"restart": 0.0}, {"ratio": -1.0}])
-def test_options_are_checked(options: dict[str, float]) -> None:
+def test_linearrag_with_invalid_option_raises(options: dict[str, float]) -> None:
     with pytest.raises(OptionError):
         make_method("linearrag", SNAPSHOT, **options)

@@ -28,7 +28,7 @@ def writer(system: str, user: str) -> str:
     return json.dumps({"found": True, "text": f"{quote} [1].", "citations": [{"passage": 1, "quote": quote}]})
 
 
-def test_the_expression_is_that_of_the_paper() -> None:
+def test_pathrag_expression_equals_paper() -> None:
     edges = GlobalEdges(SNAPSHOT.triples, by_question=True)
     assert repr(make_method("pathrag", SNAPSHOT).pipeline).startswith(
         f"NamesAndPhrases() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
@@ -43,7 +43,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
 
 @pytest.mark.parametrize("order", [HopFirst(), Shuffled(4)], ids=repr)
 @pytest.mark.parametrize("context", [PathContext, FlatContext])
-def test_its_ablations_are_changes_of_the_expression(order: Operator, context: type[PathContext]) -> None:
+def test_pathrag_ablations_change_expression(order: Operator, context: type[PathContext]) -> None:
     llm = ScriptedLLM(writer)
     changed = make_method("pathrag", SNAPSHOT, order=order, context=context, llm=llm)
     plain = repr(make_method("pathrag", SNAPSHOT, llm=llm).pipeline)
@@ -64,7 +64,7 @@ def llm_paths() -> Evidence:
 
 
 @pytest.mark.parametrize("name", ["pathrag", "pathrag-lt"])
-def test_it_answers_offline_from_passages_behind_paths(name: str) -> None:
+def test_pathrag_offline_answers_from_path_passages(name: str) -> None:
     state = make_method(name, SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
@@ -73,7 +73,7 @@ def test_it_answers_offline_from_passages_behind_paths(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pathrag", "pathrag-lt"])
-def test_a_language_model_lists_keywords_and_answers_with_the_best_path_last(name: str) -> None:
+def test_pathrag_model_lists_keywords_and_sees_best_path_last(name: str) -> None:
     llm = ScriptedLLM(writer)
     state = make_method(name, SNAPSHOT, llm=llm)(start(QUESTION, SNAPSHOT.graph))
     assert [a.text for a in state.anchors or ()] == ["Lothair II", "Ermengarde of Tours", "founding of abbeys"]
@@ -87,13 +87,13 @@ def test_a_language_model_lists_keywords_and_answers_with_the_best_path_last(nam
     assert keywords == f"Keywords({llm!r})" and answer == f"Generate({llm!r})"
 
 
-def test_retrieval_ends_before_the_prompt() -> None:
+def test_pathrag_retrieval_ends_before_context() -> None:
     part = make_method("pathrag", SNAPSHOT, llm=ScriptedLLM(writer)).search
     state = part(start(QUESTION, SNAPSHOT.graph))
     assert state.context is None and state.answer is None and state.passages is not None and len(state.passages)
 
 
-def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) -> None:
+def test_pathrag_without_name_vectors_uses_words(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
     index.add(CORPUS)
     assert index.snapshot.names is None and index.snapshot.triples is None
@@ -111,6 +111,6 @@ def test_an_index_without_vectors_of_names_is_searched_by_words(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか"])
-def test_a_question_that_names_nothing_known_is_answered_by_nothing(question: str) -> None:
+def test_pathrag_with_unknown_names_finds_nothing(question: str) -> None:
     state = make_method("pathrag", SNAPSHOT)(start(question, SNAPSHOT.graph))
     assert state.answer is not None and state.evidence is not None

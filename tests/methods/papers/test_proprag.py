@@ -25,7 +25,7 @@ def documents(state: State) -> list[str]:
     return [passage.document for passage in state.passages]
 
 
-def test_the_expression_reads_as_it_is_written() -> None:
+def test_proprag_expression_prints_as_source() -> None:
     ix = SNAPSHOT
     dense = f"If(HasEvidence(), Keep(), VectorSearch({ix.passages!r}))"
     wide = (
@@ -38,12 +38,12 @@ def test_the_expression_reads_as_it_is_written() -> None:
     assert whole.startswith(f"({wide}) % 9 >> KHop(1) >> Induce() >> {narrow} >> ToPassages() >> ")
 
 
-def test_paths_lead_to_the_passage_that_shares_no_word_with_the_question() -> None:
+def test_proprag_paths_reach_unrelated_words() -> None:
     state = make_method("proprag", SNAPSHOT)(start("What did the daughter of Hugh of Tours found?", SNAPSHOT.graph))
     assert state.answer is not None and {"ermengarde", "erstein"} <= set(documents(state)[:4])
 
 
-def test_without_vectors_of_triples_it_begins_with_passages_and_compares_words() -> None:
+def test_proprag_without_triple_vectors_uses_passages_and_words() -> None:
     ix = replace(SNAPSHOT, triples=None)
     op = make_method("proprag", ix).search
     search = f"ScoreSum(VectorSearch({ix.passages!r}) % 50, WordSearch({ix.words!r}) % 50)"
@@ -53,7 +53,7 @@ def test_without_vectors_of_triples_it_begins_with_passages_and_compares_words()
     assert any("compared by words" in note for step in state.trace for note in step.notes)
 
 
-def test_it_runs_over_a_graph_without_passages_and_pickles() -> None:
+def test_proprag_runs_on_graph_and_pickles() -> None:
     graph, encoder = Graph.from_triples(FAMILY), HashEncoder()
     texts = [graph.edge_text(edge) for edge in range(len(FAMILY))]
     ix = replace(knowledge(graph), triples=VectorIndex.from_array(encoder.encode(texts), encoder))
@@ -65,6 +65,6 @@ def test_it_runs_over_a_graph_without_passages_and_pickles() -> None:
 
 
 @pytest.mark.parametrize("options", [{"focus": 0}, {"width": 0}, {"length": 0}, {"weight": -1.0}])
-def test_options_are_checked(options: dict[str, float]) -> None:
+def test_proprag_with_invalid_option_raises(options: dict[str, float]) -> None:
     with pytest.raises(OptionError):
         make_method("proprag", SNAPSHOT, **options)

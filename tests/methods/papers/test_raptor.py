@@ -17,20 +17,20 @@ SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
-def test_the_expression_reads_as_it_is_written() -> None:
+def test_raptor_expression_prints_as_source() -> None:
     whole = repr(make_method("raptor", SNAPSHOT, size=4, per_summary=2, top_k=7).pipeline)
     assert whole.startswith(
         f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), per_summary=2) % 7 >> ToPassages() >> "
     )
 
 
-def test_it_answers_offline() -> None:
+def test_raptor_answers_offline() -> None:
     state = make_method("raptor", SNAPSHOT, size=2)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text and state.answer.citations
     assert all(step.usage.prompt_tokens == 0 for step in state.trace)
 
 
-def test_a_language_model_writes_the_tree_and_answers_from_it() -> None:
+def test_raptor_model_writes_tree_and_answers() -> None:
     def reply(system: str, user: str) -> str:
         if "summarise texts" in system:
             # A summary that is nearer to the question than any passage.
@@ -51,7 +51,7 @@ def test_a_language_model_writes_the_tree_and_answers_from_it() -> None:
     assert first is not None and plain is not None and state.passages.scores[0] > plain.scores[0]
 
 
-def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
+def test_raptor_pickles_and_retrieval_ends_before_answer() -> None:
     op = make_method("raptor", SNAPSHOT, size=3)
     again = pickle.loads(pickle.dumps(op))
     asked = start(QUESTION, SNAPSHOT.graph)
@@ -60,6 +60,6 @@ def test_it_pickles_and_retrieval_ends_before_the_answer() -> None:
 
 
 @pytest.mark.parametrize("options", [{"size": 1}, {"each": 0}])
-def test_what_cannot_be_used_is_refused(options: dict[str, int]) -> None:
+def test_raptor_with_invalid_option_raises(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         make_method("raptor", SNAPSHOT, **options)

@@ -26,7 +26,7 @@ FILMS = [
 ]
 
 
-def test_the_expression_is_that_of_the_paper() -> None:
+def test_reg_expression_equals_paper() -> None:
     ranked = "PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(OverlapCrossEncoder()) % 500"
     chains = f"{ranked} >> Chains() >> MergeChains()"
     assert repr(evidence_chains(OverlapCrossEncoder())) == chains
@@ -39,7 +39,7 @@ def test_the_expression_is_that_of_the_paper() -> None:
     assert repr(EdgeSearch(SNAPSHOT.triples) % 30) in repr(make_method("reg", SNAPSHOT, triples=30, length=2).pipeline)
 
 
-def test_a_knowledge_graph_answers_by_the_ends_of_a_chain() -> None:
+def test_reg_on_graph_answers_by_chain_ends() -> None:
     graph = Graph.from_triples(FILMS)
     state = make_method("reg", knowledge(graph))(start("what genre has a film directed by Ridley Scott", graph))
     assert state.answer is not None and state.answer.found and state.graph is graph
@@ -52,7 +52,7 @@ def test_a_knowledge_graph_answers_by_the_ends_of_a_chain() -> None:
     assert lost is not None and not lost.found
 
 
-def test_a_language_model_is_shown_the_chains_and_every_node_along_them() -> None:
+def test_reg_model_is_shown_chains_and_nodes() -> None:
     graph = Graph.from_triples(FILMS)
 
     def reply(system: str, user: str) -> str:
@@ -68,7 +68,7 @@ def test_a_language_model_is_shown_the_chains_and_every_node_along_them() -> Non
     assert answer.citations[1].path == ("Ridley Scott", "directed_by⁻¹", "Alien", "has_genre", "Horror")
 
 
-def test_an_index_of_documents_gives_the_passages_behind_the_chains() -> None:
+def test_reg_on_documents_returns_chain_passages() -> None:
     state = make_method("reg", SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.answer.found and state.passages is not None and state.evidence is not None
     assert state.graph is SNAPSHOT.graph and state.evidence.scores is None
@@ -79,7 +79,7 @@ def test_an_index_of_documents_gives_the_passages_behind_the_chains() -> None:
     assert all(citation.document for citation in state.answer.citations)
 
 
-def test_it_pickles() -> None:
+def test_reg_pickles() -> None:
     op = make_method("reg", SNAPSHOT, length=2)
     asked = start("Whom did Lothair II marry?", SNAPSHOT.graph)
     again = pickle.loads(pickle.dumps(op))

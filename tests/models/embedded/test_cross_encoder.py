@@ -28,18 +28,18 @@ TEXTS = [
 ]
 
 
-def test_it_fills_the_protocols():
+def test_cross_encoder_meets_protocols():
     assert isinstance(MiniLMCrossEncoder(), CrossEncoder) and not isinstance(MiniLMCrossEncoder(), Encoder)
 
 
-def test_it_tells_what_serves_a_question():
+def test_cross_encoder_ranks_relevant_text_first():
     model = MiniLMCrossEncoder()
     scores = model.head(model.latents(QUESTION, TEXTS))
     assert scores.shape == (4,) and scores.dtype == np.float32 and int(scores.argmax()) == 1
     assert int(scores.argmin()) in (0, 2)
 
 
-def test_a_latent_is_the_same_alone_and_in_company_and_read_again():
+def test_cross_encoder_latent_does_not_depend_on_batch():
     model = MiniLMCrossEncoder()
     together = model.latents(QUESTION, TEXTS)
     for at, text in enumerate(TEXTS):
@@ -47,7 +47,7 @@ def test_a_latent_is_the_same_alone_and_in_company_and_read_again():
     np.testing.assert_array_equal(model.latents(QUESTION, TEXTS), together)
 
 
-def test_threads_may_share_it():
+def test_cross_encoder_is_thread_safe():
     model = MiniLMCrossEncoder()
     expected = model.latents(QUESTION, TEXTS)
     with ThreadPoolExecutor(4) as pool:
@@ -57,20 +57,20 @@ def test_threads_may_share_it():
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "Title\n", "\ntext", "x", "é\ud800\x00", "word " * 3000, "☃" * 600])
 @pytest.mark.parametrize("question", ["", "?", "What?", "why " * 400])
-def test_any_text_is_read(question, text):
+def test_cross_encoder_reads_any_text(question, text):
     model = MiniLMCrossEncoder()
     latents = model.latents(question, [text])
     assert np.isfinite(model.head(latents)).all() and latents.shape == model.latents("a", ["b"]).shape
 
 
-def test_nothing_to_read():
+def test_cross_encoder_of_no_texts_is_empty():
     model = MiniLMCrossEncoder()
     assert model.latents("why?", []).shape[0] == 0 and model.head(model.latents("why?", [])).shape == (0,)
     with pytest.raises(OptionError, match="sequence of texts"):
         model.latents("why?", "one text")
 
 
-def test_states_are_those_of_the_encoder_and_are_remembered():
+def test_cross_encoder_states_are_cached():
     [item] = tokens_of(["Graz lies on the Mur."])
     assert tokens_of(["Graz lies on the Mur."])[0] is item
     np.testing.assert_allclose(item.vector, MiniLM().encode(["Graz lies on the Mur."])[0], atol=1e-3)
@@ -88,19 +88,19 @@ def test_token_states_forget_the_oldest_texts():
     assert len(loaded.of([f"Text number {n} of many." for n in range(40)])) == 40
 
 
-def test_work_is_metered():
+def test_cross_encoder_work_is_metered():
     usage = Usage()
     MiniLMCrossEncoder().latents_metered(QUESTION, TEXTS, usage)
     assert usage.texts == 4 and usage.tokens > 40 and usage.seconds > 0
 
 
-def test_it_is_compared_and_pickled_by_its_configuration():
+def test_cross_encoder_is_a_value():
     model = MiniLMCrossEncoder()
     assert repr(model) == "MiniLMCrossEncoder()" and model == pickle.loads(pickle.dumps(model)) == copy.copy(model)
     assert model.id.startswith("minilm-reading:")
 
 
-def test_the_recorded_checksum_is_that_of_the_weights():
+def test_cross_encoder_checksum_matches_weights():
     parts = [weights_file(name).read_bytes() for name in ("states.onnx", "join.onnx", "head.npz")]
     recorded = json.loads(weights_file("model.json").read_text("utf-8"))["sha256"]
     assert hashlib.sha256(b"".join(parts)).hexdigest() == recorded

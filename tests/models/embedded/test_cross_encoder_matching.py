@@ -61,7 +61,7 @@ def plain(question, text):
 
 
 @given(texts, texts, st.integers(0, 5))
-def test_the_numbers_are_what_they_are_said_to_be(asked, record, title):
+def test_matching_numbers_equal_worked_example(asked, record, title):
     question, text = tokens(asked), tokens(record, min(title, len(record) - 2), seed=1)
     result = Match.of(question, text, RARITY).features()
     assert result.shape == (MATCHES,) and result.dtype == np.float32
@@ -72,7 +72,7 @@ def test_the_numbers_are_what_they_are_said_to_be(asked, record, title):
 
 
 @given(texts, texts)
-def test_the_marks_are_aligned_and_exact_matches(asked, record):
+def test_matching_marks_are_aligned(asked, record):
     question, text = tokens(asked), tokens(record, seed=1)
     match = Match.of(question, text, RARITY)
     left, right = match.marks()
@@ -94,7 +94,7 @@ def test_the_marks_are_aligned_and_exact_matches(asked, record):
         np.testing.assert_allclose(left[at + 1], expected, atol=1e-5)
 
 
-def test_a_cut_keeps_the_last_special_token():
+def test_cut_keeps_last_special_token():
     whole = tokens([0, 5, 6, 7, 8, 1])
     short = whole.cut(4)
     assert short.ids.tolist() == [0, 5, 6, 1] and short.spans == whole.spans[:2]

@@ -33,14 +33,14 @@ def cosines(a, b):
     return (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
 
 
-def test_agrees_with_the_float32_graph():
+def test_encoder_equals_float32_graph():
     expected = np.load(FIXTURES / "sentences_float32.npy")
     result = cosines(MiniLM().encode(SENTENCES), expected)
     assert result.mean() >= 0.995
     assert result.min() >= 0.985
 
 
-def test_vectors_are_float32_of_length_one():
+def test_vectors_are_unit_float32():
     vectors = MiniLM().encode(SENTENCES)
     assert isinstance(MiniLM(), Encoder)
     assert vectors.dtype == np.float32 and vectors.shape == (len(SENTENCES), MiniLM().dimension)
@@ -53,28 +53,28 @@ def test_no_text_gives_no_row():
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=12))
-def test_order_is_kept_whatever_the_lengths(texts):
+def test_encoder_keeps_text_order(texts):
     alone = {text: MiniLM().encode([text])[0] for text in set(texts)}
     assert cosines(MiniLM().encode(texts), np.array([alone[text] for text in texts])).min() >= SAME
 
 
-def test_a_text_is_nearest_to_itself_in_any_batch():
+def test_text_is_nearest_to_itself_in_any_batch():
     alone = np.concatenate([MiniLM().encode([text]) for text in SENTENCES])
     together = MiniLM().encode(SENTENCES * 3)
     assert (np.argmax(together @ alone.T, axis=1) == np.tile(np.arange(len(SENTENCES)), 3)).all()
 
 
-def test_the_same_call_gives_the_same_bits():
+def test_encoder_repeats_bits():
     assert (MiniLM().encode(SENTENCES) == MiniLM().encode(SENTENCES)).all()
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\x00", "\ud800 alone", "é" * 9, "🙂", "x" * 5000, "[PAD] [CLS]"])
-def test_any_string_has_a_vector(text):
+def test_any_string_has_vector(text):
     vector = MiniLM().encode([text])[0]
     assert np.isfinite(vector).all() and np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_long_text_is_cut_at_max_tokens():
+def test_long_text_is_cut_at_max_tokens():
     start = "graph " * 254
     whole, cut = MiniLM().encode([start + "salt water " * 3000]), MiniLM().encode([start])
     assert (whole == cut).all()
@@ -82,12 +82,12 @@ def test_a_long_text_is_cut_at_max_tokens():
 
 
 @pytest.mark.parametrize("count", [0, 1, 40])
-def test_work_side_by_side_comes_back_in_order(count):
+def test_parallel_encoding_keeps_order(count):
     squares = runtime.side_by_side(lambda number: number**2, range(count))
     assert list(squares) == [(number, number**2) for number in range(count)]
 
 
-def test_usage_counts_every_text():
+def test_encoder_usage_counts_every_text():
     usage = Usage()
     MiniLM().encode_metered(SENTENCES, usage)
     assert usage.texts == len(SENTENCES) and 0 < usage.calls <= usage.texts
@@ -103,14 +103,14 @@ def test_tokens_are_counted_in_any_text():
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
-def test_threads_may_share_it():
+def test_encoder_is_thread_safe():
     encoder = MiniLM()
     with ThreadPoolExecutor(4) as pool:
         result = list(pool.map(lambda text: encoder.encode([text])[0], SENTENCES))
     assert cosines(np.array(result), encoder.encode(SENTENCES)).min() >= SAME
 
 
-def test_it_is_compared_and_pickled_by_its_configuration():
+def test_encoder_is_a_value():
     encoder = MiniLM()
     assert repr(encoder) == "MiniLM()" and eval(repr(MiniLM(max_tokens=64))) == MiniLM(max_tokens=64)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == copy.deepcopy(encoder)
@@ -118,20 +118,20 @@ def test_it_is_compared_and_pickled_by_its_configuration():
     assert MiniLM(max_tokens=64).id != encoder.id == MiniLM().id
 
 
-def test_another_process_gives_the_same_bits():
+def test_encoder_gives_same_bits_in_other_process():
     code = "from graphwright.models import MiniLM; print(MiniLM().encode(['Salt lowers it.']).tobytes().hex())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert bytes.fromhex(done.stdout.strip()) == MiniLM().encode(["Salt lowers it."]).tobytes()
 
 
-def test_onnxruntime_keeps_no_telemetry(tmp_path):
+def test_onnxruntime_telemetry_is_off(tmp_path):
     code = "from graphwright.models import MiniLM; MiniLM().encode(['a text'])"
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
     subprocess.run([sys.executable, "-c", code], env={**variables, "HOME": str(tmp_path)}, check=True)
     assert not list(tmp_path.rglob("*"))
 
 
-def test_a_choice_of_telemetry_is_the_users(monkeypatch):
+def test_telemetry_setting_of_user_is_kept(monkeypatch):
     monkeypatch.setenv("ORT_DISABLE_TELEMETRY", "0")
     runtime.import_runtime()
     assert os.environ["ORT_DISABLE_TELEMETRY"] == "0"
@@ -140,14 +140,14 @@ def test_a_choice_of_telemetry_is_the_users(monkeypatch):
     assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"
 
 
-def test_the_recorded_checksum_is_that_of_the_weights():
+def test_encoder_checksum_matches_weights():
     file = runtime.weights_file("model.onnx", "all-minilm-l6-v2")
     recorded = runtime.checksum("all-minilm-l6-v2")
     assert hashlib.sha256(file.read_bytes()).hexdigest() == recorded
     assert recorded in (file.parents[1] / "NOTICE.md").read_text("utf-8")
 
 
-def test_the_exact_kernel_for_old_processors_agrees():
+def test_exact_kernel_for_old_processors_agrees():
     expected = np.load(FIXTURES / "sentences_float32.npy")
     file = runtime.weights_file("model.onnx", "all-minilm-l6-v2")
     graph = runtime.open_graph(file, exact=True)
@@ -156,7 +156,7 @@ def test_the_exact_kernel_for_old_processors_agrees():
         assert cosines(module.run_graph(graph, ids)[0], vector[None])[0] >= 0.985
 
 
-def test_loading_takes_little():
+def test_loading_encoder_uses_little_memory():
     # Processor time, as other work may share the machine; the design's bound is 0.3 s.
     started = time.process_time()
     module._load_session.__wrapped__()
@@ -164,7 +164,7 @@ def test_loading_takes_little():
     assert time.process_time() - started < 0.6
 
 
-def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
+def test_missing_or_broken_encoder_weights_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(runtime, "WEIGHTS", tmp_path)
     with pytest.raises(ModelError, match=r"model\.onnx is missing.*build_encoder"):
         module._load_session.__wrapped__()
@@ -178,11 +178,11 @@ def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("length", [2, 513])
-def test_impossible_lengths_are_refused(length):
+def test_impossible_lengths_raise(length):
     with pytest.raises(OptionError, match=f"max_tokens is {length}"):
         MiniLM(max_tokens=length)
 
 
-def test_one_string_is_not_a_sequence_of_texts():
+def test_single_string_raises():
     with pytest.raises(OptionError, match="sequence of texts"):
         MiniLM().encode("one text")

@@ -73,13 +73,13 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Numbers:
     return network
 
 
-def test_it_fills_the_protocol_and_is_compared_by_its_configuration():
+def test_reader_meets_protocol_and_is_a_value():
     reader = MiniLMReader(2, weights="there")
     assert isinstance(reader, AnsweringReader) and reader == pickle.loads(pickle.dumps(reader))
     assert repr(reader) == "MiniLMReader(max_spans=2, weights='there')" and eval(repr(reader)) == reader
 
 
-def test_the_place_that_the_network_points_at_is_the_answer(network):
+def test_reader_answer_is_place_of_best_score(network):
     spans = MiniLMReader().read(QUESTION, PASSAGES)
     assert spans[0].passage == 1 and PASSAGES[1].text[spans[0].start : spans[0].end] == "1585"
     assert [s.score for s in spans] == sorted((s.score for s in spans), reverse=True) and len(spans) <= 5
@@ -91,7 +91,7 @@ def test_passages_answer_where_one_does(network):
     assert MiniLMReader().answerable(QUESTION, PASSAGES[3:]) == 0
 
 
-def test_the_first_passages_with_text_are_read_in_pairs_and_remembered(network):
+def test_reader_reads_pairs_of_passages_once(network):
     reader, usage = MiniLMReader(paired=3), Usage()
     readings = reader.readings(QUESTION, [PASSAGES[3], *PASSAGES[:3]], usage)
     assert [reading.passages for reading in readings] == [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3)]
@@ -103,17 +103,17 @@ def test_the_first_passages_with_text_are_read_in_pairs_and_remembered(network):
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "Title\n", "\ntext", "x", "é\ud800\x00", "1585 " * 3000, "☃" * 600])
 @pytest.mark.parametrize("question", ["", "?", "What?", "why " * 400])
-def test_any_text_is_read(network, question, text):
+def test_reader_reads_any_text(network, question, text):
     passages = [PassageText("", text), PassageText(text, text), PASSAGES[1]]
     for span in MiniLMReader(max_spans=50).read(question, passages):
         assert 0 <= span.start < span.end <= len(passages[span.passage].text) and 0 <= span.score <= 1
 
 
-def test_nothing_to_read(network):
+def test_reader_of_no_passages_is_empty(network):
     assert MiniLMReader().read("why?", []) == [] and MiniLMReader().read("why?", PASSAGES[3:]) == []
 
 
-def test_an_answer_in_a_title_has_its_own_text(network):
+def test_answer_in_title_has_own_text(network):
     spans = MiniLMReader().read("When?", [PassageText("1585", "A year.")])
     assert (spans[0].start, spans[0].end, spans[0].text) == (0, 1, "1585")
 
@@ -129,7 +129,7 @@ def readings_of(*spans: tuple[float, int, str]) -> list[Reading]:
     return made
 
 
-def test_an_answer_that_several_passages_give_is_one_candidate():
+def test_equal_answers_of_passages_are_one_candidate():
     readings = readings_of((-1.0, 1, "the Mur"), (-0.5, 0, "Mur"), (-2.0, 1, "1585"))
     by_text = {candidate.text: candidate for candidate in candidates(readings, PASSAGES)}
     assert set(by_text) == {"mur", "1585"}
@@ -150,7 +150,7 @@ def two_sides(first: str, second: str) -> list[Reading]:
     return [*alone, Reading((0, 1), kind, spans, begins, places)]
 
 
-def test_yes_and_no_are_told_by_what_both_sides_have_in_common():
+def test_yes_no_compares_both_sides():
     question = "Are Graz and Linz in the same country?"
     same = sides(question, SIDES, two_sides("Austria", "Austria"))
     other = sides(question, SIDES, two_sides("Graz", "Linz"))
@@ -163,13 +163,13 @@ def test_yes_and_no_are_told_by_what_both_sides_have_in_common():
     assert scores["no"][2] == pytest.approx(np.log(0.7 * 0.1), abs=1e-5)
 
 
-def test_a_question_that_does_not_name_both_sides_is_not_decided():
+def test_question_without_both_sides_is_undecided():
     readings = two_sides("Austria", "Austria")
     assert sides("Is Graz in Austria?", SIDES, readings) is None
     assert [c.text for c in candidates(readings, SIDES) if c.decided] == []
 
 
-def test_readings_count_by_their_features():
+def test_readings_are_weighted_by_features():
     readings = readings_of((-1.0, 1, "1585"), (-2.0, 0, "464 km"))
     rows = reading_features("464 km 1585", PASSAGES[:3], readings)
     first, second = (dict(zip(READING_FEATURES, row, strict=True)) for row in rows.tolist())
@@ -180,7 +180,7 @@ def test_readings_count_by_their_features():
     assert mixture(rows, weights).tolist() == pytest.approx([2 / 3, 1 / 3])
 
 
-def test_what_readings_say_is_mixed_by_what_each_counts():
+def test_readings_are_mixed_by_weights():
     readings = readings_of((-1.0, 1, "1585"), (-2.0, 1, "1585"), (-0.5, 0, "464 km"))
     proposed = candidates(readings, PASSAGES)
     total = probabilities(proposed, 3) @ np.array([0.5, 0.25, 0.25])
@@ -189,7 +189,7 @@ def test_what_readings_say_is_mixed_by_what_each_counts():
     assert by_text["464 km"] == pytest.approx(0.7 * 0.25 * np.exp(-0.5), rel=1e-4)
 
 
-def test_features_of_the_best_answer_by_hand():
+def test_answer_features_equal_worked_numbers():
     readings = readings_of((-1.0, 1, "1585"), (-2.0, 1, "1585"))
     proposed, shares = candidates(readings, PASSAGES), np.array([0.75, 0.25])
     rows = reading_features("Who was there in 1585?", PASSAGES, readings)
@@ -203,7 +203,7 @@ def test_features_of_the_best_answer_by_hand():
     assert row["agreed"] == 1 and row["surest"] == 0.75
 
 
-def test_features_of_passages_by_hand():
+def test_passage_features_equal_worked_numbers():
     readings = readings_of((-1.0, 1, "1585"), (-2.0, 0, "464 km"))
     features = answer_features("464 km 1585", PASSAGES[:3], readings, np.array([0.5, 0.5]))
     row = dict(zip(ANSWER_FEATURES, features.tolist(), strict=True))
@@ -212,7 +212,7 @@ def test_features_of_passages_by_hand():
     assert 0 < row["covered"] < row["covered by all"] == pytest.approx(1, abs=1e-4)
 
 
-def test_features_of_sentences_by_hand():
+def test_sentence_features_equal_worked_numbers():
     sentences = [(1, 0, 21), (1, 22, 85), (0, 0, 37)]
     readings = readings_of((-1.0, 1, "founded in 1585"), (-1.0, 0, "river"))
     features = sentence_features("464 km 1585", PASSAGES, sentences, readings, np.array([0.75, 0.25]))
@@ -224,23 +224,23 @@ def test_features_of_sentences_by_hand():
     assert [row["statement"] for row in rows] == [1, 1, 1] and rows[2]["rank"] == 0
 
 
-def test_a_leading_article_does_not_make_another_answer():
+def test_leading_article_makes_no_other_answer():
     texts = ("The Mur", "a Mur,", "Mur", "An", "The")
     assert [normalised(text) for text in texts] == ["mur", "mur", "mur", "an", "the"]
 
 
 @pytest.mark.parametrize("options", [{"max_spans": 0}, {"max_tokens": 0}, {"paired": -1}])
-def test_impossible_options_are_refused(options):
+def test_impossible_reader_options_raise(options):
     with pytest.raises(OptionError, match=next(iter(options))):
         MiniLMReader(**options)
 
 
-def test_weights_that_are_missing_are_named(tmp_path):
+def test_missing_reader_weights_are_named(tmp_path):
     with pytest.raises(ModelError, match=f"weights in {tmp_path} cannot be read.*build_reader"):
         MiniLMReader(weights=str(tmp_path)).read(QUESTION, PASSAGES)
 
 
-def test_the_shipped_weights_find_the_answer_and_tell_that_there_is_none():
+def test_shipped_reader_finds_answer_and_abstains():
     reader = MiniLMReader()
     spans = reader.read(QUESTION, PASSAGES)
     assert spans[0].passage == 1 and PASSAGES[1].text[spans[0].start : spans[0].end] == "1585"
@@ -249,13 +249,13 @@ def test_the_shipped_weights_find_the_answer_and_tell_that_there_is_none():
     assert reader.answerable("When was the theatre of Lyon founded?", [PASSAGES[0], PASSAGES[2]]) < 0.5
 
 
-def test_the_recorded_checksum_is_that_of_the_shipped_weights():
+def test_reader_checksum_matches_weights():
     content = weights_file("model.onnx", "minilm-reader").read_bytes()
     assert hashlib.sha256(content).hexdigest() == checksum("minilm-reader")
     assert checksum("minilm-reader") in weights_file("CARD.md", "minilm-reader").read_text("utf-8")
 
 
-def test_words_of_a_title_are_cited_where_they_are_in_the_text():
+def test_title_words_are_cited_in_text():
     def place(text: str) -> tuple[int, int, str]:
         passage = PassageText("Returned mail: Too many hops", text)
         span = _span(Candidate("too many hops", 0, 15, 28, {}), 0.5, [passage])
@@ -265,7 +265,7 @@ def test_words_of_a_title_are_cited_where_they_are_in_the_text():
     assert place("It was returned.") == (0, 1, "Too many hops")
 
 
-def test_words_of_a_title_that_its_text_lacks_are_cited_in_another_passage_of_the_title():
+def test_title_words_missing_in_text_are_cited_in_other_passage():
     title = "Returned mail: Too many hops"
     passages = [
         PassageText(title, "It was sent."),

@@ -26,7 +26,7 @@ def answer(asked):
     return {"data": rows(asked), "usage": {"prompt_tokens": 2 * len(asked["input"]), "total_tokens": 9}}
 
 
-def test_rows_come_in_order_over_batches_that_run_at_the_same_time():
+def test_encoder_rows_keep_order_over_parallel_batches():
     texts = ["x" * n for n in range(1, 31)]
     together = threading.Barrier(4)
 
@@ -45,7 +45,7 @@ def test_rows_come_in_order_over_batches_that_run_at_the_same_time():
     assert server.requests[0].json.keys() == {"model", "input", "encoding_format"}
 
 
-def test_dimensions_are_requested_and_part_of_the_name():
+def test_dimensions_are_requested_and_named():
     with LLMServer(answer) as server:
         encoder = OpenAIEncoder("m", server.url, dimensions=3, prices=Prices(1_000_000.0, 0.0))
         usage = Usage()
@@ -56,19 +56,19 @@ def test_dimensions_are_requested_and_part_of_the_name():
     assert usage.cost == 2.0
 
 
-def test_texts_that_servers_refuse_are_changed_before_sending():
+def test_texts_refused_by_servers_are_changed():
     with LLMServer(answer) as server:
         assert len(OpenAIEncoder("m", server.url).encode(["", "\ud800", "東京"])) == 3
     assert server.requests[0].json["input"] == [" ", "\ufffd", "東京"]
 
 
-def test_rows_are_put_in_order_by_their_numbers():
+def test_rows_are_ordered_by_index():
     with LLMServer(lambda asked: {"data": rows(asked)[::-1]}) as server:
         vectors = OpenAIEncoder("m", server.url).encode(["a", "bb", "ccc"])
     assert vectors[:, 0].tolist() == [1, 2, 3]
 
 
-def test_rows_without_numbers_are_in_order():
+def test_rows_without_index_keep_order():
     def unnumbered(asked):
         return {"data": [{"embedding": vector(text)} for text in asked["input"]]}
 
@@ -108,14 +108,14 @@ def changed(change):
         (endless("[1.5, " * 1000), "cut off"),
     ],
 )
-def test_vectors_that_cannot_be_used_are_refused(reply, match):
+def test_unusable_vectors_raise(reply, match):
     answers = [reply] if isinstance(reply, Send) or match == "cut off" else reply
     with LLMServer(answers) as server, pytest.raises(LLMResponseError, match=match):
         OpenAIEncoder("m", server.url, dimensions=3 if match == "cut off" else None).encode(["a", "bb", "ccc"])
     assert len(server.requests) == 1
 
 
-def test_vectors_of_another_length_than_asked_for_or_elsewhere_are_refused():
+def test_vectors_of_other_length_raise():
     with (
         LLMServer(answer) as server,
         pytest.raises(LLMResponseError, match=r"3 numbers.*\[2, 3\].*Leave dim"),
@@ -129,7 +129,7 @@ def test_vectors_of_another_length_than_asked_for_or_elsewhere_are_refused():
         OpenAIEncoder("m", server.url, batch=1, concurrency=1).encode(["a", "bb"])
 
 
-def test_trouble_is_handled_as_for_language_models():
+def test_encoder_faults_are_handled_like_llm_faults():
     watch = Watch()
     with LLMServer(
         [error(429, "slow", retry_after="9"), error(503, "x"), cut("{"), answer({"input": ["a"]})]
@@ -140,20 +140,20 @@ def test_trouble_is_handled_as_for_language_models():
         OpenAIEncoder("m", server.url, timeout=0.3, retries=0).encode(["a"])
 
 
-def test_the_first_failure_ends_all():
+def test_first_failed_batch_ends_encoding():
     with LLMServer([error(401, "no")]) as server, pytest.raises(ModelError, match="OPENAI_API_KEY"):
         OpenAIEncoder("m", server.url, batch=1, concurrency=2).encode([str(n) for n in range(1000)])
     assert len(server.requests) < 100
 
 
-def test_limits_hold_for_all_batches():
+def test_limits_hold_over_batches():
     watch = Watch()
     with LLMServer(answer) as server:
         OpenAIEncoder("m", server.url, batch=1, requests_per_minute=2, clock=watch.clock).encode(list("abcdef"))
     assert watch.at == 120
 
 
-def test_it_is_a_small_value_that_a_cache_takes():
+def test_openai_encoder_is_a_cacheable_value():
     encoder = OpenAIEncoder("m", "http://localhost:1/v1", "sk-secret", 8, 16)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder)) and "secret" not in repr(encoder)
     with LLMServer(answer) as server:
@@ -163,7 +163,7 @@ def test_it_is_a_small_value_that_a_cache_takes():
     assert [request.json["input"] for request in server.requests] == [["a", "b"]]
 
 
-def test_wrong_use_is_refused():
+def test_openai_encoder_with_wrong_arguments_raises():
     with pytest.raises(OptionError, match="batch"):
         OpenAIEncoder("m", "http://localhost:1/v1", batch=0)
     with pytest.raises(OptionError, match="dimensions"):

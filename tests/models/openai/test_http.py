@@ -35,7 +35,7 @@ def test_an_endless_reply_is_cut_off(behaviour, stream):
     assert isinstance(exc, LLMResponseError) and "cut off" in str(exc) and time.monotonic() - began < 5
 
 
-def test_an_endless_error_is_an_error():
+def test_endless_error_is_reported():
     def behaviour(handler):
         handler.begin(500, {})
         while not handler.server.closing.is_set():
@@ -75,7 +75,7 @@ def test_an_exception_of_the_receiver_ends_the_call():
         OpenAILLM("m", server.url).complete("", "a", on_text=stop)
 
 
-def test_a_cancelled_call_ends_soon_and_sends_nothing_more():
+def test_cancelled_call_ends_soon():
     with LLMServer(["ok", silent]) as server, Cancellation() as cancel:
         llm = OpenAILLM("m", server.url)
         llm.complete("", "a", cancel=cancel)
@@ -90,7 +90,7 @@ def test_a_cancelled_call_ends_soon_and_sends_nothing_more():
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("before", [0, 2])
-def test_a_request_that_is_given_up_closes_its_connection_and_no_other(stream, before):
+def test_abandoned_request_closes_own_connection(stream, before):
     waiting = Waiting()
     with LLMServer([*["ok"] * before, waiting, "ok"]) as server:
         llm = OpenAILLM("m", server.url, timeout=0.7, retries=0)
@@ -102,7 +102,7 @@ def test_a_request_that_is_given_up_closes_its_connection_and_no_other(stream, b
         assert llm.complete("", "a").text == "ok"
 
 
-def test_a_cancelled_request_closes_its_connection_while_others_go_on():
+def test_cancelled_request_keeps_other_connections():
     waiting = Waiting()
     with LLMServer([waiting, Say("ok")]) as server, ThreadPoolExecutor(4) as pool, Cancellation() as cancel:
         llm = OpenAILLM("m", server.url)
@@ -128,7 +128,7 @@ def test_a_deadline_ends_a_request_and_prevents_others(stream):
     assert caught.value.usage.calls == 0 and not pieces
 
 
-def test_requests_one_after_another_share_a_connection():
+def test_sequential_requests_share_connection():
     ports = set()
 
     def remember(handler):

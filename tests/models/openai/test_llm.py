@@ -94,7 +94,7 @@ def test_every_form_of_a_stream_is_read(form):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_tokens_that_the_server_does_not_count_are_estimated(stream):
+def test_uncounted_tokens_are_estimated(stream):
     done, _ = ask([Say("twelve chars", None)], on_text=streaming(stream))
     # "Be short." and "Where?" have 9 and 6 characters.
     assert (done.usage.prompt_tokens, done.usage.completion_tokens) == (3 + 2, 3)
@@ -202,14 +202,14 @@ LOOSE = st.recursive(LEAF, lambda inner: st.builds(Loose, name=st.text(), near=s
 
 @given(LOOSE, st.text("ab:{ \n"), st.floats(0, 1))
 @example(Loose(name="\\}{}\\\\"), "", 0.5)  # cut after the first half of an escaped character
-def test_an_object_is_found_whole_or_not_at_all(made, before, share):
+def test_object_is_found_whole_or_not_at_all(made, before, share):
     text = made.model_dump_json()
     assert parse_reply(Loose, f"{before}{text} That is all. {{}}") == made
     half = text[: int(share * (len(text) - 1))]
     assert parse_reply(Loose, before + half) == Mismatch("it holds no complete JSON object")
 
 
-def test_names_of_properties_may_look_like_keywords():
+def test_property_names_may_equal_keywords():
     class Odd(BaseModel):
         default: str | None = None
         properties: dict[str, int] = {}
@@ -221,7 +221,7 @@ def test_names_of_properties_may_look_like_keywords():
     assert made["properties"]["properties"]["additionalProperties"] == {"type": "integer"}
 
 
-def test_an_invalid_schema_is_refused():
+def test_invalid_schema_raises():
     with LLMServer(["ok"]) as server, pytest.raises(OptionError, match="pydantic"):
         OpenAILLM("m", server.url).complete("", "a", schema=dict)
     assert not server.requests
@@ -259,7 +259,7 @@ def test_parameters_that_the_server_refuses_are_not_sent_again(names):
     assert ("max_completion_tokens" in server.requests[-1].json) == ("max_tokens" in names)
 
 
-def test_what_did_not_help_is_not_remembered():
+def test_useless_omission_is_not_remembered():
     with LLMServer([error(400, "max_tokens?"), error(400, "no"), "fine"]) as server:
         llm = OpenAILLM("m", server.url)
         with pytest.raises(HTTPStatusError, match="no"):
@@ -286,7 +286,7 @@ def test_limits_of_a_schema_that_the_server_refuses_are_not_sent_again(name):
     assert name[1:-1] in limited and "maxLength" not in bare and "maximum" not in bare
 
 
-def test_a_maximum_of_something_else_is_no_limit_of_a_schema():
+def test_other_maximum_is_not_a_schema_limit():
     with LLMServer([error(400, "max_tokens is above the maximum of 4096."), '{"numbers": [1]}']) as server:
         assert OpenAILLM("m", server.url).complete("", "a", schema=REPLIES["choose"]).value.numbers == [1]
     second = server.requests[1].json
@@ -376,7 +376,7 @@ def test_making_a_model_loads_no_client():
     assert done.stdout.strip() == "[]"
 
 
-def test_options_of_reasoning_models_are_sent():
+def test_reasoning_options_are_sent():
     options = {"reasoning_effort": "low", "max_completion_tokens": 900, "seed": 7, "extra_body": {"top_k": 1}}
     with LLMServer(["ok"]) as server:
         llm = OpenAILLM("m", server.url, **options)

@@ -23,7 +23,7 @@ def most_within_a_minute(let_through, amount):
     st.integers(1, 5),
     st.integers(50, 500),
 )
-def test_no_minute_holds_more_than_allowed(requests, per_minute, tokens_per_minute):
+def test_no_minute_exceeds_limit(requests, per_minute, tokens_per_minute):
     watch = Watch()
     limiter = RateLimiter(per_minute, tokens_per_minute, watch.clock)
     let_through = []
@@ -54,7 +54,7 @@ def test_requests_wait_no_longer_than_needed(sizes):
         let_through.append((watch.at, size))
 
 
-def test_a_request_that_is_larger_than_the_limit_goes_alone():
+def test_request_over_limit_is_sent_alone():
     watch = Watch()
     limiter = RateLimiter(tokens=100, clock=watch.clock)
     limiter.enter(10, CANCEL)
@@ -64,7 +64,7 @@ def test_a_request_that_is_larger_than_the_limit_goes_alone():
     assert watch.at == 120
 
 
-def test_a_correction_counts_both_ways():
+def test_correction_counts_both_ways():
     watch = Watch()
     limiter = RateLimiter(tokens=100, clock=watch.clock)
     entry = limiter.enter(90, CANCEL)
@@ -76,7 +76,7 @@ def test_a_correction_counts_both_ways():
     assert watch.at == 60
 
 
-def test_a_correction_that_comes_late_changes_nothing():
+def test_late_correction_changes_nothing():
     watch = Watch()
     limiter = RateLimiter(tokens=100, clock=watch.clock)
     entry = limiter.enter(90, CANCEL)
@@ -87,7 +87,7 @@ def test_a_correction_that_comes_late_changes_nothing():
     assert watch.at == 61
 
 
-def test_a_pause_holds_for_all():
+def test_pause_holds_for_all():
     watch = Watch()
     limiter = RateLimiter(clock=watch.clock)
     limiter.enter(1, CANCEL)
@@ -116,7 +116,7 @@ def test_threads_share_one_limit():
     assert len(entries) == 20 and most_within_a_minute(entries, lambda n: 1) == 4 and watch.at == 240
 
 
-def test_a_correction_lets_the_next_one_through_earlier():
+def test_correction_releases_next_request_earlier():
     # A minute would pass otherwise: it looks again every second.
     limiter = RateLimiter(tokens=100, clock=Clock(sleep=lambda cancel, seconds: time.sleep(seconds / 50)))
     entry = limiter.enter(90, CANCEL)

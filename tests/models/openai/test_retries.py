@@ -36,7 +36,7 @@ def test_retries_of_a_refused_connection_stop_after_one_and_cost_nothing(watch):
     assert 0.375 <= wait <= 0.625 and caught.value.usage.calls == 0
 
 
-def test_waits_are_the_same_in_every_run_but_not_for_every_prompt():
+def test_retry_waits_repeat_per_prompt():
     def slept(prompt):
         watch = Watch()
         with LLMServer([error(500, "x"), error(500, "x"), "ok"]) as server:
@@ -60,7 +60,7 @@ def test_failures_that_may_pass_are_tried_again(answers, watch):
     assert done.text == "at last" and len(server.requests) == 3 and len(watch.slept) == 2
 
 
-def test_a_timeout_is_tried_again():
+def test_timeout_is_retried():
     done, _ = ask([silent, "awake"], timeout=0.7, retries=1)
     assert done.text == "awake"
 
@@ -187,7 +187,7 @@ def test_a_body_without_a_reply_is_an_error_that_names_the_server(body, stream):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_reply_without_text_is_an_error(stream):
+def test_reply_without_text_raises(stream):
     exc, _ = ask([Say(None, finish="content_filter")], on_text=streaming(stream))
     assert isinstance(exc, LLMResponseError) and "content_filter" in str(exc)
 

@@ -28,7 +28,7 @@ FORMS = {
 
 
 @given(st.text(st.sampled_from(f"{KEY}\\u%&#;x03")), st.text(st.sampled_from("ab\\")))
-def test_no_form_of_the_key_is_left(text: str, before: str) -> None:
+def test_every_form_of_key_is_masked(text: str, before: str) -> None:
     for form in FORMS.values():
         assert KEY not in Secret(KEY).hidden(f"{before}{form}{text}{KEY}")
     if KEY not in text and not any(form in text for form in FORMS.values()):
@@ -36,25 +36,25 @@ def test_no_form_of_the_key_is_left(text: str, before: str) -> None:
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=30))
-def test_json_stays_json(key: str) -> None:
+def test_masked_json_stays_json(key: str) -> None:
     escaped = "".join(f"\\u{ord(sign):04x}" for sign in key)
     text = f'{{"a": "{escaped}", "b": "\\\\\\\\{escaped}"}}'
     assert key not in json.dumps(json.loads(Secret(key).hidden(text, reply=True)))
 
 
-def test_long_hostile_text_is_searched_in_linear_time() -> None:
+def test_masking_hostile_text_takes_linear_time() -> None:
     for part in ("\\", "\\u0073", "s", "&#", "%73"):
         Secret(KEY).hidden(part * 200_000)
 
 
-def test_a_short_key_is_a_word_that_a_reply_may_hold() -> None:
+def test_short_key_is_masked_as_word_only() -> None:
     assert Secret("none").hidden("none", reply=True) == "none" and Secret("none").hidden("none") == "***"
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
 @pytest.mark.parametrize("shape", ['{{"error": {{"message": "{}"}}}}', "<html>{}", '{{"a": "{}"', '["{}"]'])
-def test_the_key_is_in_no_error(form: str, status: int, shape: str) -> None:
+def test_key_is_in_no_error_text(form: str, status: int, shape: str) -> None:
     with LLMServer([Send(status, shape.format(FORMS[form]))]) as server:
         with pytest.raises(Exception) as caught:
             OpenAILLM("m", server.url, KEY, retries=0).complete("", "Where?")
@@ -65,7 +65,7 @@ def test_the_key_is_in_no_error(form: str, status: int, shape: str) -> None:
             error = error.__cause__ or error.__context__
 
 
-def test_the_key_is_neither_in_a_reply_nor_in_the_cache(tmp_path: Path) -> None:
+def test_key_is_in_no_reply_or_cache(tmp_path: Path) -> None:
     def answer(asked: dict[str, Any]) -> Any:
         if not asked.get("stream"):
             return Say(f"The key is {KEY}, or {ESCAPED}.")
@@ -81,7 +81,7 @@ def test_the_key_is_neither_in_a_reply_nor_in_the_cache(tmp_path: Path) -> None:
     assert all(KEY[:9].encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_a_stream_keeps_what_only_looks_like_the_key() -> None:
+def test_stream_keeps_text_resembling_key() -> None:
     texts: list[str] = []
     with LLMServer([Say(f"{KEY[:5]} {KEY[:-1]}")]) as server:
         assert OpenAILLM("m", server.url, KEY).complete("", "?", on_text=texts.append).text == f"{KEY[:5]} {KEY[:-1]}"
@@ -91,7 +91,7 @@ def test_a_stream_keeps_what_only_looks_like_the_key() -> None:
 
 
 @pytest.mark.parametrize("count", ["9" * 4_000, "9" * 10, "1e999", "-5", "true", '"7"', "[1]", "NaN", "1.5"])
-def test_counts_beyond_all_reason_are_estimated(count: str) -> None:
+def test_unreasonable_counts_are_estimated(count: str) -> None:
     usage = f'"usage": {{"prompt_tokens": {count}, "completion_tokens": {count}}}'
     body = f'{{"choices": [{{"message": {{"content": "Graz."}}, "finish_reason": "stop"}}], {usage}}}'
     with LLMServer([Send(200, body)]) as server:

@@ -19,26 +19,26 @@ def scores(anchors: list[Anchor], nodes: list[int] | None = None) -> dict[int, f
     return dict(zip(evidence.nodes.tolist(), evidence.scores.tolist(), strict=True))
 
 
-def test_anchors_share_their_weight_among_their_nodes_and_nodes_add_up() -> None:
+def test_anchor_nodes_share_anchor_weight() -> None:
     assert scores([Anchor("two", [0, 1], weight=3.0), Anchor("one", [1])]) == {1: 2.5, 0: 1.5}
     assert list(scores([Anchor("light", [2], weight=0.5), Anchor("heavy", [1])])) == [1, 2]
 
 
-def test_an_edge_stands_for_its_ends() -> None:
+def test_anchor_nodes_of_edge_are_its_ends() -> None:
     head, tail = FAMILY.ends([0]).tolist()
     assert scores([Anchor("spouse", edges=[0])]) == {head: 0.5, tail: 0.5}
     assert scores([Anchor("spouse", [head], edges=[0])]) == {head: 0.5, tail: 0.5}
 
 
-def test_nodes_outside_a_part_of_the_graph_are_left_out() -> None:
+def test_anchor_nodes_outside_part_are_omitted() -> None:
     assert scores([Anchor("two", [0, 1])], [1, 2]) == {1: 0.5}
 
 
 @pytest.mark.parametrize("anchors", [[], [Anchor("nobody")]])
-def test_without_nodes_there_is_no_evidence(anchors: list[Anchor]) -> None:
+def test_anchor_nodes_without_nodes_are_empty(anchors: list[Anchor]) -> None:
     assert scores(anchors) == {}
 
 
-def test_it_needs_anchors() -> None:
+def test_anchor_nodes_needs_anchors() -> None:
     with pytest.raises(NeedsError, match="anchors"):
         AnchorNodes()(start("?", FAMILY))

@@ -42,7 +42,7 @@ def grouped(*anchors: Anchor, op: GroupAnchors = BY_WORDS) -> tuple[Anchor, ...]
     return op(asked(*anchors)).anchors or ()
 
 
-def test_example_of_the_paper_has_a_group_for_the_name_and_one_of_edges_for_the_relation() -> None:
+def test_group_anchors_on_paper_example_gives_name_and_relation_groups() -> None:
     groups = grouped(name("Lothair II"), Anchor("mother of Lothair II", weight=0.5))
     assert [(g.text, FAMILY.names.take(g.nodes)) for g in groups] == [
         ("Lothair II", ["Lothair II"]),
@@ -53,12 +53,12 @@ def test_example_of_the_paper_has_a_group_for_the_name_and_one_of_edges_for_the_
     assert sum(g.weight for g in groups) == pytest.approx(1) and groups[0].weight > groups[1].weight
 
 
-def test_what_an_anchor_means_already_is_kept_however_far_its_name() -> None:
+def test_group_anchors_keeps_given_nodes_at_any_distance() -> None:
     (group,) = grouped(Anchor("queen", nodes=[3], edges=[6]))
     assert {3} <= set(group.nodes.tolist()) and 6 in group.edges and group.weight == 1.0
 
 
-def test_candidates_are_the_nearest_by_cosine_that_are_nearly_as_near() -> None:
+def test_group_candidates_are_nearest_within_margin() -> None:
     encoder = HashEncoder()
     names = vectors_of(FAMILY)
     triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
@@ -74,12 +74,12 @@ def test_candidates_are_the_nearest_by_cosine_that_are_nearly_as_near() -> None:
             assert result.tolist() == sorted(i for i in order if scores[i] >= share * best - 1e-6)
 
 
-def test_a_theme_has_edges_only_and_becomes_a_plain_anchor() -> None:
+def test_group_of_theme_has_edges_only() -> None:
     (group,) = grouped(Anchor("mother of Lothair II", kind="theme"))
     assert type(group) is Anchor and not len(group.nodes) and len(group.edges)
 
 
-def test_anchors_that_share_half_of_their_candidates_are_one_group_with_the_larger_weight() -> None:
+def test_groups_sharing_half_their_candidates_merge() -> None:
     first = Anchor("wife", nodes=[3, 4], weight=0.5)
     second = Anchor("spouse", nodes=[3, 4, 5], weight=1.0)
     third = Anchor("queen", nodes=[6], weight=0.2)
@@ -89,13 +89,13 @@ def test_anchors_that_share_half_of_their_candidates_are_one_group_with_the_larg
     assert set(groups[0].nodes) == {3, 4, 5} and groups[0].weight > groups[1].weight
 
 
-def test_merging_is_transitive() -> None:
+def test_group_merging_is_transitive() -> None:
     chain = [Anchor(text, nodes=ids) for text, ids in (("one", [0, 1]), ("six", [3, 4]), ("two", [1, 3]))]
     (group,) = grouped(*chain)
     assert group.text == "one" and group.nodes.tolist() == [0, 1, 3, 4]
 
 
-def test_weights_are_how_rare_names_and_words_are() -> None:
+def test_group_weights_follow_rarity() -> None:
     graph, index = SNAPSHOT.graph, SNAPSHOT.words
     item, two = Anchor("Teutberga", graph.ids("Teutberga")), Anchor("Erstein", graph.ids("Erstein"))
     plain = Anchor("abbey in Alsace", edges=graph.columns.out.row(int(graph.ids("Erstein Abbey")[0]))[:1], weight=0.5)
@@ -113,7 +113,7 @@ def test_weights_are_how_rare_names_and_words_are() -> None:
     )
 
 
-def test_the_words_of_names_do_not_count_for_what_is_bound_to_them() -> None:
+def test_group_weights_ignore_words_of_bound_names() -> None:
     graph, index = SNAPSHOT.graph, SNAPSHOT.words
     known = Anchor("Teutberga", graph.ids("Teutberga"))
     for text in ("daughter", "daughter of Teutberga"):
@@ -126,7 +126,7 @@ def test_the_words_of_names_do_not_count_for_what_is_bound_to_them() -> None:
         assert weight == pytest.approx(math.log(1 + len(CORPUS) / n) / math.log(1 + len(CORPUS) / known_in), rel=1e-6)
 
 
-def test_what_has_no_candidate_or_no_weight_is_left_out() -> None:
+def test_groups_without_candidate_or_weight_are_omitted() -> None:
     groups = grouped(name("Waldrada"), Anchor("xyzzy"), Anchor("Gisela", [5], weight=0.0))
     assert [g.text for g in groups] == ["Waldrada"] and groups[0].weight == 1.0
     nothing = BY_WORDS(asked(Anchor("xyzzy")))
@@ -147,7 +147,7 @@ def test_what_has_no_candidate_or_no_weight_is_left_out() -> None:
     ),
     st.floats(0, 1),
 )
-def test_groups_hold_every_given_candidate_and_weights_sum_to_one(
+def test_groups_keep_given_candidates_and_weights_sum_to_one(
     rows: list[tuple[str, set[int], set[int], float, bool]], near: float
 ) -> None:
     anchors = [Anchor(t, sorted(v), sorted(e), w, kind="theme" if theme else "entity") for t, v, e, w, theme in rows]
@@ -173,7 +173,7 @@ def by_model(model: ScriptedLLM) -> Operator:
 ANCHORS = (Anchor("Lothair II", [2]), Anchor("mother of Lothair II", weight=0.5))
 
 
-def test_a_model_sorts_the_candidates_and_weighs_the_groups() -> None:
+def test_group_anchors_with_model_sorts_and_weighs_candidates() -> None:
     shown: list[dict[str, object]] = []
 
     def reply(system: str, user: str) -> str:
@@ -198,7 +198,7 @@ def test_a_model_sorts_the_candidates_and_weighs_the_groups() -> None:
     assert len(candidates) > sum(len(g.nodes) + len(g.edges) for g in alone)
 
 
-def test_a_candidate_is_in_one_group_and_numbers_that_are_not_there_are_passed_over() -> None:
+def test_group_anchors_with_model_ignores_unknown_and_repeated_numbers() -> None:
     state = by_model(sorter(("a", [1, 99, 0, 1], 0.5), ("b", [1, -3], 0.3), ("c", [2], 0.5)))(asked(*ANCHORS))
     assert [g.text for g in state.anchors or ()] == ["a", "c"]
     assert [g.weight for g in state.anchors or ()] == [0.5, 0.5]
@@ -206,7 +206,7 @@ def test_a_candidate_is_in_one_group_and_numbers_that_are_not_there_are_passed_o
 
 
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (-1.0, -2.0)])
-def test_weights_that_sum_to_nothing_are_shared_alike(weights: tuple[float, float]) -> None:
+def test_group_weights_summing_to_zero_become_equal(weights: tuple[float, float]) -> None:
     state = by_model(sorter(("a", [1], weights[0]), ("b", [2], weights[1])))(asked(*ANCHORS))
     assert [g.weight for g in state.anchors or ()] == [0.5, 0.5]
 
@@ -221,13 +221,13 @@ def test_weights_that_sum_to_nothing_are_shared_alike(weights: tuple[float, floa
         (['{"groups": [{"intent": "a"}]}'] * 2, "the model's reply did not fit the schema"),
     ],
 )
-def test_what_is_empty_or_malformed_is_replaced_by_the_twin_with_a_note(replies: list[str], noted: str) -> None:
+def test_group_anchors_with_invalid_reply_falls_back_with_note(replies: list[str], noted: str) -> None:
     state = by_model(ScriptedLLM(replies))(asked(*ANCHORS))
     assert state.anchors == BY_WORDS(asked(*ANCHORS)).anchors
     assert any(note.startswith(noted) for note in state.trace[-2].notes) and state.trace[-2].failed
 
 
-def test_the_groups_are_what_bubble_begins_from() -> None:
+def test_groups_are_terminals_of_bubble() -> None:
     graph = SNAPSHOT.graph
     chain = (
         NamesAndPhrases() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words) >> Bubble(SNAPSHOT.passages)
@@ -237,7 +237,7 @@ def test_the_groups_are_what_bubble_begins_from() -> None:
 
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"near": 1.5}, {"near": -0.1}])
-def test_options_are_checked(options: dict[str, object]) -> None:
+def test_group_anchors_with_invalid_option_raises(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match="GroupAnchors"):
         GroupAnchors(None, None, **options)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="GroupByModel: model is 'gpt'"):

@@ -30,7 +30,7 @@ def lister(**listed: list[str]) -> ScriptedLLM:
     return ScriptedLLM(lambda system, user: json.dumps({"names": [], "implied": [], "relations": [], **listed}))
 
 
-def test_a_model_lists_names_relations_and_what_is_implied() -> None:
+def test_latent_keywords_list_names_relations_and_implied_names() -> None:
     model = lister(
         names=["Lothair II"], relations=["wife", "father", "Wife"], implied=["Teutberga", "lothair ii", "Boso"]
     )
@@ -45,7 +45,7 @@ def test_a_model_lists_names_relations_and_what_is_implied() -> None:
     assert state.trace[-1].usage.calls == 1 and not state.trace[-1].notes
 
 
-def test_the_model_is_shown_the_question_and_the_passages_as_data() -> None:
+def test_latent_keywords_prompt_holds_question_and_passages_as_data() -> None:
     users: list[str] = []
 
     def reply(system: str, user: str) -> str:
@@ -67,14 +67,14 @@ def test_the_model_is_shown_the_question_and_the_passages_as_data() -> None:
         (['{"names": "Lothair II"}', '{"names": null}'], "the model's reply did not fit the schema"),
     ],
 )
-def test_an_empty_or_malformed_reply_leaves_the_keywords_of_the_question(replies: list[str], noted: str) -> None:
+def test_latent_keywords_with_invalid_reply_fall_back(replies: list[str], noted: str) -> None:
     state = seen(QUESTION, "teutberga")
     result = Fallback(LatentKeywords(ScriptedLLM(replies)), NamesAndPhrases())(state)
     assert result.anchors == NamesAndPhrases()(state).anchors
     assert result.trace[-2].notes[0].startswith(noted)
 
 
-def test_anchors_that_are_there_stay_and_come_first() -> None:
+def test_latent_keywords_follow_existing_anchors() -> None:
     given = Anchor("LOTHAIR II", nodes=[GRAPH.id("Lothair II")], weight=3.0)
     asked = start(QUESTION, GRAPH, anchors=[given])
     result = LatentKeywords(lister(names=["Lothair II"]))(asked).anchors or ()
@@ -82,6 +82,6 @@ def test_anchors_that_are_there_stay_and_come_first() -> None:
 
 
 @pytest.mark.parametrize("options", [{"model": "gpt"}, {"passages": -1}])
-def test_options_are_checked(options: dict[str, object]) -> None:
+def test_latent_keywords_with_invalid_option_raise(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match="LatentKeywords"):
         LatentKeywords(**{"model": lister(), **options})  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ CHUNKS = np.flatnonzero(GRAPH.columns.kinds == Kind.CHUNK)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, len(CHUNKS)])
-def test_entities_and_edges_are_those_found_by_looking_at_every_edge(count: int) -> None:
+def test_preview_entities_and_edges_equal_full_scan(count: int) -> None:
     columns, passages = GRAPH.columns, CHUNKS[:count]
     entities, edges = entities_and_edges(GRAPH, passages)
     joined = {GRAPH.triple(e)[2] for e in GRAPH.edges if columns.heads[e] in passages}
@@ -32,7 +32,7 @@ def test_entities_and_edges_are_those_found_by_looking_at_every_edge(count: int)
     assert edges.tolist() == expected
 
 
-def test_in_a_part_only_what_is_there_is_stated() -> None:
+def test_preview_in_part_states_only_its_edges() -> None:
     entities, edges = entities_and_edges(GRAPH, CHUNKS[:3])
     part = GRAPH.part([v for v in GRAPH.nodes.tolist() if v != entities[1]])
     less, fewer = entities_and_edges(part, CHUNKS[:3])
@@ -40,14 +40,14 @@ def test_in_a_part_only_what_is_there_is_stated() -> None:
     assert set(fewer) < set(edges) and set(fewer) <= set(part.edges)
 
 
-def test_without_passages_nodes_state_their_edges() -> None:
+def test_preview_without_passages_uses_node_edges() -> None:
     graph = GRAPHS["family"]
     entities, edges = entities_and_edges(graph, np.array([graph.id("Waldrada")]))
     assert graph.names.take(entities) == ["Lothair II", "Waldrada", "Gisela", "Bertha"] and edges.tolist() == [4, 5, 6]
     assert [part.tolist() for part in entities_and_edges(graph, np.array([], np.int64))] == [[], []]
 
 
-def test_passages_are_lines_of_data_in_order_and_no_more_than_there_is_room_for() -> None:
+def test_preview_passages_are_data_lines_within_budget() -> None:
     state = start("?", GRAPH).with_(passages=Ranking.of(CHUNKS[:3], [1.0, 3.0, 2.0]))
     shown = [json.loads(line) for line in passage_lines(state, 2).splitlines()]
     assert [line["text"] for line in shown] == [GRAPH.text(int(CHUNKS[i])) for i in (1, 2)]

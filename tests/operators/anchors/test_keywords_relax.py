@@ -38,7 +38,7 @@ def matcher(*matches: tuple[int, list[int]]) -> ScriptedLLM:
     return ScriptedLLM(lambda system, user: json.dumps(message))
 
 
-def test_a_model_says_what_may_stand_for_which_by_number() -> None:
+def test_relax_matches_keywords_by_number() -> None:
     users: list[str] = []
 
     def reply(system: str, user: str) -> str:
@@ -59,14 +59,14 @@ def test_a_model_says_what_may_stand_for_which_by_number() -> None:
     assert state.trace[-1].notes == ()
 
 
-def test_numbers_that_are_not_there_are_passed_over() -> None:
+def test_relax_ignores_unknown_numbers() -> None:
     model = matcher((1, [99, 0, -1, 1]), (7, [1]), (0, [1]))
     state = Relax(model)(seen(Anchor("wife")))
     assert state.anchors == (Anchor("wife", nodes=[WARS.id("Emma")]),)
     assert state.trace[-1].notes == ("5 matches were ignored: no such keyword or entry",)
 
 
-def test_a_model_that_matches_nothing_or_whose_reply_is_malformed_leaves_the_anchors() -> None:
+def test_relax_with_empty_or_invalid_reply_keeps_anchors() -> None:
     state = seen(Anchor("second marriage"))
     assert Relax(matcher())(state).anchors == state.anchors
     for replies in (["none", "none"], ["", ""], ['{"matches": [1]}', '{"matches": "x"}']):
@@ -75,7 +75,7 @@ def test_a_model_that_matches_nothing_or_whose_reply_is_malformed_leaves_the_anc
         assert result.trace[-1].notes[0].startswith("the model's reply did not fit the schema")
 
 
-def test_only_the_first_passages_are_shown_and_without_any_no_model_is_asked() -> None:
+def test_relax_shows_first_passages_and_skips_model_without_any() -> None:
     anchor = Anchor("second marriage")
     late = seen(anchor, nodes=("Bread", "Emma"))
     item = Relax(matcher((1, [1])), passages=1)(late).anchors or ()
@@ -85,6 +85,6 @@ def test_only_the_first_passages_are_shown_and_without_any_no_model_is_asked() -
 
 
 @pytest.mark.parametrize("options", [{"model": 3}, {"model": None}, {"passages": -1}])
-def test_options_are_checked(options: dict[str, object]) -> None:
+def test_relax_with_invalid_option_raises(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match="Relax"):
         Relax(**{"model": matcher(), **options})  # type: ignore[arg-type]

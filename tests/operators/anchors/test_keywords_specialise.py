@@ -44,20 +44,18 @@ def rewriter(*constraints: tuple[int, str]) -> ScriptedLLM:
         ("Was Xanthippe of a tall stature?", ["Xanthippe", "Xanthippe of a tall stature"]),
     ],
 )
-def test_without_a_model_a_keyword_is_taken_with_the_words_from_it_to_the_nearest_name(
-    question: str, expected: list[str]
-) -> None:
+def test_specialise_without_model_extends_keyword_to_nearest_name(question: str, expected: list[str]) -> None:
     result = texts((NamesAndPhrases() >> SpecialiseInContext())(start(question, FAMILY)))
     assert result[: len(expected)] == expected
 
 
-def test_a_name_too_far_away_binds_nothing() -> None:
+def test_specialise_ignores_distant_name() -> None:
     question = "Was the river that flows so slowly through the old town near Waldrada?"
     state = start(question, FAMILY, anchors=[Anchor("river"), Anchor("town"), Anchor("Waldrada", nodes=[4])])
     assert texts(SpecialiseInContext()(state)) == ["Was the river that flows so", "town near Waldrada", "Waldrada"]
 
 
-def test_what_does_not_stand_in_the_question_is_all_of_it() -> None:
+def test_specialise_unknown_keyword_takes_whole_question() -> None:
     state = start(
         QUESTION,
         FAMILY,
@@ -71,7 +69,7 @@ def test_what_does_not_stand_in_the_question_is_all_of_it() -> None:
     )
 
 
-def test_only_texts_change() -> None:
+def test_specialise_changes_texts_only() -> None:
     anchors = [
         Anchor("mother", nodes=[1], edges=[2], weight=0.25),
         Anchor("die", weight=0.5, kind="theme"),
@@ -87,7 +85,7 @@ def test_only_texts_change() -> None:
         )
 
 
-def test_definite_is_a_name_of_few_nodes_in_few_passages() -> None:
+def test_definite_name_has_few_nodes_in_few_passages() -> None:
     state = start("?", FAMILY)
     assert is_definite(Anchor("Lothair II", [2]), state) and is_definite(Anchor("Lothair", [0, 2]), state)
     assert not is_definite(Anchor("Lothair II"), state)  # without a node
@@ -102,7 +100,7 @@ def test_definite_is_a_name_of_few_nodes_in_few_passages() -> None:
     assert is_definite(Anchor("Italy", [1]), start("?", Graph.from_triples(triples)))
 
 
-def test_a_model_rewrites_what_is_not_definite() -> None:
+def test_specialise_with_model_rewrites_indefinite_keywords() -> None:
     users: list[str] = []
 
     def reply(system: str, user: str) -> str:
@@ -122,32 +120,32 @@ def test_a_model_rewrites_what_is_not_definite() -> None:
     assert state.trace[-1].notes == ()
 
 
-def test_numbers_that_are_not_there_definite_ones_and_empty_texts_are_passed_over() -> None:
+def test_specialise_ignores_unknown_numbers_and_empty_texts() -> None:
     model = rewriter((9, "x"), (0, "x"), (1, "someone else"), (2, " "), (3, "death of his mother"), (3, "again"))
     state = (NamesAndPhrases() >> Specialise(model))(start(QUESTION, FAMILY))
     assert texts(state) == ["Lothair II", "mother", "death of his mother", "mother die"]
     assert state.trace[-1].notes == ("5 of 6 constraints were ignored",)
 
 
-def test_a_model_that_rewrites_nothing_is_believed() -> None:
+def test_specialise_with_empty_reply_keeps_keywords() -> None:
     state = (NamesAndPhrases() >> Specialise(rewriter()))(start(QUESTION, FAMILY))
     assert texts(state) == ["Lothair II", "mother", "die", "mother die"] and state.trace[-1].notes == ()
 
 
 @pytest.mark.parametrize("replies", [["no", "no"], ["", ""], ['{"constraints": [3]}', '{"constraints": 3}']])
-def test_a_reply_that_is_none_is_replaced_by_the_twin_with_a_note(replies: list[str]) -> None:
+def test_specialise_with_invalid_reply_falls_back_with_note(replies: list[str]) -> None:
     state = NamesAndPhrases()(start(QUESTION, FAMILY))
     result = Fallback(Specialise(ScriptedLLM(replies)), SpecialiseInContext())(state)
     assert result.anchors == SpecialiseInContext()(state).anchors
     assert "did not fit the schema" in result.trace[-2].notes[0]
 
 
-def test_where_all_is_definite_no_model_is_asked() -> None:
+def test_specialise_of_definite_keywords_asks_no_model() -> None:
     state = start("?", FAMILY, anchors=[Anchor("Lothair II", [2])])
     assert Specialise(ScriptedLLM([]))(state).anchors == state.anchors
     assert Specialise(ScriptedLLM([]))(start("?", FAMILY, anchors=[])).anchors == ()
 
 
-def test_something_else_is_no_model() -> None:
+def test_specialise_with_invalid_model_raises() -> None:
     with pytest.raises(OptionError, match="Specialise: model is 'gpt'"):
         Specialise("gpt")  # type: ignore[arg-type]

@@ -40,11 +40,11 @@ def weights(question: str, op: LinkEntities) -> list[float]:
 
 
 @pytest.mark.parametrize("question", ["昨日東京に着いた", "東京タワーはどこ", "「東京」とは？", "도쿄(東京)는"])
-def test_a_name_of_an_unspaced_script_is_found_without_spaces_around_it(question: str) -> None:
+def test_unspaced_script_name_is_found_inside_text(question: str) -> None:
     assert link(question) == {"東京": {"東京"}}
 
 
-def test_vowel_signs_and_points_belong_to_a_name() -> None:
+def test_vowel_signs_belong_to_names() -> None:
     graph = Graph.from_triples([("हिन्दी", "r", "भाषा"), ("محمد", "r", "الكتاب")])
     assert link("क्या हिन्दी कठिन है?", graph=graph) == {"हिन्दी": {"हिन्दी"}}
     assert link("من هو مُحَمَّد؟", graph=graph) == {"مُحَمَّد": {"محمد"}}
@@ -83,11 +83,11 @@ LILU = {"Lilu (mythology)", "Lilu (film)"}
         ("?!", {}),
     ],
 )
-def test_names_in_a_question(question: str, wanted: dict[str, set[str]]) -> None:
+def test_names_in_question_are_linked(question: str, wanted: dict[str, set[str]]) -> None:
     assert link(question, LinkEntities(fuzzy=1)) == wanted
 
 
-def test_spelling_is_compared_where_nothing_is_equal_and_says_how_certain_it_is() -> None:
+def test_spelling_links_without_exact_match_and_lowers_weight() -> None:
     question = "Did Ermengard live with Lothiar II?"
     (anchor,) = LinkEntities()(start(question, GRAPH)).anchors or ()
     assert anchor.text == "Lothiar II" and GRAPH.names.take(anchor.nodes) == ["Lothair II"]
@@ -98,7 +98,7 @@ def test_spelling_is_compared_where_nothing_is_equal_and_says_how_certain_it_is(
     assert weights("Was Lothair II the son of Lothair?", LinkEntities()) == [1.0, 1.0]
 
 
-def test_meaning_is_compared_last() -> None:
+def test_vectors_link_last() -> None:
     encoder = HashEncoder()
     vectors = VectorIndex.from_array(3 * encoder.encode(list(GRAPH.names)), encoder)  # lengths are not asked of them
     unit = LinkEntities(VectorIndex.from_array(encoder.encode(list(GRAPH.names)), encoder), near=0.6)
@@ -114,7 +114,7 @@ def test_meaning_is_compared_last() -> None:
     assert link(question, LinkEntities(empty)) == {}
 
 
-def test_anchors_that_mean_something_are_kept_and_empty_ones_are_looked_for() -> None:
+def test_anchors_with_nodes_are_kept_and_others_linked() -> None:
     given = start("Who was Lothair II?", GRAPH, anchors=[Anchor("mine", [3]), Anchor("none", [])])
     assert LinkEntities()(given).anchors == given.anchors
     unknown = start("Who was Lothair II?", GRAPH, entities=["Nobody"])
@@ -129,27 +129,27 @@ def narrowed(question: str, *names: str) -> list[list[str]]:
     return [GRAPH.names.take(a.nodes) for a in LinkEntities()(state).anchors or ()]
 
 
-def test_in_a_part_of_the_graph_only_its_nodes_are_found() -> None:
+def test_linking_in_part_finds_its_nodes_only() -> None:
     assert narrowed("Did Lilu meet Lothair in Tours?", "Lilu (film)", "Tours") == [["Lilu (film)"], ["Tours"]]
     assert narrowed("Was Lothiar II there?", "Tours") == []
 
 
-def test_anchors_stand_in_the_order_of_the_question_and_never_mean_chunks() -> None:
+def test_linked_anchors_follow_question_order_without_chunks() -> None:
     graph = corpus_index().graph
     anchors = LinkEntities()(start("Was the Mur or Lothiar II or Teutberga near Erstein Abbey?", graph)).anchors or ()
     assert [a.text for a in anchors] == ["Mur", "Lothiar II", "Teutberga", "Erstein Abbey"]
     assert all(graph.passages.row(int(n)) < 0 for a in anchors for n in a.nodes)  # type: ignore[union-attr]
 
 
-def test_quotation_marks_mark_a_name() -> None:
+def test_quotation_marks_delimit_name() -> None:
     assert link('Who wrote "long goodbie" first?') == {"long goodbie": {"The Long Goodbye"}}
 
 
-def test_a_longer_name_outside_the_part_hides_none_inside() -> None:
+def test_longer_name_outside_part_hides_no_inner_name() -> None:
     assert narrowed("Who was Lothair II?", "Lothair") == [["Lothair"]]
 
 
-def test_small_names_of_a_knowledge_graph_are_found_in_a_question_without_names() -> None:
+def test_lower_case_names_of_graph_are_linked() -> None:
     graph = Graph.from_triples([("virus", "causes", "disease"), ("cat", "owned by", "Ida")])
     linked = LinkEntities()(start("What does a virus cause?", graph)).anchors
     assert linked is not None and [anchor.text for anchor in linked] == ["virus"]

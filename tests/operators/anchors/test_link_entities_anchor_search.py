@@ -23,7 +23,7 @@ def result(op: AnchorSearch, graph: Graph, *anchors: Anchor, k: int = 40) -> dic
     return dict(zip(graph.names.take(evidence.nodes), evidence.scores.tolist(), strict=True))
 
 
-def test_names_are_ranked_by_cosine_as_by_hand() -> None:
+def test_anchor_search_ranks_names_by_cosine() -> None:
     encoder = HashEncoder()
     vectors = encoder.encode(list(FAMILY.names)) * np.linspace(0.5, 3, len(FAMILY), dtype=np.float32)[:, None]
     index = VectorIndex.from_array(vectors, encoder)
@@ -34,7 +34,7 @@ def test_names_are_ranked_by_cosine_as_by_hand() -> None:
     assert result(AnchorSearch(index), FAMILY, Anchor("Lothair of Tours")) == pytest.approx(expected)
 
 
-def test_anchors_take_turns_by_weight() -> None:
+def test_anchor_search_alternates_anchors_by_weight() -> None:
     graph = Graph.from_triples([("red fox", "r", "red hen"), ("blue sea", "r", "blue sky"), ("red sun", "r", "tax")])
     op = AnchorSearch(vectors_of(graph))
     red, blue = Anchor("red fox"), Anchor("blue sea")
@@ -46,7 +46,7 @@ def test_anchors_take_turns_by_weight() -> None:
     assert "tax" not in result(op, graph, red, Anchor("tax", weight=0.0), k=3)
 
 
-def test_what_an_anchor_means_comes_first_and_its_edges_mean_both_ends() -> None:
+def test_anchor_search_returns_anchor_nodes_first() -> None:
     op = AnchorSearch(vectors_of(FAMILY))
     gisela, bertha = FAMILY.id("Gisela"), FAMILY.id("Bertha")
     meant = result(op, FAMILY, Anchor("Lothair I", nodes=[bertha]), k=2)
@@ -56,7 +56,7 @@ def test_what_an_anchor_means_comes_first_and_its_edges_mean_both_ends() -> None
     assert "Gisela" not in result(op, part, Anchor("Gisela", nodes=[gisela]))
 
 
-def test_themes_are_no_names_and_anchors_stay() -> None:
+def test_anchor_search_ignores_themes_and_keeps_anchors() -> None:
     op = AnchorSearch(vectors_of(FAMILY))
     assert result(op, FAMILY, Anchor("Gisela", kind="theme")) == {}
     anchors = (Anchor("Bertha"), Anchor("Gisela", kind="theme"))
@@ -70,19 +70,19 @@ def test_themes_are_no_names_and_anchors_stay() -> None:
     ("text", "first"),
     [("Lothair II", "Lothair II"), ("the Ermengarde", "Ermengarde of Tours"), ("teuthberga", "Teutberga")],
 )
-def test_without_vectors_words_and_spelling_decide_and_the_trace_notes_it(text: str, first: str) -> None:
+def test_anchor_search_without_vectors_compares_words_with_note(text: str, first: str) -> None:
     state = AnchorSearch(None)(start("?", FAMILY, anchors=[Anchor(text)]))
     assert state.evidence is not None and FAMILY.names[int(state.evidence.nodes[0])] == first
     assert state.trace[-1].notes == (NOTE,)
 
 
-def test_without_vectors_what_shares_nothing_is_left_out() -> None:
+def test_anchor_search_without_vectors_omits_unrelated_names() -> None:
     assert set(result(AnchorSearch(None), FAMILY, Anchor("Tours"))) == {"Ermengarde of Tours"}
     assert result(AnchorSearch(None), FAMILY, Anchor("xyz")) == {}
     assert result(AnchorSearch(None), FAMILY, Anchor("?")) == {}
 
 
-def test_passages_are_no_names() -> None:
+def test_anchor_search_omits_passages() -> None:
     snapshot = corpus_index().snapshot
     names = snapshot.graph.columns.kinds
     for op in (AnchorSearch(snapshot.names), AnchorSearch(None)):

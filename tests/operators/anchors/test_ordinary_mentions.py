@@ -28,6 +28,6 @@ ANIMALS = Graph.from_triples(
         ("What is the habitat?", []),
     ],
 )
-def test_names_are_linked_and_ordinary_words_are_not(question: str, names: list[str]) -> None:
+def test_ordinary_words_are_not_linked(question: str, names: list[str]) -> None:
     anchors = LinkEntities(ordinary=True)(start(question, ANIMALS)).anchors or ()
     assert [ANIMALS.names[int(node)] for anchor in anchors for node in anchor.nodes] == names

@@ -30,7 +30,7 @@ def evidence_of(state: State) -> Evidence:
 
 
 class TestEntitySearch:
-    def test_a_vector_is_the_sum_of_the_name_and_the_mean_statement(self) -> None:
+    def test_entity_vector_is_name_plus_mean_statement(self) -> None:
         names, triples = SNAPSHOT.names, SNAPSHOT.triples
         assert names is not None and triples is not None
         query = SNAPSHOT.encoder.encode([QUESTION])[0]
@@ -49,23 +49,23 @@ class TestEntitySearch:
             expected, abs=1e-5
         )
 
-    def test_passages_say_it_where_triples_have_no_vectors(self) -> None:
+    def test_entity_vector_without_triples_uses_passages(self) -> None:
         evidence = evidence_of((EntitySearch(SNAPSHOT.passages) % 3)(start("a dough of flour and water", GRAPH)))
         assert "Bread" in GRAPH.names.take(evidence.nodes)
         assert (GRAPH.columns.kinds[evidence.nodes] == Kind.ENTITY).all()
 
-    def test_only_what_is_in_the_graph_is_found(self) -> None:
+    def test_entity_search_stays_in_part(self) -> None:
         part = GRAPH.part([GRAPH.id("Bread"), GRAPH.id("Graz")])
         evidence = evidence_of(EntitySearch(SNAPSHOT.passages, SNAPSHOT.names)(start("Who?", part)))
         assert sorted(evidence.nodes.tolist()) == part.nodes.tolist()
 
-    def test_a_graph_without_entities_has_none(self) -> None:
+    def test_entity_search_without_entities_is_empty(self) -> None:
         nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
         assert len(evidence_of(EntitySearch(nothing)(start("Who?", Graph.from_triples([]))))) == 0
 
 
 class TestLocalContext:
-    def test_relations_between_found_entities_come_before_those_with_others(self) -> None:
+    def test_local_context_lists_inner_relations_first(self) -> None:
         graph = GRAPHS["family"]
         seeds = Evidence.of_nodes([graph.id("Lothair II"), graph.id("Waldrada")], [0.8, 0.4])
         nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
@@ -81,7 +81,7 @@ class TestLocalContext:
             }
         )
 
-    def test_what_is_central_to_their_communities_is_added(self) -> None:
+    def test_local_context_adds_central_statements(self) -> None:
         seeds = Evidence.of_nodes([GRAPH.id("Graz")], [0.5])
         state = start("Which river joins the Drava?", GRAPH, evidence=seeds)
         evidence = evidence_of(LocalContext(SUMMARIES, level=0, relations=0, communities=1)(state))
@@ -93,7 +93,7 @@ class TestLocalContext:
         near = dict(zip(evidence.identities(), evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
         assert all(near[((), (int(e),))] == pytest.approx(float(vectors[place] @ query)) for e in gists[place].edges)
 
-    def test_nothing_around_is_outside_the_graph(self) -> None:
+    def test_local_context_stays_in_part(self) -> None:
         part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Mur (river)")])
         state = start("?", part, evidence=Evidence.of_nodes([GRAPH.id("Graz")], [1.0]))
         for summaries in (SUMMARIES, Summaries(SNAPSHOT.passages)):
@@ -109,7 +109,7 @@ class TestLocalContext:
 
 
 class TestCommunitySearch:
-    def test_communities_come_by_the_cosine_of_their_gist(self) -> None:
+    def test_communities_rank_by_cosine_of_gist(self) -> None:
         state = CommunitySearch(SUMMARIES, level=0)(start("On which river does Graz lie?", GRAPH))
         evidence = evidence_of(state)
         ids, _, vectors = SUMMARIES.gists(GRAPH, 0)
@@ -120,12 +120,12 @@ class TestCommunitySearch:
         assert best == set(SUMMARIES.communities(GRAPH).members.row(int(ids[scores.argmax()])).tolist())
         assert state.trace[-1].notes == (f"there are {len(ids)} communities at level 0",)
 
-    def test_each_keeps_what_is_in_the_graph(self) -> None:
+    def test_community_items_stay_in_part(self) -> None:
         part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Bread")])
         evidence = evidence_of(CommunitySearch(SUMMARIES, level=0)(start("?", part)))
         assert 0 < len(evidence) <= 2 and part.holds(evidence.nodes).all()
 
-    def test_the_level_is_checked(self) -> None:
+    def test_community_level_is_validated(self) -> None:
         with pytest.raises(OptionError, match="CommunitySearch: level is -1"):
             CommunitySearch(SUMMARIES, level=-1)
 
@@ -140,13 +140,13 @@ class TestRateCommunities:
     def rated(self, *replies: str, batch: int = 10) -> State:
         return RateCommunities(ScriptedLLM(replies), SUMMARIES, level=0, batch=batch)(self.every)
 
-    def test_the_model_s_rating_ranks_them_and_what_it_rates_0_is_left_out(self) -> None:
+    def test_rated_communities_follow_model_without_zeros(self) -> None:
         before = evidence_of(self.every).identities()
         evidence = evidence_of(self.rated(ratings((3, 90), (1, 20), (2, 0))))
         assert evidence.identities() == [before[2], before[0]]
         assert evidence.scores.tolist() == [0.9, 0.2]  # type: ignore[union-attr]
 
-    def test_batches_are_rated_apart_and_meet(self) -> None:
+    def test_community_batches_are_rated_separately(self) -> None:
         prompts: list[str] = []
 
         def rate(system: str, user: str) -> str:
@@ -159,7 +159,7 @@ class TestRateCommunities:
         lines = [json.loads(line) for line in prompts[0].splitlines() if line.startswith("{")]
         assert lines[0] == {"question": QUESTION} and set(lines[1]) == {"number", "text"}
 
-    def test_unknown_numbers_are_ignored(self) -> None:
+    def test_community_rating_ignores_unknown_numbers(self) -> None:
         state = self.rated(ratings((99, 90), (0, 80), (-1, 70), (2, 300), (1, -5)))
         assert evidence_of(state).identities() == evidence_of(self.every).identities()[1:2]
         assert evidence_of(state).scores.tolist() == [1.0]  # type: ignore[union-attr]
@@ -168,7 +168,7 @@ class TestRateCommunities:
         )
 
     @pytest.mark.parametrize("reply", [ratings(), ratings((1, 0), (2, 0))])
-    def test_where_nothing_helps_they_stay_as_they_were(self, reply: str) -> None:
+    def test_community_rating_without_useful_reply_keeps_order(self, reply: str) -> None:
         state = self.rated(reply)
         assert evidence_of(state).identities() == evidence_of(self.every).identities()
         assert state.trace[-1].notes == ("the model rated no community above 0; they stay as they were",)
@@ -176,7 +176,7 @@ class TestRateCommunities:
             evidence_of(self.every).identities()[0]
         ]
 
-    def test_what_is_no_community_is_left_out(self) -> None:
+    def test_items_that_are_not_communities_are_omitted(self) -> None:
         chunk = int(SNAPSHOT.passages.ids[0])
         pieces = Evidence.of_nodes([chunk, GRAPH.id("Graz")])
         state = RateCommunities(ScriptedLLM([ratings((1, 50))]), SUMMARIES, level=0)(start("?", GRAPH, evidence=pieces))
@@ -188,7 +188,7 @@ class TestRateCommunities:
             RateCommunities(**{"model": ScriptedLLM([]), "summaries": SUMMARIES, **options})  # type: ignore[arg-type]
 
 
-def test_communities_are_found_by_most_pieces_then_the_best() -> None:
+def test_communities_of_state_rank_by_items_then_score() -> None:
     of = SUMMARIES.communities(GRAPH).of_nodes(0)
     graz, bread, mur = (GRAPH.id(name) for name in ("Graz", "Bread", "Mur (river)"))
     lothair = GRAPH.id("Lothair II")

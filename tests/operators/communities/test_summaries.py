@@ -33,7 +33,7 @@ def fresh() -> Graph:
     return Graph(replace(SNAPSHOT.graph.columns))
 
 
-def test_the_gist_is_what_is_most_central_of_the_statements_inside() -> None:
+def test_gist_is_most_central_statement() -> None:
     summaries, graph = Summaries(SNAPSHOT.passages, SNAPSHOT.triples, statements=2), SNAPSHOT.graph
     ids, gists, vectors = summaries.gists(graph, 0)
     groups = summaries.communities(graph)
@@ -51,7 +51,7 @@ def test_the_gist_is_what_is_most_central_of_the_statements_inside() -> None:
         assert summaries.texts(Run(), graph, 0, [at]) == ["\n".join(graph.edge_text(int(e)) for e in gist.edges)]
 
 
-def test_passages_take_the_place_of_statements_that_have_no_vectors() -> None:
+def test_gist_without_statement_vectors_uses_passages() -> None:
     graph = SNAPSHOT.graph
     summaries = Summaries(SNAPSHOT.passages, statements=1)
     ids, gists, _ = summaries.gists(graph, 0)
@@ -65,7 +65,7 @@ def test_passages_take_the_place_of_statements_that_have_no_vectors() -> None:
     )
 
 
-def test_a_graph_without_passages_is_summarised_by_its_triples_or_not_at_all() -> None:
+def test_gist_without_passages_uses_triples() -> None:
     graph, nothing = GRAPHS["family"], VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
     triples = VectorIndex.from_array(
         HashEncoder().encode([graph.edge_text(int(e)) for e in graph.edges]), HashEncoder()
@@ -76,13 +76,13 @@ def test_a_graph_without_passages_is_summarised_by_its_triples_or_not_at_all() -
     assert all(gist.text(graph) == "" for gist in gists) and not vectors.any()
 
 
-def test_the_vector_of_nothing_is_zero() -> None:
+def test_vector_of_empty_community_is_zero() -> None:
     best, vector = central(np.empty((0, 4), np.float32), 3)
     assert len(best) == 0 and vector.tolist() == [0, 0, 0, 0]
     assert Gist(best, best, vector).text(GRAPHS["line"]) == ""
 
 
-def test_a_language_model_is_shown_the_community_and_asked_once() -> None:
+def test_summary_asks_model_once_with_community() -> None:
     prompts, numbers = list[str](), itertools.count(1)
 
     def write(system: str, user: str) -> str:
@@ -109,7 +109,7 @@ def test_a_language_model_is_shown_the_community_and_asked_once() -> None:
 
 
 @pytest.mark.parametrize("reply", ['{"summary": "  "}', "no JSON at all", '{"summary": 7}', "{}"])
-def test_an_unusable_reply_leaves_the_gist_in_its_place(reply: str) -> None:
+def test_summary_with_invalid_reply_is_gist(reply: str) -> None:
     graph = fresh()
     written = WrittenSummaries(SNAPSHOT.passages, SNAPSHOT.triples, model=ScriptedLLM(lambda system, user: reply))
     ids = written.communities(graph).at(1).tolist()
@@ -117,7 +117,7 @@ def test_an_unusable_reply_leaves_the_gist_in_its_place(reply: str) -> None:
     assert written.texts(Run(), graph, 1, ids) == plain.texts(Run(), graph, 1, ids)
 
 
-def test_summaries_paid_for_before_an_error_stay() -> None:
+def test_paid_summaries_survive_error() -> None:
     calls: list[str] = []
 
     def write(system: str, user: str) -> str:
@@ -137,7 +137,7 @@ def test_summaries_paid_for_before_an_error_stay() -> None:
     assert run.usage.calls == len(ids)  # those of the failed run are charged here
 
 
-def test_threads_that_need_the_same_summaries_pay_once() -> None:
+def test_concurrent_summaries_are_paid_once() -> None:
     graph, calls, ready = fresh(), list[str](), threading.Barrier(4)
 
     def write(system: str, user: str) -> str:
@@ -156,7 +156,7 @@ def test_threads_that_need_the_same_summaries_pay_once() -> None:
     assert len(calls) == len(ids)
 
 
-def test_a_removed_document_is_in_no_summary(tmp_path: Path) -> None:
+def test_removed_document_is_in_no_summary(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder())
     index.add(CORPUS)
 
@@ -171,12 +171,12 @@ def test_a_removed_document_is_in_no_summary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"statements": 0}, {"max_size": 0}])
-def test_what_cannot_be_used_is_refused(options: dict[str, object]) -> None:
+def test_summaries_with_invalid_option_raise(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         Summaries(SNAPSHOT.passages, **options)  # type: ignore[arg-type]
 
 
-def test_each_pipeline_pays_for_the_summaries_that_it_uses_whoever_had_them_written() -> None:
+def test_each_pipeline_is_charged_for_its_summaries() -> None:
     llm = ScriptedLLM(lambda system, user: json.dumps({"summary": f"{len(user)} letters"}))
     summaries, graph = WrittenSummaries(SNAPSHOT.passages, SNAPSHOT.triples, model=llm), fresh()
     first, second = summaries.gists(graph, 0)[0].tolist()[:2]

@@ -38,7 +38,7 @@ def many(count: int = 90) -> tuple[Graph, VectorIndex]:
     return graph, VectorIndex.from_array(ENCODER.encode(texts), ENCODER)
 
 
-def test_every_level_covers_all_passages_and_is_smaller_than_the_one_below() -> None:
+def test_summary_tree_levels_cover_passages_and_shrink() -> None:
     graph, index = many()
     tree = SummaryTree(index, size=4).of(Run(), graph)
     covered = [0]
@@ -54,7 +54,7 @@ def test_every_level_covers_all_passages_and_is_smaller_than_the_one_below() -> 
     assert SummaryTree(index, size=4).of(Run(), graph) is tree is not SummaryTree(index, size=5).of(Run(), graph)
 
 
-def test_a_summary_is_what_is_most_central_to_its_cluster() -> None:
+def test_tree_summary_is_most_central_of_cluster() -> None:
     graph, index = many()
     tree = SummaryTree(index, size=4, central=2).of(Run(), graph)
     leaves = normalised(index.vectors)
@@ -65,7 +65,7 @@ def test_a_summary_is_what_is_most_central_to_its_cluster() -> None:
         assert tree.texts[at] == "\n".join(lead(graph, int(v)) for v in under[best])
 
 
-def test_leaves_and_summaries_are_searched_as_one() -> None:
+def test_tree_search_ranks_leaves_and_summaries_together() -> None:
     graph, index = many()
     for per_summary in (1, 3):
         step = TreeSearch(SummaryTree(index, size=4), per_summary)
@@ -92,14 +92,14 @@ def plainly(tree: Tree, question: str, per_summary: int) -> list[tuple[int, ...]
     return [nodes for _, nodes in sorted(pieces)]
 
 
-def test_only_passages_of_the_graph_are_found() -> None:
+def test_tree_search_stays_in_part() -> None:
     graph, index = many()
     part = graph.part(range(10))
     evidence = TreeSearch(SummaryTree(index, size=4), per_summary=2)(start("king", part)).evidence
     assert evidence is not None and sorted(evidence.nodes.tolist()) == list(range(10))
 
 
-def test_a_language_model_writes_the_summaries_once_and_they_are_encoded() -> None:
+def test_tree_summaries_by_model_are_written_once_and_encoded() -> None:
     prompts, numbers = list[str](), itertools.count(1)
 
     def write(system: str, user: str) -> str:
@@ -131,7 +131,7 @@ UNUSABLE = {"the model's reply did not fit the schema", "the step was done witho
 
 
 @pytest.mark.parametrize(("reply", "notes"), [('{"summary": ""}', EMPTY), ("nothing", UNUSABLE), ("{}", UNUSABLE)])
-def test_an_unusable_reply_leaves_the_most_central_statements(reply: str, notes: set[str]) -> None:
+def test_tree_summary_with_invalid_reply_is_central_statements(reply: str, notes: set[str]) -> None:
     graph = fresh()
     llm = ScriptedLLM(lambda system, user: reply)
     state = TreeSearch(WrittenSummaryTree(SNAPSHOT.passages, size=3, model=llm))(start(QUESTION, graph))
@@ -140,7 +140,7 @@ def test_an_unusable_reply_leaves_the_most_central_statements(reply: str, notes:
     assert set(state.trace[-1].notes[:-1]) == notes
 
 
-def test_few_passages_need_no_summary_and_none_find_nothing() -> None:
+def test_tree_of_few_passages_has_no_summary() -> None:
     assert SummaryTree(SNAPSHOT.passages, size=6).of(Run(), GRAPH).under == ()
     nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), ENCODER)
     graph = Graph.from_triples([("a", "r", "b")])
@@ -148,21 +148,21 @@ def test_few_passages_need_no_summary_and_none_find_nothing() -> None:
     assert evidence is not None and len(evidence) == 0
 
 
-def test_passages_that_are_all_alike_end() -> None:
+def test_tree_of_equal_passages_terminates() -> None:
     graph = Graph.from_triples([(f"fox {i}", "r", f"fox {i + 1}") for i in range(0, 60, 2)])
     index = VectorIndex.from_array(np.ones((60, 4)), None)
     tree = SummaryTree(index, size=5).of(Run(), graph)
     assert len(tree.leaves) == 60 and np.isfinite(tree.vectors).all()
 
 
-def test_it_pickles_and_reads_as_it_is_written() -> None:
+def test_tree_search_pickles_and_prints_its_source() -> None:
     step = TreeSearch(SummaryTree(SNAPSHOT.passages, size=4), per_summary=2)
     assert repr(step) == f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), per_summary=2)"
     assert pickle.loads(pickle.dumps(step)) == step
 
 
 @pytest.mark.parametrize("options", [{"size": 1}, {"central": 0}])
-def test_what_cannot_be_used_is_refused(options: dict[str, object]) -> None:
+def test_summary_tree_with_invalid_option_raises(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match=f"SummaryTree: {next(iter(options))} is "):
         SummaryTree(SNAPSHOT.passages, **options)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="TreeSearch: per_summary is 0"):

@@ -75,7 +75,7 @@ def plain(
 
 
 @given(triples, st.integers(0, 20), st.integers(1, 3), st.integers(1, 4), st.booleans())
-def test_it_is_the_plain_beam(
+def test_beam_search_equals_plain_beam(
     rows: list[tuple[str, str, str]], seed: int, width: int, length: int, cross: bool
 ) -> None:
     whole = Graph.from_triples(rows)
@@ -102,7 +102,7 @@ def assert_equal_paths(paths: tuple[list[float], list[Path]], expected: list[tup
 
 
 @given(triples, st.integers(0, 20), st.integers(1, 3), st.integers(1, 4))
-def test_by_steps_it_is_the_plain_beam_of_mean_triples(
+def test_beam_by_steps_equals_plain_beam_of_mean_triples(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int
 ) -> None:
     # Scores of one path come about in two ways that differ in the last bits, so ties are made sure of by rounding.
@@ -124,7 +124,7 @@ class Rounded(Steps):
 
 
 @given(triples, st.integers(0, 20), st.integers(1, 2), st.integers(1, 3), st.sampled_from([0.0, 0.3, 1.0, 9.0]))
-def test_dynamic_pruning_keeps_what_is_close_to_the_last(
+def test_beam_slack_keeps_paths_close_to_last(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int, slack: float
 ) -> None:
     graph = Graph.from_triples(rows)
@@ -141,7 +141,7 @@ def test_dynamic_pruning_keeps_what_is_close_to_the_last(
 
 
 @given(triples, st.integers(0, 20), st.integers(1, 3), st.integers(1, 3), st.integers(1, 5))
-def test_a_second_model_may_choose_from_what_a_first_prefers(
+def test_beam_second_model_selects_from_first(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int, shown: int
 ) -> None:
     graph = Graph.from_triples(rows)
@@ -170,7 +170,7 @@ def exact(graph: Graph) -> Callable[[list[Path]], list[float]]:
 
 
 @given(triples, st.integers(0, 20), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
-def test_what_one_leaves_open_another_fills(
+def test_beam_second_model_fills_open_places(
     rows: list[tuple[str, str, str]], source: int, width: int, length: int, few: int
 ) -> None:
     graph = Graph.from_triples(rows)
@@ -192,7 +192,7 @@ def numbers(user: str) -> dict[int, str]:
     return {line["number"]: line["text"] for line in lines}
 
 
-def test_the_encoder_filters_before_the_language_model_chooses() -> None:
+def test_beam_encoder_filters_before_language_model() -> None:
     graph, seen = GRAPHS["club"], []
 
     def model(system: str, user: str) -> str:
@@ -214,7 +214,7 @@ def test_the_encoder_filters_before_the_language_model_chooses() -> None:
 @pytest.mark.parametrize("reply, chosen", [
     ('{"numbers": []}', []), ('{"numbers": [3, 3, 40, 0, -2]}', [3]), ('{"numbers": [4, 1]}', [4, 1]),
 ])  # fmt: skip
-def test_the_encoder_fills_up_what_the_language_model_leaves(reply: str, chosen: list[int]) -> None:
+def test_beam_encoder_fills_after_language_model(reply: str, chosen: list[int]) -> None:
     graph, seen = GRAPHS["club"], []
 
     def model(system: str, user: str) -> str:
@@ -230,7 +230,7 @@ def test_the_encoder_fills_up_what_the_language_model_leaves(reply: str, chosen:
     assert evidence.texts(graph) == [*by_model, *filled][:4] and evidence.scores.tolist() == [1, 1 / 2, 1 / 3, 1 / 4]
 
 
-def test_after_an_unusable_reply_the_paths_stay_in_order_and_the_trace_notes_it() -> None:
+def test_beam_with_invalid_reply_keeps_order_with_note() -> None:
     graph = GRAPHS["family"]
     for model in (Choose(ScriptedLLM(["the first", "the first!"])), Choose(ScriptedLLM(["{}", '{"numbers": "1"}']))):
         state = BeamSearch(model, width=9, length=1)(start("?", graph, entities=["Lothair II"]))
@@ -244,7 +244,7 @@ def test_after_an_unusable_reply_the_paths_stay_in_order_and_the_trace_notes_it(
         )
 
 
-def test_a_language_model_refines_what_an_encoder_found() -> None:
+def test_language_model_refines_encoder_beam() -> None:
     graph = GRAPHS["family"]
     op = BeamSearch(HashEncoder(), width=3, length=2) >> Choose(ScriptedLLM(['{"numbers": [3, 1, 1]}'])) % 2
     state = start("Who are the children of Waldrada?", graph, entities=["Lothair II"])
@@ -254,7 +254,7 @@ def test_a_language_model_refines_what_an_encoder_found() -> None:
     assert evidence.identities() == [first.identities()[2], first.identities()[0]]
 
 
-def test_beams_of_every_length_are_kept_for_each_query_entity() -> None:
+def test_beams_of_every_length_are_kept_per_entity() -> None:
     graph = GRAPHS["club"]
     state = BeamSearch(HashEncoder())(start("member 5 knows member 16", graph, entities=["member 0", "member 33"]))
     assert state.evidence is not None
@@ -275,7 +275,7 @@ class Counting:
         return HashEncoder().encode(texts)
 
 
-def test_an_encoder_is_given_all_texts_of_a_step_and_the_question_once() -> None:
+def test_beam_encodes_step_texts_and_question_once() -> None:
     star = Graph.from_triples([("hub", "r", f"leaf {i}") for i in range(150)] + [("leaf 149", "s", "end")])
     model = Counting()
     evidence = BeamSearch(model, length=2)(start("leaf 149", star, entities=["hub"])).evidence  # type: ignore[arg-type]
@@ -286,7 +286,7 @@ def test_an_encoder_is_given_all_texts_of_a_step_and_the_question_once() -> None
     }
 
 
-def test_a_language_model_chooses_by_number() -> None:
+def test_beam_language_model_selects_by_number() -> None:
     graph = GRAPHS["family"]
     seen: list[list[str]] = []
 
@@ -311,7 +311,7 @@ def test_a_language_model_chooses_by_number() -> None:
     assert nothing.evidence is not None and len(nothing.evidence) == 0
 
 
-def test_it_begins_at_anchors_or_else_at_the_evidence() -> None:
+def test_beam_starts_at_anchors_or_evidence() -> None:
     graph = GRAPHS["line"]
     evidence = BeamSearch(HashEncoder(), length=1)(start("?", graph, evidence=Evidence.of_nodes([2]))).evidence
     assert evidence is not None and sorted(evidence.identities()) == [((2, 1), (1,)), ((2, 3), (2,))]
@@ -331,6 +331,6 @@ def test_it_begins_at_anchors_or_else_at_the_evidence() -> None:
     lambda: BeamSearch(Choose(ScriptedLLM(["{}"])), slack=0.5),
     lambda: BeamSearch(Induce()),
 ])  # fmt: skip
-def test_options_out_of_range_are_refused(make: object) -> None:
+def test_beam_with_invalid_option_raises(make: object) -> None:
     with pytest.raises(OptionError, match=r"BeamSearch: (model|width|length|batch|slack) is "):
         make()  # type: ignore[operator]

@@ -66,7 +66,7 @@ def plainly(graph: Graph, question: str, source: int, width: int, depth: int) ->
     st.integers(1, 3),
     st.integers(1, 3),
 )
-def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: int, depth: int) -> None:
+def test_think_on_graph_equals_plain_search(rows: list[tuple[str, str, str]], width: int, depth: int) -> None:
     graph = Graph.from_triples(rows)
     question = "whom does b like, who likes c, and rules d of e"
     first = graph.names[0]
@@ -81,7 +81,7 @@ KIN = Graph.from_triples(
 )
 
 
-def test_a_language_model_chooses_relations_then_entities_and_ends_where_it_chooses_none() -> None:
+def test_think_on_graph_selects_relations_then_entities() -> None:
     prompts: list[list[str]] = []
 
     def model(system: str, user: str) -> str:
@@ -100,7 +100,7 @@ def test_a_language_model_chooses_relations_then_entities_and_ends_where_it_choo
     assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida", "Bertha child Ida; Ida spouse Udo"]
 
 
-def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_search() -> None:
+def test_think_on_graph_notes_hubs_and_searches_per_entity() -> None:
     state = Explore(Rerank(MODEL), width=2, depth=1, max_nodes=1)(start("Who?", KIN, entities=["Bertha", "Udo"]))
     assert state.evidence is not None
     assert {KIN.names[nodes[0]] for nodes, _ in state.evidence} == {"Bertha", "Udo"}
@@ -110,7 +110,7 @@ def test_steps_that_lead_to_too_many_are_noted_and_each_entity_has_its_own_searc
     assert state.evidence is not None and len({edges[0] for _, edges in state.evidence}) == len(state.evidence)
 
 
-def test_it_stays_in_the_graph() -> None:
+def test_think_on_graph_stays_in_part() -> None:
     part = KIN.part([KIN.id("Bertha"), KIN.id("Ida")])
     evidence = Explore(Rerank(HashEncoder()))(start("Who?", part, entities=["Bertha"])).evidence
     assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida"]
@@ -120,7 +120,7 @@ def test_it_stays_in_the_graph() -> None:
 @pytest.mark.parametrize(
     "options", [{"width": 0}, {"depth": 0}, {"max_nodes": 0}, {"max_relations": 0}, {"width": True}]
 )
-def test_options(options: dict[str, int]) -> None:
+def test_think_on_graph_with_invalid_option_raises(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=rf"Explore: {next(iter(options))} is .*it must be a whole number"):
         Explore(Rerank(MODEL), **options)
     with pytest.raises(OptionError, match="Explore: ranker is 'gpt'; it must be an operator"):

@@ -39,7 +39,7 @@ def texts_of(triples: list[Triple], entities: list[str], steps: object, order: l
     return evidence.texts(graph)
 
 
-def test_the_example_of_the_paper() -> None:
+def test_chains_equal_paper_example() -> None:
     chains = texts_of(GIANTS, ["Lou Seal"], Chains(length=2, inverse=False))
     first = "Lou Seal → [sports.mascot.team] → San Francisco Giants"
     won = f"{first} → [sports.sports_team.championships] → "
@@ -50,7 +50,7 @@ def test_the_example_of_the_paper() -> None:
     assert texts_of(GIANTS, ["Lou Seal"], Chains())[4:] == [f"{won}2014 World Series → [mvp of⁻¹] → Madison Bumgarner"]
 
 
-def test_paths_of_several_entities_stand_together_with_the_targets_that_they_share() -> None:
+def test_merged_chains_group_entities_by_shared_targets() -> None:
     entities = ["Lou Seal", "Madison Bumgarner"]
     assert texts_of(GIANTS, entities, Chains(length=2, inverse=False) >> MergeChains()) == [
         "Lou Seal → [sports.mascot.team] → San Francisco Giants",
@@ -60,7 +60,7 @@ def test_paths_of_several_entities_stand_together_with_the_targets_that_they_sha
     ]
 
 
-def test_head_to_tail_chains_end_at_a_query_entity_too() -> None:
+def test_head_to_tail_chains_may_end_at_query_entity() -> None:
     film = [("x", "genre", "Drama"), ("y", "genre", "Drama"), ("A", "act", "x"), ("A", "act", "y")]
     assert texts_of(film, ["Drama"], Chains(inverse=False)) == [
         "x → [genre] → Drama",
@@ -76,7 +76,7 @@ def test_head_to_tail_chains_end_at_a_query_entity_too() -> None:
     assert texts_of(film[:1], ["x", "Drama"], Chains()) == ["x → [genre] → Drama", "Drama → [genre⁻¹] → x"]
 
 
-def test_the_evidence_order_decides() -> None:
+def test_chains_follow_evidence_order() -> None:
     triples = [("q", "r", "a"), ("q", "s", "b"), ("a", "r", "c"), ("b", "s", "c")]
     first = "q → [r] → a → [r] → c"
     assert texts_of(triples, ["q"], Chains(2, inverse=False))[-1] == first
@@ -84,7 +84,7 @@ def test_the_evidence_order_decides() -> None:
     assert other == ["q → [s] → b", "q → [r] → a", "q → [s] → b → [s] → c"]
 
 
-def test_what_stands_in_the_state_is_taken_as_it_is() -> None:
+def test_chains_accept_scored_and_unscored_evidence() -> None:
     graph = Graph.from_triples([("q", "r", "a"), ("a", "r", "b"), ("b", "r", "c")])
     anchors = [Anchor("by an edge", edges=[0])]
     state = start("?", graph, anchors=anchors, evidence=Evidence.of_edges([1, 0, 1, 0]))
@@ -105,7 +105,7 @@ def test_what_stands_in_the_state_is_taken_as_it_is() -> None:
     assert Chains()(part).evidence.identities()[-1] == ((1, 2, 3), (1, 2))  # type: ignore[union-attr]
 
 
-def test_pieces_that_are_no_chain_stay_in_their_place() -> None:
+def test_merge_keeps_other_items_in_place() -> None:
     graph = Graph.from_triples([("q", "r", "a"), ("q", "r", "b"), ("c", "r", "q")])
     state = start("?", graph, entities=["q"])
     no_walks = [([0, 1], [0]), ([3], []), ([], []), ([], [2]), ([1, 2], [0, 1]), ([], [1])]
@@ -123,7 +123,7 @@ def test_pieces_that_are_no_chain_stay_in_their_place() -> None:
 
 
 @pytest.mark.parametrize("length", [0, -1, 1.5, True, "2"])
-def test_a_length_is_a_whole_number(length: object) -> None:
+def test_chain_length_is_validated(length: object) -> None:
     with pytest.raises(OptionError, match=rf"Chains: length is {length!r}; it must be a whole number, at least 1"):
         Chains(length)  # type: ignore[arg-type]
     assert repr(Chains(np.int64(2), inverse=False)).startswith("Chains(length=") and repr(Chains()) == "Chains()"
@@ -231,7 +231,7 @@ def both_ways(triples: list[Triple]) -> list[tuple[str, str, bool, str]]:
         None,
     )
 )
-def test_chains_and_what_they_are_merged_to(world: tuple[list[Triple], list[str], int | None]) -> None:
+def test_chains_and_merged_chains_have_texts(world: tuple[list[Triple], list[str], int | None]) -> None:
     triples, entities, longest = world
     chains = plain_chains(both_ways(triples), set(entities), longest)
     assert texts_of(triples, entities, Chains(longest)) == [line([[n] for n in c.nodes], c.ways) for c in chains]
@@ -245,7 +245,7 @@ def test_chains_and_what_they_are_merged_to(world: tuple[list[Triple], list[str]
 
 @settings(deadline=None)
 @given(worlds(), st.randoms())
-def test_renumbering_nodes_and_edges_changes_nothing(world, random) -> None:
+def test_chains_do_not_depend_on_numbering(world, random) -> None:
     triples, entities, longest = world
     order = list(range(len(triples)))
     random.shuffle(order)
@@ -257,7 +257,7 @@ def test_renumbering_nodes_and_edges_changes_nothing(world, random) -> None:
 
 @settings(deadline=None)
 @given(worlds(), st.booleans())
-def test_a_merged_piece_is_a_union_of_chains_and_of_one_entity_none_is_lost(world, inverse) -> None:
+def test_merged_chains_cover_all_chains(world, inverse) -> None:
     triples, entities, longest = world
     graph = Graph.from_triples(triples)
     known = [name for name in entities if len(graph.ids(name))]
@@ -296,7 +296,7 @@ def walked(triples: list[Triple], length: int, *, every: bool) -> tuple[list[Wal
 FILM = [("X", "by", "D"), ("F", "by", "D"), ("G", "by", "D"), ("F", "written", "D"), ("G", "written", "D")]
 
 
-def test_walks_that_pass_a_node_twice_are_merged_and_none_of_their_ends_is_lost() -> None:
+def test_merged_walks_with_repeated_node_keep_ends() -> None:
     _, merged = walked([*FILM, ("G", "written", "W")], 4, every=True)
     back = "X → [by] → D → [by⁻¹] → F; G → [written] → D"
     # By the fourth step the triples of the second are walked again.
@@ -315,7 +315,7 @@ def test_walks_that_pass_a_node_twice_are_merged_and_none_of_their_ends_is_lost(
 
 @given(worlds(), st.integers(1, 4), st.booleans())
 @example((FILM, [], None), 4, True)
-def test_walks_by_one_relation_path_are_one_line_or_each_its_own(world, length: int, every: bool) -> None:
+def test_merged_walks_share_line_by_relation_path(world, length: int, every: bool) -> None:
     walks, merged = walked(world[0], length, every=every)
     groups: dict[object, list[Walk]] = {}
     for walk in walks:
@@ -332,7 +332,7 @@ def test_walks_by_one_relation_path_are_one_line_or_each_its_own(world, length: 
     assert not merged
 
 
-def test_500_triples_take_milliseconds() -> None:
+def test_chains_of_500_triples_are_complete() -> None:
     # A graph like a film's neighbourhood: many leaves, and hubs such as genres and years.
     rng = np.random.default_rng(3)
     films = [f"film {i}" for i in range(60)]

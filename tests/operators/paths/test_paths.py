@@ -50,7 +50,7 @@ def cases(graph: Graph, seed: int) -> tuple[Graph, list[int]]:
 
 
 @given(triples, st.integers(0, 50))
-def test_shortest_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: int) -> None:
+def test_shortest_paths_equal_networkx(rows: list[tuple[str, str, str]], seed: int) -> None:
     graph, named = cases(Graph.from_triples(rows), seed)
     theirs = as_networkx(graph)
     each = [
@@ -71,7 +71,7 @@ def test_shortest_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: in
 
 
 @given(triples, st.integers(0, 50), st.integers(1, 4))
-def test_enumerated_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: int, length: int) -> None:
+def test_enumerated_paths_equal_networkx(rows: list[tuple[str, str, str]], seed: int, length: int) -> None:
     graph, named = cases(Graph.from_triples(rows), seed)
     theirs = as_networkx(graph)
     every = [
@@ -87,7 +87,7 @@ def test_enumerated_paths_are_networkxs(rows: list[tuple[str, str, str]], seed: 
         assert walked((EnumeratedPaths(length) % k)(state)) == walks[:k]
 
 
-def test_a_worked_example() -> None:
+def test_shortest_paths_equal_worked_example() -> None:
     graph = Graph.from_triples(FILMS)
     state = start("Who acted in the films that Mann directed?", graph, entities=["Mann"])
     evidence = ShortestPaths()(state).evidence
@@ -108,7 +108,7 @@ def test_a_worked_example() -> None:
     assert len(EnumeratedPaths(3)(state).evidence or ()) == 11
 
 
-def test_osar_keeps_the_paths_that_fit_the_question_best() -> None:
+def test_enumerated_paths_rank_by_question() -> None:
     graph = Graph.from_triples(FILMS)
     state = start("Who starred as actors in films directed by Mann? Pacino", graph, entities=["Mann"])
     paths = ShortestPaths()(state)
@@ -120,13 +120,13 @@ def test_osar_keeps_the_paths_that_fit_the_question_best() -> None:
     assert evidence.identities()[0] == paths.evidence.identities()[best]
 
 
-def test_a_target_that_no_node_is_called_is_an_error() -> None:
+def test_shortest_paths_to_unknown_target_raise() -> None:
     graph = Graph.from_triples([("a", "r", "b")])
     with pytest.raises(DataError, match="'c'"):
         ShortestPaths(to="c")(start("?", graph, entities=["a"]))
 
 
-def test_where_paths_begin() -> None:
+def test_paths_start_at_entities_anchors_or_evidence() -> None:
     graph = GRAPHS["family"]
     waldrada = graph.id("Waldrada")
     evidence = Evidence.of_nodes([waldrada])
@@ -142,7 +142,7 @@ def test_where_paths_begin() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TRIPLES))
-def test_renumbering_renumbers_the_paths(name: str) -> None:
+def test_paths_do_not_depend_on_numbering(name: str) -> None:
     graph, other = GRAPHS[name], Graph.from_triples(TRIPLES[name][::-1])
     entities = [graph.names[0], graph.names[len(graph) - 1]]
     for op in (ShortestPaths(all=True), EnumeratedPaths(2)):
@@ -155,7 +155,7 @@ def test_renumbering_renumbers_the_paths(name: str) -> None:
         assert by_name[0] == by_name[1] and by_name[0]
 
 
-def test_too_many_paths_are_an_error_that_says_what_to_do() -> None:
+def test_too_many_paths_raise_with_remedy() -> None:
     state = start("?", GRAPHS["club"], entities=["member 0"])
     with pytest.raises(
         OptionError, match=r"EnumeratedPaths\(6, max_paths=1000\) finds more than 1,000 paths in Graph.*% k"
@@ -174,6 +174,6 @@ def test_too_many_paths_are_an_error_that_says_what_to_do() -> None:
     lambda: EnumeratedPaths(2, max_paths=0),
     lambda: ShortestPaths(max_paths=-1),
 ])  # fmt: skip
-def test_options_out_of_range_are_refused(make: object) -> None:
+def test_paths_with_invalid_option_raise(make: object) -> None:
     with pytest.raises(OptionError, match="it must be a whole number, at least 1"):
         make()  # type: ignore[operator]

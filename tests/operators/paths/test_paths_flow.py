@@ -21,7 +21,7 @@ def paths(graph: Graph, names: list[str], op: FlowPaths | None = None) -> dict[t
     return {tuple(graph.names.take(nodes)): s for (nodes, _), s in zip(evidence, evidence.scores.tolist(), strict=True)}
 
 
-def test_a_worked_example_of_the_whole_retrieval() -> None:
+def test_pathrag_retrieval_equals_worked_example() -> None:
     # Waldrada has three neighbours, Lothair II four. From Gisela flow 1, 0.7, 0.7 · 0.7/3 and 0.7/4 of that; from
     # Teutberga 1, 0.7, 0.7 · 0.7/4 and 0.7/3 of that, which is less.
     scores = paths(GRAPHS["family"], ["Gisela", "Teutberga"])
@@ -29,7 +29,7 @@ def test_a_worked_example_of_the_whole_retrieval() -> None:
     assert scores == {("Gisela", "Waldrada", "Lothair II", "Teutberga"): pytest.approx(score)}
 
 
-def test_every_simple_path_within_the_hops_is_there_when_nothing_is_pruned() -> None:
+def test_flow_paths_without_pruning_equal_simple_paths() -> None:
     for name, graph in GRAPHS.items():
         ends = graph.nodes[:: max(1, len(graph) // 6)].tolist()
         op = FlowPaths(threshold=0.0, per_pair=10_000)
@@ -45,7 +45,7 @@ def test_every_simple_path_within_the_hops_is_there_when_nothing_is_pruned() -> 
         assert {min(n, n[::-1]) for n, _ in evidence.identities()} == expected, name
 
 
-def test_a_path_names_the_smallest_edge_and_its_text_has_all_that_are_parallel() -> None:
+def test_flow_path_names_smallest_edge_and_all_parallel_texts() -> None:
     graph = Graph.from_triples([("b", "t", "a"), ("a", "r", "b"), ("b", "s", "c"), ("a", "r", "a"), ("b", "s", "c")])
     evidence = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes([graph.id("a"), graph.id("c")]))).evidence
     assert evidence is not None
@@ -56,7 +56,7 @@ def test_a_path_names_the_smallest_edge_and_its_text_has_all_that_are_parallel()
     assert Evidence.of_trees(graph, [([1], []), ([], [2])], render=path_text).texts(graph) == ["a", "b s c"]
 
 
-def test_a_part_of_the_graph_is_all_that_is_seen() -> None:
+def test_flow_paths_stay_in_part() -> None:
     square = Graph.from_triples([("x", "r", "a"), ("a", "r", "b"), ("b", "r", "d"), ("a", "r", "c"), ("c", "r", "d")])
     ends = Evidence.of_nodes([square.id("a"), square.id("d")])
     part = square.part([square.id(n) for n in "acdx"])
@@ -70,7 +70,7 @@ def test_a_part_of_the_graph_is_all_that_is_seen() -> None:
     assert len(FlowPaths()(start("?", square.part([1, 2]), evidence=ends)).evidence) == 0  # type: ignore[arg-type]
 
 
-def test_triples_and_paths_of_the_evidence_stand_for_their_nodes() -> None:
+def test_flow_paths_accept_triples_and_paths() -> None:
     graph = GRAPHS["family"]
     nodes = graph.ends([0, 5])
     plain = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes(np.unique(nodes)))).evidence
@@ -80,7 +80,7 @@ def test_triples_and_paths_of_the_evidence_stand_for_their_nodes() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
-def test_renumbering_nodes_renumbers_the_paths(name: str) -> None:
+def test_flow_paths_do_not_depend_on_numbering(name: str) -> None:
     graph = GRAPHS[name]
     triples = [graph.triple(int(e)) for e in graph.edges]
     other = Graph.from_triples([triples[i] for i in np.random.default_rng(3).permutation(len(triples))])
@@ -91,7 +91,7 @@ def test_renumbering_nodes_renumbers_the_paths(name: str) -> None:
     assert first == pytest.approx(second)
 
 
-def test_the_cut_and_the_rest() -> None:
+def test_flow_paths_cut_equals_first_of_all() -> None:
     state = VectorSearch(SNAPSHOT.names)(start("Lothair II and Teutberga", SNAPSHOT.graph))
     whole = FlowPaths()(state).evidence
     assert whole is not None and len(whole) > 20
@@ -116,12 +116,12 @@ def test_the_cut_and_the_rest() -> None:
         ({"max_edges": 0}, "max_edges is 0"),
     ],
 )
-def test_options_are_checked(options: dict[str, float], message: str) -> None:
+def test_flow_paths_with_invalid_option_raise(options: dict[str, float], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         FlowPaths(**options)  # type: ignore[arg-type]
 
 
-def test_paths_that_would_cost_too_much_stay_shorter_and_the_trace_says_so() -> None:
+def test_flow_paths_over_cost_limit_stay_short_with_note() -> None:
     clique = Graph.from_triples([(f"{a}", "r", f"{b}") for a in range(12) for b in range(a)])
     ends = Evidence.of_nodes([0, 5, 11])
     state = FlowPaths(threshold=0.0, hops=9, max_edges=2_000)(start("?", clique, evidence=ends))

@@ -25,7 +25,7 @@ def items(state: State) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return state.evidence.identities()
 
 
-def test_hop_first_puts_shorter_paths_first_and_leaves_the_rest_of_the_order() -> None:
+def test_hop_first_orders_by_length_stably() -> None:
     # Between two hubs little flows, (1 + 0.07 + ...) / 2; along a line much, (1 + 0.7 + 0.245 + 0.086) / 3.
     hubs = [(hub, "r", f"{hub} {i}") for hub in ("hub", "other") for i in range(9)]
     graph = Graph.from_triples([*hubs, ("hub", "r", "between"), ("between", "r", "other"), *LINE[:3]])
@@ -39,7 +39,7 @@ def test_hop_first_puts_shorter_paths_first_and_leaves_the_rest_of_the_order() -
     assert after.evidence is not None and after.evidence.render is path_text  # its texts still have all parallel edges
 
 
-def test_at_the_papers_decay_direct_edges_come_first_by_flow_too() -> None:
+def test_flow_at_published_decay_ranks_direct_edges_first() -> None:
     # One edge has 1 and more; two have at most (1 + 0.7 + 0.7 · 0.7 / 2) / 2, since the node between them has two.
     scored = [(len(edges), score) for edges, score in zip(*edges_and_scores(flow_paths()), strict=True)]
     assert min(score for hops, score in scored if hops == 1) > 1
@@ -51,7 +51,7 @@ def edges_and_scores(state: State) -> tuple[list[tuple[int, ...]], list[float]]:
     return [edges for _, edges in items(state)], state.evidence.scores.tolist()
 
 
-def test_shuffled_loses_no_path_and_differs_by_seed_and_by_question() -> None:
+def test_shuffled_keeps_paths_and_varies_by_seed_and_question() -> None:
     state = flow_paths()
     orders = [items(Shuffled(seed)(state)) for seed in range(10)]
     assert all(sorted(order) == sorted(items(state)) for order in orders)
@@ -61,13 +61,13 @@ def test_shuffled_loses_no_path_and_differs_by_seed_and_by_question() -> None:
     assert items(Shuffled(3)(other)) != orders[3]
 
 
-def test_the_cut_takes_the_first_of_the_new_order() -> None:
+def test_path_order_cut_takes_first() -> None:
     state = flow_paths()
     for op in (HopFirst(), Shuffled(1)):
         assert items((op % 3)(state)) == items(op(state))[:3]
 
 
-def test_what_is_no_path_is_ordered_too_and_empty_stays_empty() -> None:
+def test_path_order_accepts_other_items_and_empty() -> None:
     graph = GRAPHS["family"]
     mixed = Evidence.of_trees(graph, [([], [3]), ([1], []), ([0, 1], [0])], [0.9, 0.5, 0.1])
     assert items(HopFirst()(start("?", graph, evidence=mixed))) == [((1,), ()), ((), (3,)), ((0, 1), (0,))]
@@ -78,6 +78,6 @@ def test_what_is_no_path_is_ordered_too_and_empty_stays_empty() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "a"])
-def test_a_seed_is_a_whole_number(seed: object) -> None:
+def test_shuffled_seed_is_validated(seed: object) -> None:
     with pytest.raises(OptionError, match="Shuffled: seed is"):
         Shuffled(seed)  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def search(**options: int) -> dict[tuple[int, ...], float]:
     return paths(PropositionPaths(INDEX, **options)(start("?", KIN)))
 
 
-def test_statements_of_one_text_are_one_proposition_of_all_its_entities() -> None:
+def test_equal_statements_form_one_proposition() -> None:
     known = propositions(KIN, INDEX)
     assert known.edges.row(0).tolist() == [0, 4] and len(known.rows) == 4
     assert KIN.names.take(known.nodes[known.entities.row(1)]) == ["Udo", "Graz"]
@@ -62,36 +62,36 @@ def test_statements_of_one_text_are_one_proposition_of_all_its_entities() -> Non
     assert propositions(KIN, None).edges.row(0).tolist() == [0]  # told apart without sentences
 
 
-def test_the_score_of_a_path_is_the_cosine_of_the_mean_of_unit_vectors() -> None:
+def test_proposition_path_score_is_cosine_of_mean() -> None:
     # 0 and 1, at 0.3 and -0.5: the mean is at -0.1. 0, 1 and 2: at atan2 of the sums.
     scores = search(width=1, length=3, jumps=0)
     three = np.cos(np.arctan2(*(sum(f(a) for a in (0.3, -0.5, 1.0)) for f in (np.sin, np.cos))))
     assert scores == pytest.approx({(0, 1): np.cos(0.1), (0,): np.cos(0.3), (0, 1, 2): three})
 
 
-def test_a_jump_joins_what_no_entity_does() -> None:
+def test_proposition_jump_joins_unconnected() -> None:
     assert (0, 3) not in search(width=4, length=2, jumps=0)
     assert search(width=4, length=2, jumps=2)[0, 3] == pytest.approx(np.cos(0.35))
 
 
-def test_one_set_of_propositions_is_one_path() -> None:
+def test_proposition_set_is_one_path() -> None:
     found = list(search(width=10, length=4, jumps=4))
     assert len({frozenset(path) for path in found}) == len(found) and all(len(set(path)) == len(path) for path in found)
 
 
-def test_the_beam_keeps_its_width_at_every_length() -> None:
+def test_proposition_beam_keeps_width() -> None:
     lengths = [len(path) for path in search(width=2, length=3, jumps=3)]
     assert [lengths.count(length) for length in (1, 2, 3)] == [2, 2, 2]
 
 
-def test_a_path_reads_as_its_statements_and_holds_their_entities() -> None:
+def test_proposition_path_text_and_entities_are_complete() -> None:
     state = (PropositionPaths(INDEX, width=1, length=2, jumps=0) % 1)(start("?", KIN))
     assert state.evidence is not None
     assert state.evidence.texts(KIN) == ["Ida spouse Udo; Udo lived in Graz"]
     assert KIN.names.take(state.evidence.nodes) == ["Ida", "Udo", "Graz"]
 
 
-def test_on_a_part_of_a_graph_only_its_statements_count() -> None:
+def test_propositions_stay_in_part() -> None:
     part = KIN.part([0, 1, 2])
     assert set(paths(PropositionPaths(INDEX)(start("?", part)))) == {(0,), (1,), (0, 1)}
     ix = corpus_index().snapshot
@@ -100,7 +100,7 @@ def test_on_a_part_of_a_graph_only_its_statements_count() -> None:
     assert found is not None and len(found) and np.isin(found.edges, state.graph.edges).all()
 
 
-def test_reading_again_ranks_by_the_vector_of_the_whole_text() -> None:
+def test_proposition_reread_ranks_by_text_vector() -> None:
     encoder = HashEncoder()
     index = VectorIndex.from_array(encoder.encode([KIN.edge_text(edge) for edge in range(4)]), encoder)
     question = "Where did the spouse of Ida live?"
@@ -111,11 +111,11 @@ def test_reading_again_ranks_by_the_vector_of_the_whole_text() -> None:
     assert found.get((0, 1), found.get((1, 0))) == pytest.approx(cosine, abs=1e-6)
 
 
-def test_without_vectors_words_are_compared_and_the_trace_says_so() -> None:
+def test_propositions_without_vectors_compare_words_with_note() -> None:
     state = PropositionPaths(None, width=1, length=2, jumps=0)(start("Where did the spouse of Ida live, in Graz?", KIN))
     assert next(iter(paths(state))) == (0, 1) and "compared by words" in state.trace[-1].notes[0]
 
 
-def test_a_graph_without_statements_gives_nothing() -> None:
+def test_propositions_without_statements_are_empty() -> None:
     state = PropositionPaths(INDEX)(start("?", KIN.part([0])))
     assert state.evidence is not None and len(state.evidence) == 0

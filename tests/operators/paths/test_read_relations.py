@@ -66,7 +66,7 @@ def led_to(rows: list[tuple[str, str, str]], source: str, path: list[Way]) -> di
     ),
     st.integers(1, 3),
 )
-def test_the_twin_reads_the_best_relation_of_each_turn(rows: list[tuple[str, str, str]], turns: int) -> None:
+def test_offline_reading_takes_best_relation_per_turn(rows: list[tuple[str, str, str]], turns: int) -> None:
     graph = Graph.from_triples(rows)
     source = graph.names[0]
     question = QUESTION.replace(" b ", " X ") if source == "b" else QUESTION
@@ -86,7 +86,7 @@ def test_the_twin_reads_the_best_relation_of_each_turn(rows: list[tuple[str, str
     assert nodes == led_to(rows, source, path[:-1])[path[-1]]
 
 
-def test_each_turn_shows_relations_then_triples_and_goes_on_at_all_their_ends() -> None:
+def test_reading_turn_shows_relations_then_triples() -> None:
     prompts: list[list[str]] = []
 
     def model(system: str, user: str) -> str:
@@ -104,7 +104,7 @@ def test_each_turn_shows_relations_then_triples_and_goes_on_at_all_their_ends() 
     assert sorted(FILMS.names[nodes[-1]] for nodes, _ in after.evidence) == ["Crowe", "Pacino"]
 
 
-def test_it_ends_where_the_model_selects_none_or_has_no_usable_reply() -> None:
+def test_reading_ends_at_empty_or_invalid_reply() -> None:
     state = start("Who starred in films by Mann?", FILMS, entities=["Mann", "Heat"])
     none = ReadRelations(ScriptedLLM(lambda system, user: '{"numbers": []}'))(state)
     assert none.evidence is not None and len(none.evidence) == 0
@@ -114,7 +114,7 @@ def test_it_ends_where_the_model_selects_none_or_has_no_usable_reply() -> None:
     assert "the step was done without a model" in once.trace[-1].notes
 
 
-def test_a_hub_ends_a_path_with_a_note_and_nothing_is_read_without_entities() -> None:
+def test_reading_stops_at_hub_with_note() -> None:
     state = start("Who?", FILMS, entities=["Mann"])
     after = RankRelations(MODEL, max_edges=1)(state)
     assert after.evidence is not None and len(after.evidence) == 0
@@ -123,7 +123,7 @@ def test_a_hub_ends_a_path_with_a_note_and_nothing_is_read_without_entities() ->
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_no_more_triples_are_shown_than_allowed(count: int) -> None:
+def test_reading_shows_limited_triples(count: int) -> None:
     shown: list[int] = []
 
     def model(system: str, user: str) -> str:

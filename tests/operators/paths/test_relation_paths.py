@@ -28,7 +28,7 @@ FILMS = Graph.from_triples(
 )
 
 
-def test_a_relation_path_is_there_once_however_many_walks_go_by_it() -> None:
+def test_relation_path_is_listed_once() -> None:
     state = RelationPaths(3)(start("?", FILMS, entities=["Mann"]))
     assert state.evidence is not None and state.evidence.scores is None
     assert state.evidence.texts(FILMS) == [
@@ -41,7 +41,7 @@ def test_a_relation_path_is_there_once_however_many_walks_go_by_it() -> None:
         assert nodes[0] == FILMS.id("Mann") and len(nodes) == len(edges) + 1
 
 
-def test_each_query_entity_has_its_own_and_a_cut_graph_has_fewer() -> None:
+def test_relation_paths_are_per_entity_and_shrink_in_part() -> None:
     state = start("?", FILMS, entities=["Pacino", "Crowe"])
     evidence = RelationPaths(1)(state).evidence
     assert evidence is not None and [nodes[0] for nodes, _ in evidence] == [FILMS.id("Pacino"), FILMS.id("Crowe")]
@@ -49,14 +49,14 @@ def test_each_query_entity_has_its_own_and_a_cut_graph_has_fewer() -> None:
     assert narrow.evidence is not None and narrow.evidence.texts(FILMS) == ["directed by of"]
 
 
-def test_shorter_ones_come_first_whichever_entity_they_begin_at() -> None:
+def test_relation_paths_are_ordered_by_length() -> None:
     evidence = RelationPaths(3)(start("?", FILMS, entities=["Mann", "Pacino"])).evidence
     lengths = [len(edges) for _, edges in evidence]
     assert lengths == sorted(lengths) and len({int(nodes[0]) for nodes, _ in evidence.top(4)}) == 2
 
 
 @given(st.integers(1, 60), st.integers(1, 3), st.sampled_from(["Mann", "Pacino"]))
-def test_the_first_are_those_of_all(k: int, length: int, entity: str) -> None:
+def test_relation_paths_cut_equals_first_of_all(k: int, length: int, entity: str) -> None:
     state = start("?", FILMS, entities=[entity, "Crowe"])
     some, every = (RelationPaths(length) % k)(state).evidence, RelationPaths(length)(state).evidence
     assert some.texts(FILMS) == every.texts(FILMS)[:k]
@@ -65,7 +65,7 @@ def test_the_first_are_those_of_all(k: int, length: int, entity: str) -> None:
     ]
 
 
-def test_what_is_too_much_work_is_noted() -> None:
+def test_relation_paths_over_cost_limit_are_noted() -> None:
     state = RelationPaths(2, max_edges=3)(start("?", FILMS, entities=["Mann"]))
     assert state.evidence is not None and state.evidence.texts(FILMS) == ["directed by of"]
     assert state.trace[-1].notes == (
@@ -73,7 +73,7 @@ def test_what_is_too_much_work_is_noted() -> None:
     )
 
 
-def test_models_judge_relations_and_their_walks_follow() -> None:
+def test_instances_follow_judged_relations() -> None:
     state = start("What is starred actors directed by of?", FILMS, entities=["Mann"])
     ranked = RelationPaths(2) >> Rerank(OverlapCrossEncoder()) % 2
     evidence = (ranked >> Instances())(state).evidence
@@ -94,7 +94,7 @@ def test_models_judge_relations_and_their_walks_follow() -> None:
     assert len((ranked >> Instances(max_walks=1))(state).evidence or ()) == 2
 
 
-def test_a_language_model_chooses_relation_paths_by_number() -> None:
+def test_language_model_selects_relation_paths_by_number() -> None:
     state = start("Whom did Mann film?", FILMS, entities=["Mann"])
     after = (RelationPaths(2) >> Choose(ScriptedLLM(['{"numbers": [2]}'])) >> Instances())(state)
     assert after.evidence is not None and {FILMS.names[n[-1]] for n, _ in after.evidence} == {"Pacino", "Crowe"}
@@ -112,7 +112,7 @@ WRITERS = Graph.from_triples(
 )
 
 
-def test_who_wrote_films_by_the_director_may_be_the_director() -> None:
+def test_relation_path_may_return_to_start() -> None:
     state = start("Who wrote films by the director of Heat?", WRITERS, entities=["Heat"])
     plans = RelationPaths(3)(state)
     assert plans.evidence is not None and plans.evidence.texts(WRITERS) == [
@@ -140,7 +140,7 @@ def test_who_wrote_films_by_the_director_may_be_the_director() -> None:
     ]
 
 
-def test_instances_of_what_leads_nowhere_are_none_and_repeats_count_once() -> None:
+def test_instances_of_impossible_path_are_empty() -> None:
     heat, mann = FILMS.id("Heat"), FILMS.id("Mann")
     pieces = Evidence.of_trees(FILMS, [([mann, heat], [0]), ([mann, FILMS.id("Ali")], [5]), ([heat], [])])
     evidence = Instances()(start("?", FILMS, evidence=pieces)).evidence
@@ -149,7 +149,7 @@ def test_instances_of_what_leads_nowhere_are_none_and_repeats_count_once() -> No
     assert len(Instances()(start("?", part, evidence=pieces)).evidence or ()) == 0
 
 
-def test_edges_of_one_relation_are_ranked_by_the_traffic_of_the_walk() -> None:
+def test_parallel_edges_rank_by_walk_traffic() -> None:
     state = start("?", FILMS, entities=["Pacino"])
     scored = state.with_(evidence=Evidence.of_edges([0, 1], [0.5, 0.25]))
     evidence = EdgesBy()(scored).evidence
@@ -170,7 +170,7 @@ def test_edges_of_one_relation_are_ranked_by_the_traffic_of_the_walk() -> None:
     assert set(evidence.edges[:3].tolist()) == {0, 2, 5} and evidence.edges[2] == 5
 
 
-def test_edge_pruning_is_of_relations() -> None:
+def test_edge_pruning_keeps_best_relations() -> None:
     state = start("directed by whom?", FILMS, entities=["Heat"])
     after = (Relations() >> Rerank(OverlapCrossEncoder()) >> EdgesBy() % 2 >> InduceEdges())(state)
     assert after.graph.edges.tolist() == [0, 2]
@@ -182,13 +182,13 @@ def test_edge_pruning_is_of_relations() -> None:
 @pytest.mark.parametrize(
     "make", [lambda: RelationPaths(0), lambda: RelationPaths(max_edges=True), lambda: Instances(max_walks=0)]
 )
-def test_counts_are_counts(make: object) -> None:
+def test_relation_path_limits_are_validated(make: object) -> None:
     with pytest.raises(OptionError, match="it must be a whole number, at least 1"):
         make()  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
-def test_relations_of_every_toy_graph_are_listed_once(name: str) -> None:
+def test_relations_are_listed_once(name: str) -> None:
     graph = GRAPHS[name]
     evidence = Relations()(start("?", graph)).evidence
     assert evidence is not None and sorted(evidence.texts(graph)) == sorted(set(graph.columns.relations))

@@ -28,7 +28,7 @@ def planned(*plans: object, k: int | None = None) -> State:
     return (op if k is None else op % k)(ready)
 
 
-def test_a_plan_means_its_relations_in_either_direction() -> None:
+def test_plan_matches_relations_in_either_direction() -> None:
     state = planned(["Directed  by", "directed by"], ["wrote"])
     assert state.evidence is not None and state.evidence.scores is not None
     assert state.evidence.texts(FILMS) == ["directed by, directed by of", "wrote of"]
@@ -36,20 +36,20 @@ def test_a_plan_means_its_relations_in_either_direction() -> None:
     assert {FILMS.names[n[-1]] for n, _ in Instances()(state).evidence or ()} == {"Ali", "Mann"}
 
 
-def test_what_the_graph_cannot_do_is_passed_over_with_a_note() -> None:
+def test_impossible_plan_is_skipped_with_note() -> None:
     state = planned(["directed by"], ["acted in"], ["directed by"], [])
     assert state.evidence is not None and state.evidence.texts(FILMS) == ["directed by"]
     assert state.trace[-1].notes == ("3 of 4 plans were ignored: not in the graph, or repeated",)
     assert len(planned(["acted in"]).evidence or ()) == 0 and len(planned().evidence or ()) == 0
 
 
-def test_the_first_plan_of_a_repeat_counts_and_the_cut_keeps_the_first() -> None:
+def test_repeated_plan_counts_once() -> None:
     state = planned(["wrote"], ["directed by"], ["wrote"], k=1)
     assert state.evidence is not None and state.evidence.texts(FILMS) == ["wrote of"]
     assert state.evidence.scores is not None and state.evidence.scores.tolist() == [1.0]
 
 
-def test_the_model_is_shown_relations_once_and_how_many_plans_are_wanted() -> None:
+def test_plan_prompt_lists_relations_once() -> None:
     prompts: list[str] = []
 
     def model(system: str, user: str) -> str:
@@ -64,7 +64,7 @@ def test_the_model_is_shown_relations_once_and_how_many_plans_are_wanted() -> No
     )
 
 
-def test_after_an_unusable_reply_the_relation_paths_stay_and_the_trace_notes_it() -> None:
+def test_plan_with_invalid_reply_keeps_paths_with_note() -> None:
     ready = RelationPaths(2)(start("Whom?", FILMS, entities=["Heat"]))
     state = Plan(ScriptedLLM(["no", '{"plans": "directed by"}']))(ready)
     assert same(state.evidence, ready.evidence)
@@ -76,7 +76,7 @@ def test_after_an_unusable_reply_the_relation_paths_stay_and_the_trace_notes_it(
     assert ready.evidence is not None and same(cut, ready.evidence.top(1))
 
 
-def test_options() -> None:
+def test_plan_with_invalid_option_raises() -> None:
     with pytest.raises(OptionError, match="Plan: model is 'gpt'; it must be a language model"):
         Plan("gpt")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="Plan: max_relations is 0"):

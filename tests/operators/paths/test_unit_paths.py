@@ -58,7 +58,7 @@ def plainly(rows: Rows, begin: list[str], units: int, width: int, depth: int) ->
     st.integers(1, 3),
     st.integers(1, 3),
 )
-def test_it_is_the_search_written_out(rows: Rows, units: int, width: int, depth: int) -> None:
+def test_unit_paths_equal_plain_search(rows: Rows, units: int, width: int, depth: int) -> None:
     graph = Graph.from_triples(rows)
     index = VectorIndex.from_array(ENCODER.encode([graph.edge_text(edge) for edge in graph.edges]), ENCODER)
     state = start(QUESTION, graph, evidence=Evidence.of_nodes([0]))
@@ -71,7 +71,7 @@ def test_it_is_the_search_written_out(rows: Rows, units: int, width: int, depth:
     assert actual == pytest.approx(expected)
 
 
-def test_what_a_unit_covers_is_taken_from_the_question() -> None:
+def test_unit_removes_covered_words_from_question() -> None:
     """The question (1, 1, 0) less the unit (1, 0, 0) asks for (0, .71, 0) - (.29, 0, 0), not for (1, 0, 0) again."""
     graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "spouse's ally", "Ugo"), ("Udo", "lived in", "Graz")])
 
@@ -86,7 +86,7 @@ def test_what_a_unit_covers_is_taken_from_the_question() -> None:
     assert evidence is not None and "Ida spouse Udo; Udo lived in Graz" in evidence.texts(graph)
 
 
-def test_without_vectors_units_are_compared_by_words_and_nothing_is_searched_without_entities() -> None:
+def test_unit_paths_without_vectors_compare_words() -> None:
     graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ida", "ally", "Ugo")])
     after = UnitPaths(None, MODEL, units=1)(start("Whose spouse?", graph, evidence=Evidence.of_nodes([0])))
     assert after.evidence is not None and after.evidence.texts(graph)[0] == "Ida spouse Udo"

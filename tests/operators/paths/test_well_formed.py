@@ -74,7 +74,9 @@ def plainly(rows: Rows, sources: list[str], width: int, length: int) -> list[Cha
 
 
 @given(TRIPLES, st.integers(1, 4), st.integers(1, 4), st.booleans())
-def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: int, length: int, two: bool) -> None:
+def test_well_formed_chains_equal_plain_search(
+    rows: list[tuple[str, str, str]], width: int, length: int, two: bool
+) -> None:
     graph = Graph.from_triples(rows)
     sources = list(dict.fromkeys([graph.names[0], graph.names[len(graph) - 1 if two else 0]]))
     evidence = WellFormedChains(Rerank(MODEL), width, length)(start(QUESTION, graph, entities=sources)).evidence
@@ -84,9 +86,7 @@ def test_it_is_the_search_written_out(rows: list[tuple[str, str, str]], width: i
 
 
 @given(TRIPLES, st.integers(0, 999), st.integers(1, 4))
-def test_a_model_that_knows_nothing_writes_well_formed_chains(
-    rows: list[tuple[str, str, str]], seed: int, length: int
-) -> None:
+def test_random_model_writes_well_formed_chains(rows: list[tuple[str, str, str]], seed: int, length: int) -> None:
     graph = Graph.from_triples(rows)
     op = WellFormedChains(ConstrainedDecoding(GrammarLLM(seed), 2), 2, length)
     evidence = op(start("?", graph, entities=[graph.names[0]])).evidence
@@ -106,7 +106,7 @@ KIN = Graph.from_triples(
 )
 
 
-def test_a_model_by_number_sees_complete_chains_and_their_continuations() -> None:
+def test_well_formed_chains_by_number_show_continuations() -> None:
     prompts: list[list[str]] = []
 
     def model(system: str, user: str) -> str:
@@ -127,7 +127,7 @@ def test_a_model_by_number_sees_complete_chains_and_their_continuations() -> Non
     assert state.evidence is not None and state.evidence.texts(KIN) == ["Bertha child Ida; Ida spouse Udo"]
 
 
-def test_it_ends_where_nothing_leads_on_and_notes_what_it_did_not_rank() -> None:
+def test_well_formed_chains_end_without_continuation_and_note_unranked() -> None:
     line = Graph.from_triples([("a", "r", "b")])
     evidence = WellFormedChains(Rerank(MODEL), length=4)(start("?", line, entities=["a"])).evidence
     assert evidence is not None and evidence.texts(line) == ["a r b"]
@@ -137,7 +137,7 @@ def test_it_ends_where_nothing_leads_on_and_notes_what_it_did_not_rank() -> None
     assert state.trace[-1].notes == ("only the first 1 of 2 candidate chains of a step were ranked",)
 
 
-def test_it_stays_in_the_graph_and_takes_operators_that_rank() -> None:
+def test_well_formed_chains_stay_in_part_and_accept_rankers() -> None:
     part = KIN.part([KIN.id("Bertha"), KIN.id("Ida")])
     chains = WellFormedChains(Rerank(MODEL) % 2 >> Choose(ScriptedLLM(lambda s, u: '{"numbers": [1]}')), width=1)
     evidence = chains(start("Who?", part, entities=["Bertha"])).evidence

@@ -29,7 +29,7 @@ FILMS = Graph.from_triples([("Heat", "by", "Mann"), ("Heat", "stars", "Pacino"),
 
 @pytest.mark.slow
 @given(TRIPLES, st.integers(0, 2**16), st.integers(1, 3), st.integers(1, 4))
-def test_a_model_that_knows_nothing_writes_only_paths_that_exist(
+def test_constrained_decoding_writes_existing_paths_only(
     rows: list[tuple[str, str, str]], seed: int, length: int, k: int
 ) -> None:
     graph, llm = Graph.from_triples(rows), GrammarLLM(seed)
@@ -69,7 +69,7 @@ class Beam:
         return [Decoded(text, -1.0 / len(text)) for text in sorted(texts, key=lambda text: (-len(text), text))[:k]]
 
 
-def test_a_model_with_a_beam_is_asked_once_and_its_work_is_counted() -> None:
+def test_constrained_decoding_with_beam_asks_once() -> None:
     state = EnumeratedPaths(2)(start("Who?", FILMS, entities=["Heat"]))
     run = Run()
     evidence = (ConstrainedDecoding(Beam(), items=3) % 2)(state, run).evidence
@@ -80,7 +80,7 @@ def test_a_model_with_a_beam_is_asked_once_and_its_work_is_counted() -> None:
     assert whole is not None and whole.identities()[:2] == evidence.identities()
 
 
-def test_the_prompt_has_the_question_and_its_entities_and_no_path() -> None:
+def test_constrained_prompt_holds_question_without_paths() -> None:
     prompts: list[str] = []
 
     class Watched(GrammarLLM):
@@ -97,7 +97,7 @@ def test_the_prompt_has_the_question_and_its_entities_and_no_path() -> None:
     assert prompts[0] == ('The question:\n{"question": "Who stars in \\"Heat\\"?"}\nThe entities:\n"Heat"\nThe path:')
 
 
-def test_items_of_one_text_are_one_choice_and_share_its_score() -> None:
+def test_constrained_items_of_equal_text_share_score() -> None:
     twins = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "s", "c")])
     state = start("?", twins, evidence=Evidence.of_edges([0, 1]))
     evidence = ConstrainedDecoding(GrammarLLM())(state).evidence
@@ -105,7 +105,7 @@ def test_items_of_one_text_are_one_choice_and_share_its_score() -> None:
     assert evidence.scores.tolist() == [1.0, 1.0]
 
 
-def test_where_a_server_keeps_no_grammar_it_selects_by_number_and_is_not_tried_again() -> None:
+def test_unconstrained_server_selects_by_number_once() -> None:
     class Ignoring(ScriptedLLM):
         def with_grammar(self, grammar: str) -> Ignoring:
             return self
@@ -119,7 +119,7 @@ def test_where_a_server_keeps_no_grammar_it_selects_by_number_and_is_not_tried_a
     assert second.evidence is not None and second.evidence.texts(FILMS) == ["Heat by Mann"]
 
 
-def test_a_budget_ends_it_and_a_reply_that_breaks_off_leaves_the_first_items() -> None:
+def test_constrained_decoding_over_budget_keeps_first_items() -> None:
     state = EnumeratedPaths(1)(start("Who?", FILMS, entities=["Heat"]))
     with pytest.raises(BudgetError):
         ConstrainedDecoding(BudgetedLLM(GrammarLLM(), max_tokens=3))(state)

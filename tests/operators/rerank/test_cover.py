@@ -55,7 +55,9 @@ def cases(draw: st.DrawFn) -> tuple[Cover, list[float], Pairs, float, list[list[
 
 
 @given(cases())
-def test_it_chooses_what_plain_python_does(case: tuple[Cover, list[float], Pairs, float, list[list[float]]]) -> None:
+def test_coverage_selection_equals_plain_python(
+    case: tuple[Cover, list[float], Pairs, float, list[list[float]]],
+) -> None:
     cover, alone, pairs, several, words = case
     features, values = features_of(pairs, words)
     order, scores = cover(features, np.array(alone), values, several, 1000)
@@ -69,7 +71,7 @@ def test_it_chooses_what_plain_python_does(case: tuple[Cover, list[float], Pairs
         assert first.tolist() == order[:k].tolist() and best.tolist() == scores[:k].tolist()
 
 
-def test_the_gains_by_hand() -> None:
+def test_coverage_gains_equal_worked_numbers() -> None:
     words = [[0.5, 0.0], [0.5, 0.5], [0.0, 0.25]]
     features, pairs = features_of({(0, 2): 0.5}, words)
     alone = np.array([1.0, 0.75, 0.25])
@@ -81,13 +83,13 @@ def test_the_gains_by_hand() -> None:
     assert order.tolist() == [0, 1, 2] and scores.tolist() == [1.0, 0.75, 0.5]
 
 
-def test_scores_descend_where_a_gain_rises() -> None:
+def test_coverage_scores_descend() -> None:
     features, pairs = features_of({(0, 1): 2.0}, [[], []])
     order, scores = Cover(0.0, 0.0)(features, np.array([1.0, 0.5]), pairs, 1.0, 2)
     assert order.tolist() == [0, 1] and scores.tolist() == [1.0, np.nextafter(1.0, 0)]
 
 
 @pytest.mark.parametrize("values", [(-0.1, 0.0), (1.1, 0.0), (0.5, -1.0)])
-def test_what_cannot_be_used_is_refused(values: tuple[float, float]) -> None:
+def test_coverage_selection_with_invalid_option_raises(values: tuple[float, float]) -> None:
     with pytest.raises(OptionError, match=r"open is|overlap is"):
         Cover(*values)

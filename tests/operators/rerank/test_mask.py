@@ -38,15 +38,15 @@ def shown(text: str, anchors: list[Anchor], mask: str = "X") -> str:
         ("what is it", [""], "what is it"),
     ],
 )
-def test_whole_names_are_masked_the_longest_first(text: str, names: list[str], left: str) -> None:
+def test_mask_replaces_longest_names(text: str, names: list[str], left: str) -> None:
     assert shown(text, [Anchor(name) for name in names]) == f'{{"question": "{left}"}}'
 
 
-def test_a_question_of_a_name_alone_is_not_masked() -> None:
+def test_mask_keeps_question_of_name_alone() -> None:
     assert shown("Heat", [Anchor("Heat")], mask=" ") == '{"question": "Heat"}'
 
 
-def test_the_penalty_is_divided_by_the_content_words_of_the_question() -> None:
+def test_length_penalty_divides_by_content_words() -> None:
     paths = Evidence.of_trees(LINE, [([0, 1], [0]), ([0, 1, 2], [0, 1]), ([0, 1, 2, 3], [0, 1, 2])], [0.5, 0.58, 0.6])
 
     def scores(text: str, penalty: float) -> list[float]:
@@ -62,7 +62,7 @@ def test_the_penalty_is_divided_by_the_content_words_of_the_question() -> None:
     assert scores("what is Heat", 0.0) == [0.5, 0.58, 0.6]
 
 
-def test_the_cut_follows_the_penalty_and_unscored_evidence_stays() -> None:
+def test_length_penalty_applies_before_cut() -> None:
     paths = Evidence.of_trees(LINE, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.51])
     state = start("who directed it", LINE, evidence=paths)
     cut = (LengthPenalty(Keep()) % 1)(state).evidence
@@ -72,6 +72,6 @@ def test_the_cut_follows_the_penalty_and_unscored_evidence_stays() -> None:
 
 
 @pytest.mark.parametrize("penalty", [-0.1, float("inf"), float("nan")])
-def test_an_invalid_penalty_is_refused(penalty: float) -> None:
+def test_length_penalty_with_invalid_value_raises(penalty: float) -> None:
     with pytest.raises(OptionError, match=f"LengthPenalty: penalty is {penalty}; it must be a number, at least 0"):
         LengthPenalty(Keep(), penalty)

@@ -155,7 +155,7 @@ class Reference:
 
 
 @given(worlds(), st.data())
-def test_every_feature_is_that_of_plain_python(w: World, data: st.DataObject) -> None:
+def test_passage_features_equal_plain_python(w: World, data: st.DataObject) -> None:
     n, graph = len(w), w.graph()
     if data.draw(st.booleans()):
         w.question += f" {w.question.split()[0]}"  # a word that counts twice
@@ -183,7 +183,7 @@ def test_every_feature_is_that_of_plain_python(w: World, data: st.DataObject) ->
     assert made.alone.dtype == made.pair.dtype == made.words.dtype == np.float32
 
 
-def test_the_best_pair_of_each_passage() -> None:
+def test_best_pair_of_each_passage_is_found() -> None:
     none = np.zeros((3, 0), np.float32)
     source, target = np.array([0, 0, 1, 2]), np.array([1, 2, 2, 0])
     features = PassageFeatures(np.arange(3), none, source, target, none, none, none[0], False)
@@ -197,21 +197,21 @@ def features_of(graph: Graph, passages: VectorIndex, words: WordIndex, **more: o
 
 @pytest.mark.parametrize("evidence", [None, Evidence.of_nodes([]), Evidence.of_nodes([0, 3], [0.5, 0.1])])
 @pytest.mark.parametrize("anchors", [[], [Anchor("Lothair II", [2])], [Anchor("mother", edges=[1])]])
-def test_a_graph_without_passages_has_no_features(evidence: Evidence | None, anchors: list[Anchor]) -> None:
+def test_graph_without_passages_has_no_features(evidence: Evidence | None, anchors: list[Anchor]) -> None:
     ix = knowledge(GRAPHS["family"])
     made = features_of(ix.graph, ix.passages, ix.words, evidence=evidence, anchors=anchors)
     assert len(made.nodes) == len(made.source) == 0 and made.alone.shape == (0, len(ALONE))
     assert made.pair.shape == (0, len(PAIR)) and not made.names_topic and made.question.shape == (384,)
 
 
-def test_nodes_of_an_imported_graph_that_have_words_are_its_passages() -> None:
+def test_imported_nodes_with_words_are_passages() -> None:
     graph = GRAPHS["family"]
     vectors, words = vectors_of(graph), WordIndex.of(list(graph.names), graph.nodes)
     made = features_of(graph, vectors, words, evidence=Evidence.of_nodes([3], [1.0]))
     assert 3 in made.nodes and len(made.nodes) <= 6 and np.isfinite(made.alone).all()
 
 
-def test_an_empty_index_and_passages_without_words() -> None:
+def test_features_of_empty_index_and_wordless_passages_are_defined() -> None:
     empty = merged_graph([])
     nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
     assert len(features_of(empty, nothing, WordIndex.of([], empty.nodes)).nodes) == 0
@@ -222,7 +222,7 @@ def test_an_empty_index_and_passages_without_words() -> None:
     assert made.alone[:, ALONE.index("pagerank")].tolist() == pytest.approx([log(1e-5)] * 3)
 
 
-def test_items_of_several_nodes_and_nodes_that_are_no_passages_do_not_count() -> None:
+def test_features_ignore_other_items() -> None:
     ix = corpus_index().snapshot
     entity, chunk = int(ix.graph.ids("Erstein Abbey")[0]), int(ix.words.nodes[0])
     several = Evidence.of_nodes([entity, chunk], [2.0, 1.0])
@@ -231,7 +231,7 @@ def test_items_of_several_nodes_and_nodes_that_are_no_passages_do_not_count() ->
     assert ranks[chunk] == 0.0 and all(value == pytest.approx(log(1e-5)) for i, value in ranks.items() if i != chunk)
 
 
-def test_the_question_is_encoded_once_where_the_index_has_the_embedded_encoder() -> None:
+def test_features_encode_question_once() -> None:
     ix = corpus_index().snapshot
     vectors = np.zeros((len(ix.words.nodes), 384), np.float32)
     rows = np.full(len(ix.graph), -1, np.int32)

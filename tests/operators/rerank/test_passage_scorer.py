@@ -50,7 +50,7 @@ def features(
     return PassageFeatures(np.arange(len(cosines)), alone, ends[:, 0], ends[:, 1], pair, words, vector, names_topic)
 
 
-def test_a_chain_of_three_is_reached_in_two_rounds(tmp_path: Path) -> None:
+def test_scorer_reaches_chain_of_three_in_two_rounds(tmp_path: Path) -> None:
     weights = {"topic_rarity": 2.0, "source_score": 0.5, "target_score": 0.25}
     made = scorer(tmp_path, {"cosine": 4.0}, weights, bias=-1.0)
     alone, pairs = made(features([0.5, 0.25, 0.0], {(0, 1): 0.5, (1, 2): 0.75}))
@@ -60,7 +60,7 @@ def test_a_chain_of_three_is_reached_in_two_rounds(tmp_path: Path) -> None:
     assert pairs.tolist() == [0.625, 0.65625]
 
 
-def test_the_weights_are_those_of_the_features_by_name(tmp_path: Path) -> None:
+def test_scorer_weights_match_features_by_name(tmp_path: Path) -> None:
     made = scorer(tmp_path, {name: i + 1.0 for i, name in enumerate(ALONE)}, {n: i + 1.0 for i, n in enumerate(PAIR)})
     one = features([0.0, 0.0], {(0, 1): 0.0})
     one.alone[0], one.pair[0] = np.arange(len(ALONE)), np.arange(len(PAIR))
@@ -69,7 +69,7 @@ def test_the_weights_are_those_of_the_features_by_name(tmp_path: Path) -> None:
     assert pairs.tolist() == [0.5 * sum(i * (i + 1) for i in range(len(PAIR)))]
 
 
-def test_pairs_count_by_the_probability_that_the_question_needs_several(tmp_path: Path) -> None:
+def test_pair_scores_are_weighted_by_multi_passage_probability(tmp_path: Path) -> None:
     made = scorer(tmp_path, {}, {"topic_rarity": 1.0}, constant=-0.25)
     for question, names_topic in ((0.0, False), (2.0, False), (-1.0, True)):
         asked = features([0.0, 0.0], {(0, 1): 1.0}, question, names_topic)
@@ -78,13 +78,13 @@ def test_pairs_count_by_the_probability_that_the_question_needs_several(tmp_path
         assert made(asked)[1].tolist() == pytest.approx([expected])
 
 
-def test_no_passages_and_no_pairs(tmp_path: Path) -> None:
+def test_scorer_without_passages_or_pairs_is_empty(tmp_path: Path) -> None:
     made = scorer(tmp_path, {"cosine": 1.0}, {})
     assert [part.tolist() for part in made(features([], {}))] == [[], []]
     assert [part.tolist() for part in made(features([0.5], {}))] == [[0.5], []]
 
 
-def test_a_scorer_is_a_value(tmp_path: Path) -> None:
+def test_scorers_are_equal_by_value(tmp_path: Path) -> None:
     made = scorer(tmp_path, {"cosine": 1.0}, {}, bias=-0.5)
     again = scorer(tmp_path, {"cosine": 1.0}, {}, bias=-0.5)
     assert made == again == pickle.loads(pickle.dumps(made)) and hash(made) == hash(again)
@@ -92,14 +92,14 @@ def test_a_scorer_is_a_value(tmp_path: Path) -> None:
     assert repr(made) == "PassageScorer(bias=-0.500, …)" and made.cover == Cover(0.5, 1.0)
 
 
-def test_the_scorer_of_the_package() -> None:
+def test_packaged_scorer_loads() -> None:
     made = fitted_scorer()
     assert made is fitted_scorer() and repr(made) == "fitted_scorer()" and len(made.several) == 386
     assert set(made.alone) == set(ALONE) and set(made.pair) == {*PAIR, "source_score", "target_score"}
 
 
 @pytest.mark.parametrize("missing", ["alone", "pair", "bias", "several", "cover"])
-def test_a_file_without_a_part_is_refused(tmp_path: Path, missing: str) -> None:
+def test_scorer_file_without_part_raises(tmp_path: Path, missing: str) -> None:
     made = record({}, {})
     del made[missing]
     file = tmp_path / "model.json"
@@ -126,7 +126,7 @@ def test_a_file_without_a_part_is_refused(tmp_path: Path, missing: str) -> None:
     + [json.dumps(record({"cosine": value}, {})) for value in ("x", None)]
     + [json.dumps(record({}, {}) | {"cover": {"open": 2.0, "overlap": 0.0}})],
 )
-def test_what_is_no_scorer_is_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_scorer_raises(tmp_path: Path, text: str) -> None:
     file = tmp_path / "model.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"model\.json"):
@@ -136,7 +136,7 @@ def test_what_is_no_scorer_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["alone", "pair"])
-def test_other_features_are_named(tmp_path: Path, part: str) -> None:
+def test_scorer_with_unknown_features_raises(tmp_path: Path, part: str) -> None:
     made = record({}, {})
     made[part]["colour"] = made[part].pop(next(iter(made[part])))
     file = tmp_path / "model.json"
@@ -170,7 +170,7 @@ LAST = len(ALONE) + len(PAIR)
         (LAST + 4, 0.25, [True, True, True]),
     ],
 )
-def test_trees_see_a_passage_and_its_best_pair(
+def test_scorer_trees_see_passage_and_best_pair(
     tmp_path: Path, feature: int, threshold: float, above: list[bool]
 ) -> None:
     made, asked = (
@@ -184,7 +184,7 @@ def test_trees_see_a_passage_and_its_best_pair(
     assert made(features([], {}))[0].tolist() == []
 
 
-def test_trees_are_part_of_the_value_and_see_31_numbers(tmp_path: Path) -> None:
+def test_scorer_trees_are_part_of_its_value(tmp_path: Path) -> None:
     made = with_trees(tmp_path, 0)
     assert made == with_trees(tmp_path, 0) == pickle.loads(pickle.dumps(made)) and hash(made) == hash(
         with_trees(tmp_path, 0)

@@ -22,7 +22,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 @pytest.mark.parametrize("model", [HashEncoder(), OverlapCrossEncoder()], ids=repr)
-def test_items_are_ranked_by_the_score_of_their_texts(model, shape) -> None:
+def test_rerank_orders_by_score_of_text(model, shape) -> None:
     evidence = SHAPES[shape]
     state = start(QUESTION, FAMILY, evidence=evidence)
     result = Rerank(model)(state).evidence
@@ -41,19 +41,19 @@ def test_items_are_ranked_by_the_score_of_their_texts(model, shape) -> None:
         assert cut.identities() == result.identities()[:k] and cut.scores.tolist() == result.scores[:k].tolist()
 
 
-def test_ties_are_ordered_by_id_under_a_cut_too() -> None:
+def test_rerank_breaks_ties_by_id_under_cut() -> None:
     state = start("nothing shared", FAMILY, evidence=Evidence.of_edges([6, 2, 4, 0]))
     assert (Rerank(OverlapCrossEncoder()) % 2)(state).evidence.edges.tolist() == [0, 2]
 
 
-def test_equal_texts_are_read_once() -> None:
+def test_rerank_reads_equal_texts_once() -> None:
     graph = GRAPHS["apart"]  # nodes a, b, c, x, y, z: each its own text
     state = start("a", graph, evidence=Evidence.of_trees(FAMILY, [([0], []), ([0], []), ([1], [])]))
     after = Rerank(OverlapCrossEncoder())(state)
     assert after.usage.texts == 2 and after.evidence.nodes.tolist() == [0, 0, 1]
 
 
-def test_the_cosine_ignores_length_and_a_text_without_a_word_scores_0() -> None:
+def test_rerank_cosine_ignores_length() -> None:
     class Long(HashEncoder):
         def encode(self, texts):
             return super().encode(texts) * np.float32(3)
@@ -65,7 +65,7 @@ def test_the_cosine_ignores_length_and_a_text_without_a_word_scores_0() -> None:
     assert Rerank(HashEncoder())(start("?!", FAMILY, evidence=SHAPES["nodes"])).evidence.scores.tolist() == [0.0] * 7
 
 
-def test_a_model_that_is_both_is_used_as_a_cross_encoder() -> None:
+def test_rerank_prefers_cross_encoder_method() -> None:
     class BothKinds(OverlapCrossEncoder):
         def encode(self, texts):
             raise AssertionError
@@ -73,7 +73,7 @@ def test_a_model_that_is_both_is_used_as_a_cross_encoder() -> None:
     assert len(Rerank(BothKinds())(start(QUESTION, FAMILY, evidence=SHAPES["nodes"])).evidence) == 7
 
 
-def test_invalid_models_are_refused() -> None:
+def test_rerank_with_invalid_model_raises() -> None:
     with pytest.raises(
         OptionError, match="Rerank: model is 'all-MiniLM-L6-v2'; it must be an encoder, a cross-encoder or a scorer"
     ):

@@ -31,13 +31,13 @@ def replies(*numbers: object) -> ScriptedLLM:
     return ScriptedLLM([json.dumps({"numbers": n}) for n in numbers])
 
 
-def test_the_order_is_the_models_and_the_score_one_over_the_rank() -> None:
+def test_choose_orders_by_model_with_reciprocal_scores() -> None:
     result = asked(replies([3, 1, 5]), 5).evidence
     assert result is not None and result.scores is not None
     assert result.edges.tolist() == [2, 0, 4] and result.scores.tolist() == [1, 1 / 2, 1 / 3]
 
 
-def test_invalid_numbers_are_ignored_and_noted() -> None:
+def test_choose_ignores_invalid_numbers_with_note() -> None:
     state = asked(replies([9, 2, 0, 2, -1, 1, 3]), 3, k=2)
     assert state.evidence is not None and state.evidence.edges.tolist() == [1, 0]
     assert state.trace[-1].notes == ("5 of 7 selected numbers were ignored: unknown, repeated or too many",)
@@ -45,7 +45,7 @@ def test_invalid_numbers_are_ignored_and_noted() -> None:
     assert none.evidence is not None and len(none.evidence) == 0 and none.trace[-1].notes == ()
 
 
-def test_without_a_usable_reply_the_order_stays() -> None:
+def test_choose_without_valid_reply_keeps_order() -> None:
     state = asked(ScriptedLLM(["the second", "the second!"]), 3, k=2)
     assert state.evidence is not None and state.evidence.edges.tolist() == [0, 1]
     assert state.trace[-1].notes == (
@@ -54,7 +54,7 @@ def test_without_a_usable_reply_the_order_stays() -> None:
     )
 
 
-def test_more_items_than_a_prompt_shows_are_selected_in_rounds() -> None:
+def test_choose_selects_in_rounds_over_prompt_size() -> None:
     calls: list[list[str]] = []
     expected = [GRAPH.edge_text(e) for e in (17, 4, 11)]
 
@@ -71,7 +71,7 @@ def test_more_items_than_a_prompt_shows_are_selected_in_rounds() -> None:
     assert list(map(len, calls)) == [8, 8, 4, 8, 1, 4]
 
 
-def test_a_model_that_selects_everything_ends() -> None:
+def test_choose_ends_when_model_selects_all() -> None:
     def everything(system: str, user: str) -> str:
         return json.dumps({"numbers": list(range(1, len(shown(user)) + 1))})
 
@@ -81,7 +81,7 @@ def test_a_model_that_selects_everything_ends() -> None:
     assert result.edges.tolist()[:4] == [0, 8, 16, 1]
 
 
-def test_further_rounds_add_to_the_selection() -> None:
+def test_choose_rounds_add_to_selection() -> None:
     calls: list[tuple[list[str], list[str], int]] = []
     expected = iter([[GRAPH.edge_text(4)], [GRAPH.edge_text(9), GRAPH.edge_text(2)], [GRAPH.edge_text(0)]])
 
@@ -108,7 +108,7 @@ def test_further_rounds_add_to_the_selection() -> None:
     ([[], [1]], 3, [], 1),  # nothing found at all is an answer too
     ([[9, 3, 3], [1, 1, 7]], 2, [2, 0], 2),  # of the second call's candidates the first is edge 0
 ])  # fmt: skip
-def test_rounds_end_when_there_is_enough(
+def test_choose_rounds_end_when_enough(
     message: list[list[int]], k: int | None, selected: list[int], asked_times: int
 ) -> None:
     calls: list[str] = []
@@ -122,7 +122,7 @@ def test_rounds_end_when_there_is_enough(
     assert result is not None and result.edges.tolist() == selected and len(calls) == asked_times
 
 
-def test_a_scorer_fills_up_the_selection() -> None:
+def test_choose_is_filled_up_by_scorer() -> None:
     state = start("member 0 knows member 31", GRAPH, evidence=Evidence.of_edges(range(20)))
     best = (Rerank(HashEncoder()) % 5)(state).evidence
     assert best is not None
@@ -133,7 +133,7 @@ def test_a_scorer_fills_up_the_selection() -> None:
     assert result.edges.tolist() == [first, *(e for e in best.edges.tolist() if e != first)][:5]
 
 
-def test_a_text_cannot_pass_for_another_candidate() -> None:
+def test_choose_escapes_candidate_text() -> None:
     calls: list[list[str]] = []
 
     def model(system: str, user: str) -> str:
@@ -154,6 +154,6 @@ def test_a_text_cannot_pass_for_another_candidate() -> None:
     lambda: Choose(replies(), batch=2.5),  # type: ignore[arg-type]
     lambda: Choose(replies(), rounds=0),
 ])  # fmt: skip
-def test_options_out_of_range_are_refused(make: object) -> None:
+def test_choose_with_invalid_option_raises(make: object) -> None:
     with pytest.raises(OptionError, match="Choose"):
         make()  # type: ignore[operator]

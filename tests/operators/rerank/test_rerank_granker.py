@@ -52,7 +52,7 @@ def algorithm_2(graph: Graph, nodes: list[int], rows: list[list[float]], alpha: 
     return fused
 
 
-def test_worked_numbers_of_each_line() -> None:
+def test_granker_equals_worked_numbers() -> None:
     """hub - a, hub - b, a - b, b - far, and alone - other; retrieved: hub, a, b and alone."""
     graph = Graph.from_triples(
         [("hub", "r", "a"), ("hub", "r", "b"), ("a", "r", "b"), ("b", "r", "far"), ("alone", "r", "other")]
@@ -70,7 +70,7 @@ def test_worked_numbers_of_each_line() -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(GRAPHS)), st.floats(0, 1), st.data())
-def test_agrees_with_algorithm_2(name, alpha, data) -> None:
+def test_granker_equals_algorithm_2(name, alpha, data) -> None:
     graph = GRAPHS[name]
     nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, min_size=1, max_size=12))
     rows = np.random.default_rng(len(nodes)).normal(size=(len(graph), 3)).astype(np.float32)
@@ -81,7 +81,7 @@ def test_agrees_with_algorithm_2(name, alpha, data) -> None:
     assert result.scores.tolist() == pytest.approx([expected[v] for v in result.nodes.tolist()], abs=1e-5)
 
 
-def test_alpha_0_is_the_cross_encoder_alone_and_1_the_neighbours_alone() -> None:
+def test_granker_alpha_bounds_are_self_or_neighbours_alone() -> None:
     graph, model = GRAPHS["line"], by_name(GRAPHS["line"], [[5.0], [4.0], [3.0], [2.0], [1.0]])
     state = start("?", graph, evidence=Evidence.of_nodes([4, 3, 2, 1, 0]))
     alone = GRanker(model, 0)(state).evidence
@@ -93,7 +93,7 @@ def test_alpha_0_is_the_cross_encoder_alone_and_1_the_neighbours_alone() -> None
     assert ends[0] == pytest.approx(np.tanh(4)) and ends[4] == pytest.approx(np.tanh(2))
 
 
-def test_degrees_and_neighbours_are_the_snapshots_in_a_part_of_it() -> None:
+def test_granker_in_part_uses_snapshot_degrees() -> None:
     graph, model = GRAPHS["club"], by_name(GRAPHS["club"], np.eye(34)[:, :5] + np.arange(34)[:, None] / 50)
     evidence = Evidence.of_nodes([0, 1, 2, 5, 33])
     whole = GRanker(model)(start("?", graph, evidence=evidence)).evidence
@@ -101,7 +101,7 @@ def test_degrees_and_neighbours_are_the_snapshots_in_a_part_of_it() -> None:
     assert whole.nodes.tolist() == part.nodes.tolist() and whole.scores.tolist() == part.scores.tolist()
 
 
-def test_the_order_of_the_evidence_does_not_matter() -> None:
+def test_granker_ignores_evidence_order() -> None:
     graph, model = GRAPHS["club"], by_name(GRAPHS["club"], np.random.default_rng(0).normal(size=(34, 4)))
     nodes = np.random.default_rng(1).permutation(34)
     states = [start("?", graph, evidence=Evidence.of_nodes(ids)) for ids in (nodes, np.sort(nodes))]
@@ -111,7 +111,7 @@ def test_the_order_of_the_evidence_does_not_matter() -> None:
     )
 
 
-def test_a_triple_stands_for_both_its_ends() -> None:
+def test_granker_reads_triple_as_both_ends() -> None:
     graph = GRAPHS["family"]
     state = start("Gisela", graph, evidence=Evidence.of_trees(graph, [([], [5]), ([2, 4], [4]), ([0], [])]))
     names = ["Waldrada", "Gisela", "Lothair II", "Lothair I"]
@@ -119,7 +119,7 @@ def test_a_triple_stands_for_both_its_ends() -> None:
     assert sorted(graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)) == sorted(names)
 
 
-def test_each_text_is_read_once_in_a_run() -> None:
+def test_granker_reads_each_text_once() -> None:
     graph, ranker, run = GRAPHS["line"], GRanker(OverlapCrossEncoder()), Run()
     for nodes in ([0, 1], [2, 1, 0], [3, 2]):
         ranker(start("a b", graph, evidence=Evidence.of_nodes(nodes)), run)
@@ -131,12 +131,12 @@ def test_each_text_is_read_once_in_a_run() -> None:
         assert again.nodes.tolist() == fresh.nodes.tolist() and again.scores.tolist() == fresh.scores.tolist()
 
 
-def test_it_is_a_value() -> None:
+def test_granker_is_a_value() -> None:
     ranker = GRanker(OverlapCrossEncoder())
     assert pickle.loads(pickle.dumps(ranker)) == ranker and repr(ranker) == "GRanker(OverlapCrossEncoder())"
 
 
-def test_invalid_models_and_options_are_refused() -> None:
+def test_granker_with_invalid_option_raises() -> None:
     with pytest.raises(OptionError, match=r"alpha is 1\.5"):
         GRanker(OverlapCrossEncoder(), 1.5)
     with pytest.raises(OptionError, match="latents and head"):

@@ -46,7 +46,7 @@ SCORES = st.lists(st.integers(-20, 20).map(lambda n: n / 10), min_size=4, max_si
 
 
 @given(st.lists(SCORES, min_size=5, max_size=5), st.integers(0, 4), st.sampled_from([0.5, 1.0]))
-def test_the_formula(rows: list[list[float]], contexts: int, temperature: float) -> None:
+def test_multi_hop_rerank_equals_formula(rows: list[list[float]], contexts: int, temperature: float) -> None:
     # a - b - c - d, a path: each names its neighbours and itself.
     graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
     asked = {"": rows[0], "a b": rows[1], "b a c": rows[2], "c b d": rows[3], "d c": rows[4]}
@@ -67,7 +67,7 @@ def test_the_formula(rows: list[list[float]], contexts: int, temperature: float)
     assert result.scores.tolist() == sorted(result.scores.tolist(), reverse=True)
 
 
-def test_the_names_that_the_question_lacks_are_added_in_the_order_of_the_text() -> None:
+def test_multi_hop_rerank_adds_missing_names_in_text_order() -> None:
     questions: list[str] = []
 
     @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def test_the_names_that_the_question_lacks_are_added_in_the_order_of_the_text() 
     assert questions == [QUESTION, f"{QUESTION} Udo Graz Mur"]
 
 
-def test_the_second_hop_is_found_by_the_names_of_the_first() -> None:
+def test_multi_hop_rerank_finds_second_hop() -> None:
     state = start(QUESTION, KIN, evidence=Evidence.of_edges([2, 1, 0]))
     plain, best = (
         MultiHopRerank(OverlapCrossEncoder(), contexts, 0.1)(state).evidence.texts(KIN) for contexts in (0, 1)
@@ -90,7 +90,7 @@ def test_the_second_hop_is_found_by_the_names_of_the_first() -> None:
     assert best == ["Ida wife of Udo", "Udo lived in Graz", "Ugo lived in Lyon"]
 
 
-def test_a_name_counts_as_a_whole_word() -> None:
+def test_multi_hop_rerank_matches_whole_words() -> None:
     graph = Graph.from_triples([("Ur", "lies in", "Iraq"), ("Ur", "burned by", "Elam")])
     state = start("Which court burned?", graph, evidence=Evidence.of_nodes([graph.id("Ur"), graph.id("Iraq")]))
     # "court" and "burned" hold no Ur. Iraq has Ur as its only neighbour.
@@ -98,13 +98,13 @@ def test_a_name_counts_as_a_whole_word() -> None:
     assert notes == ("read again with Ur, Elam, Iraq", "read again with Iraq, Ur")
 
 
-def test_an_item_without_a_new_name_is_no_context() -> None:
+def test_multi_hop_rerank_skips_items_without_new_name() -> None:
     state = start("Udo Ida Graz Mur Lyon Ugo", KIN, evidence=Evidence.of_edges([0, 1]))
     after = MultiHopRerank(OverlapCrossEncoder())(state)
     assert after.usage.texts == 2 and after.evidence.scores.sum() == pytest.approx(1)
 
 
-def test_neighbours_of_a_hub_are_not_added() -> None:
+def test_multi_hop_rerank_skips_neighbours_of_hub() -> None:
     hub = Graph.from_triples([("hub", "r", f"n{at}") for at in range(101)])
     state = start("q", hub, evidence=Evidence.of_nodes([hub.id("hub"), hub.id("n5")]))
     assert set(MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes) == {
@@ -113,7 +113,7 @@ def test_neighbours_of_a_hub_are_not_added() -> None:
     }
 
 
-def test_without_a_finite_score_all_scores_are_0() -> None:
+def test_multi_hop_rerank_without_finite_score_is_zero() -> None:
     @dataclass(frozen=True, repr=False)
     class Never(Scorer):
         def prepare(self, state, run):
@@ -123,7 +123,7 @@ def test_without_a_finite_score_all_scores_are_0() -> None:
     assert result.scores.tolist() == [0.0, 0.0]
 
 
-def test_entities_that_a_passage_mentions_are_added() -> None:
+def test_multi_hop_rerank_adds_mentioned_entities() -> None:
     ix = corpus_index().snapshot
     passages = Evidence.of_nodes(ix.graph.passages.nodes)
     state = MultiHopRerank(OverlapCrossEncoder())(
@@ -133,7 +133,7 @@ def test_entities_that_a_passage_mentions_are_added() -> None:
     assert "Ermengarde of Tours" in names and not any(name in "Who founded the abbey of Erstein?" for name in names)
 
 
-def test_names_outside_the_graph_are_not_added() -> None:
+def test_multi_hop_rerank_stays_in_graph() -> None:
     part = KIN.part([KIN.id(name) for name in ("Ida", "Udo", "Graz")])
     state = start(QUESTION, part, evidence=Evidence.of_nodes([KIN.id("Ida"), KIN.id("Udo")]))
     notes = MultiHopRerank(OverlapCrossEncoder())(state).trace[-1].notes
@@ -141,7 +141,7 @@ def test_names_outside_the_graph_are_not_added() -> None:
 
 
 @pytest.mark.parametrize("contexts", [0, 1, 3, 50])
-def test_each_context_with_a_new_name_reads_every_text_once_more(contexts: int) -> None:
+def test_multi_hop_rerank_reads_texts_once_per_context(contexts: int) -> None:
     evidence = Evidence.of_nodes(range(len(GRAPHS["family"])))
     state = start("Who was Gisela?", GRAPHS["family"], evidence=evidence)
     assert MultiHopRerank(OverlapCrossEncoder(), contexts)(state).usage.texts == len(evidence) * (
@@ -149,7 +149,7 @@ def test_each_context_with_a_new_name_reads_every_text_once_more(contexts: int) 
     )
 
 
-def test_one_item_or_none_stays() -> None:
+def test_multi_hop_rerank_of_one_item_keeps_it() -> None:
     for nodes in ([], [2]):
         result = MultiHopRerank(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
         assert result.nodes.tolist() == nodes and result.scores.tolist() == [1.0] * len(nodes)
@@ -173,6 +173,6 @@ def test_one_item_or_none_stays() -> None:
         ),
     ],
 )
-def test_invalid_options_are_refused(make, message) -> None:
+def test_multi_hop_rerank_with_invalid_option_raises(make, message) -> None:
     with pytest.raises(OptionError, match=message):
         make()

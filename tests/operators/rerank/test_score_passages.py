@@ -36,7 +36,7 @@ def bm25_alone(folder: Path) -> PassageScorer:
 
 
 @pytest.mark.parametrize("cover", [True, False])
-def test_it_ranks_by_the_scorer(cover: bool) -> None:
+def test_score_passages_ranks_by_scorer(cover: bool) -> None:
     result = ScorePassages(IX.passages, IX.words, MiniLM(), IX.triples, pool=4, cover=cover)(STATE).evidence
     features = PassageFeatures.of(STATE, Run(), IX.passages, IX.words, MiniLM(), IX.triples, 4)
     scorer = fitted_scorer()
@@ -52,7 +52,7 @@ def test_it_ranks_by_the_scorer(cover: bool) -> None:
 
 
 @pytest.mark.parametrize("cover", [True, False])
-def test_another_scorer_and_the_first_k(tmp_path: Path, cover: bool) -> None:
+def test_score_passages_accepts_scorer_and_cut(tmp_path: Path, cover: bool) -> None:
     step = ScorePassages(IX.passages, IX.words, MiniLM(), scorer=bm25_alone(tmp_path), cover=cover)
     whole = step(STATE).evidence
     assert whole is not None and whole.scores is not None and len(whole) == 6 and whole.scores[0] == pytest.approx(1)
@@ -63,14 +63,14 @@ def test_another_scorer_and_the_first_k(tmp_path: Path, cover: bool) -> None:
     assert again == step and hash(again) == hash(step) and "PassageScorer(bias=-1.000" in repr(step)
 
 
-def test_the_evidence_is_scored_besides_the_pool() -> None:
+def test_score_passages_adds_evidence_to_pool() -> None:
     far = int(IX.words.nodes[4])
     step = ScorePassages(IX.passages, IX.words, MiniLM(), pool=1)
     assert far not in step(STATE).evidence.nodes  # type: ignore[union-attr]
     assert far in step(STATE.with_(evidence=Evidence.of_nodes([far]))).evidence.nodes  # type: ignore[union-attr]
 
 
-def test_a_graph_without_passages_gives_nothing_and_a_pool_holds_one_at_least() -> None:
+def test_score_passages_without_passages_is_empty() -> None:
     ix = knowledge(GRAPHS["family"])
     result = ScorePassages(ix.passages, ix.words, MiniLM())(start("Who?", ix.graph)).evidence
     assert result is not None and len(result) == 0

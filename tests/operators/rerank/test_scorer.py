@@ -40,7 +40,7 @@ def paths(graph: Graph, *entities: str) -> Evidence:
 
 
 @pytest.mark.parametrize("model", [HashEncoder(), OverlapCrossEncoder()], ids=repr)
-def test_a_path_scores_the_mean_of_its_triples(model: HashEncoder | OverlapCrossEncoder) -> None:
+def test_path_score_is_mean_of_its_triples(model: HashEncoder | OverlapCrossEncoder) -> None:
     state = start(QUESTION, FAMILY, entities=["Lothair I"])
     pieces = paths(FAMILY, "Lothair I")
     each = score_function(model, state, Run())(Evidence.of_edges(range(len(FAMILY.edges))))
@@ -48,7 +48,7 @@ def test_a_path_scores_the_mean_of_its_triples(model: HashEncoder | OverlapCross
     assert Steps(model).prepare(state, Run())(pieces).tolist() == pytest.approx(expected)
 
 
-def test_a_worked_number() -> None:
+def test_path_score_equals_worked_number() -> None:
     # Two of the question's four words in two of three, one of four in one of three: 0.625 / 2 + 0.25 * 2 / 3 and
     # 0.625 / 4 + 0.25 / 3, by OverlapCrossEncoder; the path of both has their mean.
     graph = Graph.from_triples([("red", "fox", "a"), ("a", "ran", "b")])
@@ -58,7 +58,7 @@ def test_a_worked_number() -> None:
     assert scores.tolist() == pytest.approx([first, second, (first + second) / 2], abs=1e-6)
 
 
-def test_only_the_new_step_of_a_path_is_read() -> None:
+def test_path_scorer_reads_new_step_only() -> None:
     model = Recording()
     BeamSearch(Steps(model), width=8, length=3)(start(QUESTION, FAMILY, entities=["Lothair I"]))
     assert len(model.texts) == len(set(model.texts))
@@ -68,7 +68,7 @@ def test_only_the_new_step_of_a_path_is_read() -> None:
     assert len(whole.texts) > len(model.texts)
 
 
-def test_an_item_without_edges_is_scored_by_its_text() -> None:
+def test_item_without_edges_is_scored_by_text() -> None:
     state = start(QUESTION, FAMILY)
     pieces = Evidence.of_trees(FAMILY, [([2], []), ([2, 3], [3]), ([0, 4], [])])
     expected = score_function(HashEncoder(), state, Run())(pieces)
@@ -76,7 +76,7 @@ def test_an_item_without_edges_is_scored_by_its_text() -> None:
     assert Steps(HashEncoder()).prepare(state, Run())(Evidence.of_nodes([])).tolist() == []
 
 
-def test_items_are_ranked_as_evidence_ranks_them() -> None:
+def test_scored_items_rank_as_evidence() -> None:
     pieces = paths(GRAPHS["club"], "member 0").top(300)
     scores = np.random.default_rng(1).integers(0, 4, len(pieces)) / 4
     expected = pieces.take(range(300), scores)
@@ -85,7 +85,7 @@ def test_items_are_ranked_as_evidence_ranks_them() -> None:
 
 
 @pytest.mark.parametrize("scorer", [Steps, Patterns])
-def test_texts_are_not_read_again_with_one_memory(scorer: type) -> None:
+def test_scorer_reads_text_once_per_memory(scorer: type) -> None:
     model, memory, pieces = Recording(), ModelMemory(), paths(FAMILY, "Lothair II")
     first, again = (
         scorer(model).prepare(start(QUESTION, FAMILY), Run(memory=memory))(pieces).tolist() for _ in range(2)
@@ -93,7 +93,7 @@ def test_texts_are_not_read_again_with_one_memory(scorer: type) -> None:
     assert first == again and len(model.texts) == len(set(model.texts)) > 1
 
 
-def test_invalid_scores_and_models_are_refused() -> None:
+def test_scorer_with_invalid_model_raises() -> None:
     class Broken:
         def encode(self, texts: Sequence[str]) -> np.ndarray:
             return np.full((len(texts), 2), np.nan, np.float32)

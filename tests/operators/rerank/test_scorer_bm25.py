@@ -13,7 +13,7 @@ from graphwright.operators.run import Run
 GRAPH = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Heat", "starred_actors", "Pacino"), ("Ali", "by", "M")])
 
 
-def test_the_score_is_that_of_the_formula() -> None:
+def test_bm25_score_equals_formula() -> None:
     # heat directed mann; heat starred actor pacino; ali m: of three, four and two words, as "by" is a stop word.
     run = Run()
     scores = BM25().prepare(start("who directed Heat", GRAPH), run)(Evidence.of_edges([0, 1, 2]))
@@ -25,7 +25,7 @@ def test_the_score_is_that_of_the_formula() -> None:
     assert run.usage.texts == 3 and len({BM25(), BM25()}) == 1
 
 
-def test_it_ranks_evidence_and_steps_of_a_beam() -> None:
+def test_bm25_scorer_ranks_evidence_and_beam_steps() -> None:
     state = start("who directed Heat", GRAPH, entities=["Heat"], evidence=Evidence.of_edges([2, 1, 0]))
     result = Rerank(BM25())(state).evidence
     assert result is not None and result.edges.tolist() == [0, 1, 2]
@@ -33,7 +33,7 @@ def test_it_ranks_evidence_and_steps_of_a_beam() -> None:
     assert beams is not None and beams.texts(GRAPH) == ["Heat directed_by Mann"]
 
 
-def test_no_text_no_score() -> None:
+def test_bm25_of_no_texts_is_empty() -> None:
     graph = Graph.from_triples([("the", "r", "a")])
     score = BM25().prepare(start("who is it", graph), Run())
     assert score(Evidence.of_nodes([])).tolist() == []

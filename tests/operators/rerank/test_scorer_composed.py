@@ -38,9 +38,7 @@ def cosine(first: str, second: str) -> float:
 
 
 @given(triples, st.booleans(), st.booleans())
-def test_an_item_scores_the_mean_cosine_of_its_parts(
-    rows: list[tuple[str, str, str]], names: bool, by_edge: bool
-) -> None:
+def test_item_score_is_mean_cosine_of_parts(rows: list[tuple[str, str, str]], names: bool, by_edge: bool) -> None:
     graph = Graph.from_triples(rows)
     if not (names or by_edge):
         return
@@ -61,7 +59,7 @@ def test_an_item_scores_the_mean_cosine_of_its_parts(
     assert scorer.prepare(state, Run())(pieces).tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_only_the_question_is_read_if_the_relations_are_known() -> None:
+def test_composed_scorer_with_known_relations_encodes_question_only() -> None:
     operator = EnumeratedPaths(3) >> Rerank(Composed(vectors_of(FAMILY))) % 5
     memory = ModelMemory()
     first, second = (
@@ -72,7 +70,7 @@ def test_only_the_question_is_read_if_the_relations_are_known() -> None:
     assert second.evidence is not None and len(second.evidence) == 5
 
 
-def test_parts_without_a_vector_score_0() -> None:
+def test_parts_without_vector_score_zero() -> None:
     graph = Graph.from_triples([("fox", "r", "hen")])
     some = VectorIndex(HashEncoder().encode(["fox"]), np.array([0, -1], np.int32), HashEncoder())
     state = start("fox", graph, evidence=Evidence.of_nodes([0, 1]))
@@ -106,7 +104,7 @@ def test_names_are_masked_in_question_and_pattern() -> None:
     assert result[:3].tolist() == pytest.approx([cosine(asked, text) for text in texts], abs=1e-6) and result[4] == 0
 
 
-def test_paths_by_the_same_relations_tie() -> None:
+def test_paths_of_same_relations_tie() -> None:
     state = start("Whose mother?", FAMILY, entities=["Waldrada"])
     result = (EnumeratedPaths(1) >> Rerank(Patterns(HashEncoder())))(state).evidence
     assert result is not None and result.scores is not None
@@ -128,7 +126,7 @@ def test_mask_names(question: str, anchors: list[Anchor], expected: str) -> None
 @pytest.mark.parametrize("scorer", [
     Composed(vectors_of(FAMILY)), Composed(triples=triples_of(FAMILY)), Patterns(HashEncoder())
 ], ids=lambda scorer: type(scorer).__name__)  # fmt: skip
-def test_a_scorer_pickles(scorer: Composed | Patterns) -> None:
+def test_scorer_pickles(scorer: Composed | Patterns) -> None:
     state: State = (Triples() >> Rerank(scorer))(start(QUESTION, FAMILY))
     again = (Triples() >> Rerank(pickle.loads(pickle.dumps(scorer))))(start(QUESTION, FAMILY))
     assert state.evidence is not None and again.evidence is not None
@@ -141,12 +139,12 @@ def test_a_scorer_pickles(scorer: Composed | Patterns) -> None:
     lambda: Composed(HashEncoder()),  # type: ignore[arg-type]
     lambda: Patterns(None),  # type: ignore[arg-type]
 ])  # fmt: skip
-def test_options_out_of_range_are_refused(make: object) -> None:
+def test_scorer_with_invalid_option_raises(make: object) -> None:
     with pytest.raises(OptionError, match=r"Composed|Patterns"):
         make()  # type: ignore[operator]
 
 
-def test_patterns_of_many_long_paths_over_many_relations_stay_apart() -> None:
+def test_patterns_of_long_paths_are_distinct() -> None:
     # 40 relations on 12 edges are more patterns than a 64-bit number tells apart.
     rng = np.random.default_rng(5)
     named = rng.integers(0, 40, (200, 12))

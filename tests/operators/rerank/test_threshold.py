@@ -31,37 +31,35 @@ def kept(state: State, threshold: float) -> list[int]:
 
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=12), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
-def test_items_stay_whose_place_between_the_least_and_the_best_is_high_enough(
-    scores: list[float], threshold: float
-) -> None:
+def test_threshold_keeps_items_above_scaled_score(scores: list[float], threshold: float) -> None:
     least, best = min(scores), max(scores)
     expected = [at for at, score in enumerate(scores) if score >= least + threshold * (best - least) - 1e-12]
     assert kept(with_edges(scores), threshold) == expected
 
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=12), st.sampled_from([0.5, 2.0, 8.0]))
-def test_the_unit_of_the_scores_does_not_matter(scores: list[float], factor: float) -> None:
+def test_threshold_ignores_unit_of_scores(scores: list[float], factor: float) -> None:
     changed = (factor * np.array(scores) - 16).tolist()
     assert kept(with_edges(changed), 0.5) == kept(with_edges(scores), 0.5)
 
 
-def test_items_without_scores_count_by_their_rank() -> None:
+def test_threshold_ranks_unscored_items() -> None:
     # 1, 1/2, 1/3, 1/4: scaled 1, 1/3, 1/9, 0
     assert kept(with_edges(None, 4), 0.2) == [0, 1]
 
 
-def test_no_items_stay_none() -> None:
+def test_threshold_of_empty_evidence_is_empty() -> None:
     evidence = AboveThreshold()(with_edges([])).evidence
     assert evidence is not None and not len(evidence)
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan")])
-def test_a_threshold_is_a_share(threshold: float) -> None:
+def test_threshold_outside_range_raises(threshold: float) -> None:
     with pytest.raises(OptionError, match="threshold"):
         AboveThreshold(threshold)
 
 
-def test_what_a_model_does_not_choose_follows_what_it_chooses() -> None:
+def test_unselected_items_follow_selected() -> None:
     state = start("Who is Heat directed by, and where was Mann born in?", FILMS, entities=["Heat"])
     scorer = OverlapCrossEncoder()
     every = (ShortestPaths() >> Rerank(scorer))(state).items.texts(FILMS)

@@ -45,14 +45,14 @@ def lines(prompt: str, kind: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in prompt.splitlines() if line.startswith(f'{{"{kind}"')]
 
 
-def test_it_keeps_what_it_chose_first_then_what_it_saw() -> None:
+def test_agent_evidence_lists_selected_then_seen() -> None:
     state, prompts = asked([call("keyword_search", "Erstein"), call(keep=(2, 99), enough=True)])
     shown = [str(line["title"]) for line in lines(prompts[1], "passage")]
     assert len(shown) > 1 and titles(state) == [shown[1], shown[0], *shown[2:]]
     assert state.trace[-1].notes == ("keyword_search(Erstein)",)
 
 
-def test_a_passage_keeps_its_number_and_is_read_as_a_whole() -> None:
+def test_agent_passage_keeps_number() -> None:
     first = call("semantic_search", "the abbey of Erstein")
     replies = [first, call("read_passage", "1"), call("keyword_search", "Erstein", keep=(1,)), call(enough=True)]
     _, prompts = asked(replies)
@@ -64,7 +64,7 @@ def test_a_passage_keeps_its_number_and_is_read_as_a_whole() -> None:
     assert any(whole["text"] == IX.graph.passage(node) for node in IX.passages.ids.tolist())
 
 
-def test_neighbours_and_paths_are_statements_with_the_passages_that_make_them() -> None:
+def test_agent_neighbours_and_paths_are_statements_with_passages() -> None:
     replies = [
         call("neighbours", "Ermengarde of Tours"),
         call("paths", "Lothair II", "Erstein Abbey"),
@@ -88,20 +88,20 @@ def test_neighbours_and_paths_are_statements_with_the_passages_that_make_them() 
         (call("read_passage"), "no passage has this number"),
     ],
 )
-def test_a_call_that_leads_nowhere_is_told(second: str, says: str) -> None:
+def test_agent_is_shown_failed_call(second: str, says: str) -> None:
     _, prompts = asked([call("keyword_search", "Erstein"), second, call(enough=True)])
     assert says in prompts[2].rpartition(json.loads(second)["tool"])[2]
 
 
 @pytest.mark.parametrize(("options", "prompts"), [({"steps": 2}, 3), ({"passages": 2}, 1), ({"max_tokens": 10}, 1)])
-def test_it_ends_with_its_budget(options: dict[str, int], prompts: int) -> None:
+def test_agent_stops_at_budget(options: dict[str, int], prompts: int) -> None:
     endless: list[str] = [call("semantic_search", f"Erstein {number}") for number in range(9)]
     state, sent = asked(endless, **options)
     assert len(sent) == prompts and state.evidence is not None and len(state.evidence)
     assert len(state.evidence) <= options.get("passages", 30)
 
 
-def test_a_bad_reply_ends_it_with_what_there_is() -> None:
+def test_agent_with_invalid_reply_keeps_evidence() -> None:
     rubbish = ["I think that it is Erstein."] * 2
     state, _ = asked([call("keyword_search", "Erstein"), *rubbish])
     assert titles(state) and "the step was done without a model" in state.trace[-1].notes
@@ -109,7 +109,7 @@ def test_a_bad_reply_ends_it_with_what_there_is() -> None:
     assert titles(state) == []
 
 
-def test_results_of_older_calls_shrink_to_what_was_kept() -> None:
+def test_agent_prompt_shortens_older_results() -> None:
     replies = [
         call("keyword_search", "Erstein"),
         call("keyword_search", "Teutberga", keep=(1,)),
@@ -125,6 +125,6 @@ def test_results_of_older_calls_shrink_to_what_was_kept() -> None:
     "make",
     [lambda: (), lambda: (TOOLS[0], TOOLS[0]), lambda: (Tool("read_passage", "x", Keep()),), lambda: (Keep(),)],
 )
-def test_tools_have_names_of_their_own(make: Callable[[], tuple[Tool, ...]]) -> None:
+def test_agent_tool_names_are_unique(make: Callable[[], tuple[Tool, ...]]) -> None:
     with pytest.raises(OptionError, match="give tools with different names"):
         Agent(ScriptedLLM([]), make())

@@ -38,14 +38,14 @@ def reached(state: State) -> dict[str, float]:
     return dict(zip(walks, state.evidence.scores.round(4).tolist(), strict=True))
 
 
-def test_scores_are_products_along_the_walk() -> None:
+def test_bridge_scores_are_products_along_walk() -> None:
     state = Bridge(INDEX, rounds=2, sentences=1, threshold=0.1)(start("?", GRAPH, entities=["Ida"]))
     assert reached(state) == {"Ida": 1.0, "Ida Udo": 0.8, "Ida Udo Graz": 0.72}
     walk = state.evidence.piece(2) if state.evidence is not None else ()
     assert [part.tolist() for part in walk] == [[0, 1, 3], [0, 2]]
 
 
-def test_more_rounds_go_further_and_more_sentences_wider() -> None:
+def test_bridge_rounds_and_sentences_widen_search() -> None:
     wide = Bridge(INDEX, rounds=3, sentences=2, threshold=0.1)(start("?", GRAPH, entities=["Ida"]))
     assert reached(wide) == {
         "Ida": 1.0,
@@ -56,22 +56,22 @@ def test_more_rounds_go_further_and_more_sentences_wider() -> None:
     }
 
 
-def test_what_scores_less_than_the_threshold_activates_nothing() -> None:
+def test_bridge_threshold_stops_activation() -> None:
     state = Bridge(INDEX, rounds=3, sentences=2, threshold=0.75)(start("?", GRAPH, entities=["Ida"]))
     assert reached(state) == {"Ida": 1.0, "Ida Udo": 0.8}
 
 
-def test_a_sentence_is_selected_once() -> None:
+def test_bridge_selects_sentence_once() -> None:
     anchors = [Anchor("Ida", [0]), Anchor("Udo", [1], weight=0.9)]
     state = Bridge(INDEX, rounds=1, sentences=1, threshold=0.1)(start("?", GRAPH, anchors=anchors))
     assert reached(state) == {"Ida": 1.0, "Udo": 0.9, "Udo Graz": 0.81, "Ida Udo": 0.8}
 
 
 @pytest.mark.parametrize("anchors", [[], [Anchor("a theme", kind="theme")], [Anchor("unknown")]])
-def test_without_entities_nothing_is_active(anchors: list[Anchor]) -> None:
+def test_bridge_without_entities_is_empty(anchors: list[Anchor]) -> None:
     assert reached(Bridge(INDEX)(start("?", GRAPH, anchors=anchors))) == {}
 
 
-def test_without_vectors_words_are_compared() -> None:
+def test_bridge_without_vectors_compares_words() -> None:
     state = Bridge(None, rounds=1, threshold=0.1)(start("Is Udo of Ida?", GRAPH, entities=["Ida"]))
     assert "Ida Udo" in reached(state) and "compared by words" in state.trace[-1].notes[0]

@@ -41,7 +41,7 @@ def scores(state: State) -> dict[int, float]:
 
 
 class TestFeedback:
-    def test_worked_numbers(self) -> None:
+    def test_feedback_equals_worked_numbers(self) -> None:
         graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d")])
         index = VectorIndex.from_array([[1, 0], [0, 1], [0, 3], [4, 4]], Told((("?", (2.0, 0.0)),)))
         state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
@@ -50,7 +50,7 @@ class TestFeedback:
         assert scores(Feedback(index, beta=0)(state)) == scores(VectorSearch(index)(state))
 
     @given(st.lists(st.sampled_from(range(34)), min_size=1, max_size=6, unique=True), st.floats(0, 5))
-    def test_agrees_with_plain_python(self, nodes: list[int], beta: float) -> None:
+    def test_feedback_equals_plain_python(self, nodes: list[int], beta: float) -> None:
         state = Feedback(CLUB_VECTORS, beta)(start("member 3", CLUB, evidence=Evidence.of_nodes(nodes)))
         question = HashEncoder().encode(["member 3"])[0].tolist()
         rows = CLUB_VECTORS.vectors.tolist()
@@ -58,7 +58,7 @@ class TestFeedback:
         expected = {n: sum(a * b for a, b in zip(rows[n], moved, strict=True)) for n in range(len(CLUB))}
         assert scores(state) == pytest.approx(expected, abs=1e-6)
 
-    def test_what_has_no_vector_says_nothing(self) -> None:
+    def test_feedback_ignores_nodes_without_vector(self) -> None:
         row_of = np.array([0, -1, 1, -1, -1], np.int32)
         index = VectorIndex(np.float32([[1, 0], [0, 1]]), row_of, Told((("?", (1.0, 0.0)),)))
         line = GRAPHS["line"]
@@ -67,7 +67,7 @@ class TestFeedback:
         none = Feedback(index, beta=1)(start("?", line, evidence=Evidence.of_nodes([1, 3])))
         assert scores(none) == {0: 1.0, 2: 0.0}
 
-    def test_vectors_may_lie_in_two_indexes_joined_and_the_first_counts(self) -> None:
+    def test_feedback_with_joined_indexes_uses_first(self) -> None:
         messages = Told((("?", (1.0, 0.0)),))
         first = VectorIndex(np.float32([[1, 0], [0, 1]]), np.array([0, -1, 1, -1, -1], np.int32), messages)
         second = VectorIndex(np.float32([[0, 5], [9, 9]]), np.array([-1, 0, 1, -1, -1], np.int32), messages)
@@ -75,11 +75,11 @@ class TestFeedback:
         # mean of (0, 5) and (0, 1); (1, 3) / 2
         assert scores(Feedback(joined(first, second), beta=1)(state)) == {0: 0.5, 1: 7.5, 2: 1.5}
 
-    def test_a_part_of_the_graph_is_searched_alone(self) -> None:
+    def test_feedback_stays_in_part(self) -> None:
         state = start("member 3", CLUB.part([3, 4, 9]), evidence=Evidence.of_nodes([4]))
         assert sorted(scores(Feedback(CLUB_VECTORS)(state))) == [3, 4, 9]
 
-    def test_it_needs_evidence_and_a_weight(self) -> None:
+    def test_feedback_needs_evidence_and_weight(self) -> None:
         with pytest.raises(NeedsError, match="Feedback"):
             Feedback(CLUB_VECTORS)(start("?", CLUB))
         for beta in (-1.0, float("nan"), float("inf")):
@@ -96,7 +96,7 @@ def searched(*replies: str) -> State:
 
 
 class TestHypotheticalPassage:
-    def test_the_vector_is_the_mean_of_question_and_passage(self) -> None:
+    def test_hypothetical_passage_vector_is_mean_with_question(self) -> None:
         state = searched(wrote(f"  {BURNED}\n"))
         asked, written = HashEncoder().encode([QUESTION, BURNED])
         for node, score in scores(state).items():
@@ -106,21 +106,21 @@ class TestHypotheticalPassage:
         assert best == "erstein" and state.trace[-1].usage.completion_tokens > 0 and state.trace[-1].notes == ()
 
     @pytest.mark.parametrize("passage", ["", " \n\t"])
-    def test_where_nothing_was_written_the_question_is_searched_with_and_that_is_noted(self, passage: str) -> None:
+    def test_hypothetical_passage_empty_uses_question_with_note(self, passage: str) -> None:
         state = searched(wrote(passage))
         assert scores(state) == scores(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
         assert state.trace[-1].notes == ("the model wrote no passage; the question alone is used",)
 
-    def test_a_reply_that_does_not_fit_is_asked_for_once_more(self) -> None:
+    def test_hypothetical_passage_repairs_invalid_reply(self) -> None:
         assert scores(searched("It burned.", wrote(BURNED))) == scores(searched(wrote(BURNED)))
 
     @pytest.mark.parametrize("reply", ["", "It burned.", '{"passage": ["a"]}', '{"text": "a"}', '{"passage": "a'])
-    def test_a_reply_that_never_fits_leaves_the_question_alone(self, reply: str) -> None:
+    def test_hypothetical_passage_without_valid_reply_uses_question(self, reply: str) -> None:
         state = searched(reply, reply)
         assert scores(state) == scores(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
         assert "did not fit the schema" in state.trace[-1].notes[0]
 
-    def test_the_model_is_given_the_question_as_data(self) -> None:
+    def test_hypothetical_passage_prompt_holds_question_as_data(self) -> None:
         seen: list[str] = []
 
         def reply(system: str, user: str) -> str:
@@ -131,13 +131,13 @@ class TestHypotheticalPassage:
         HypotheticalPassage(SNAPSHOT.passages, ScriptedLLM(reply))(start(message, SNAPSHOT.graph))
         assert json.loads(seen[0].splitlines()[-1]) == {"question": message}
 
-    def test_something_else_is_no_model(self) -> None:
+    def test_hypothetical_passage_with_invalid_model_raises(self) -> None:
         with pytest.raises(OptionError, match="language model"):
             HypotheticalPassage(SNAPSHOT.passages, "gpt")  # type: ignore[arg-type]
 
 
 class TestOverHTTP:
-    def test_the_passage_is_asked_for_with_its_schema_and_counted(self) -> None:
+    def test_hypothetical_passage_over_http_sends_schema(self) -> None:
         with LLMServer([wrote(BURNED)]) as server:
             model = OpenAILLM("any", server.url)
             state = HypotheticalPassage(SNAPSHOT.passages, model)(start(QUESTION, SNAPSHOT.graph))
@@ -148,7 +148,7 @@ class TestOverHTTP:
         usage = state.trace[-1].usage
         assert (usage.prompt_tokens, usage.completion_tokens) == (7, 3)
 
-    def test_a_reply_that_does_not_fit_is_corrected_then_done_without(self) -> None:
+    def test_hypothetical_passage_over_http_repairs_then_falls_back(self) -> None:
         with LLMServer(["no JSON", wrote(BURNED)]) as server:
             model = OpenAILLM("any", server.url)
             state = HypotheticalPassage(SNAPSHOT.passages, model)(start(QUESTION, SNAPSHOT.graph))

@@ -38,7 +38,7 @@ def documents(state: State) -> list[str]:
 
 
 class TestThink:
-    def test_a_model_is_shown_question_passages_and_its_thoughts_as_data(self) -> None:
+    def test_think_prompt_holds_question_passages_and_thoughts(self) -> None:
         seen: list[str] = []
 
         def reply(system: str, user: str) -> str:
@@ -55,24 +55,24 @@ class TestThink:
     @pytest.mark.parametrize(
         "reply", [message("", True), message("It was her.", True), message(" \n"), message("Before.")]
     )
-    def test_where_it_needs_no_thought_or_repeats_one_there_is_none(self, reply: str) -> None:
+    def test_think_without_new_thought_stops(self, reply: str) -> None:
         state = Think(ScriptedLLM([reply]))(result().with_(anchors=(Anchor("Before.", kind="thought"),)))
         assert thoughts(state) == ["Before."] and state.trace[-1].notes == ("no further thought",)
 
-    def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_done_without(self) -> None:
+    def test_think_repairs_invalid_reply_then_falls_back(self) -> None:
         assert thoughts(Think(ScriptedLLM(["Hm.", message("Then.")]))(result())) == ["Then."]
         for reply in ("", "Hm.", '{"thought": "a"}', '{"enough": "perhaps", "thought": ["a"]}'):
             state = Think(ScriptedLLM([reply, reply]))(result())
             assert thoughts(state) == [] and "did not fit the schema" in state.trace[-1].notes[0]
 
-    def test_offline_it_is_the_question_with_the_nearest_sentence_that_was_none_yet(self) -> None:
+    def test_think_offline_adds_nearest_new_sentence(self) -> None:
         item = SentenceThought(HashEncoder(), passages=1)
         first = item(result("Who married Teutberga?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")])))
         assert thoughts(first) == ["Who married Teutberga? Lothair II. He married Teutberga in 855."]
         rest = (item >> item >> item)(first)
         assert len(set(thoughts(rest))) == 3 and rest.trace[-1].notes == ("no further thought",)
 
-    def test_a_reader_adds_the_best_answer_that_was_none_yet(self) -> None:
+    def test_think_with_reader_adds_best_new_answer(self) -> None:
         def find(question: str, passages: list[PassageText]) -> list[Span]:
             places = [(text, passages[0].text.find(text)) for text in ("Lothair II", "Teutberga", "855")]
             return [Span(0, at, at + len(text), 0.5) for text, at in places if at >= 0]
@@ -84,12 +84,12 @@ class TestThink:
         assert thoughts(state) == ["Who married Lothair II? Teutberga", "Who married Lothair II? 855"]
         assert state.trace[-1].notes == ("no further thought",)
 
-    def test_nothing_found_is_nothing_thought_and_no_model_is_asked(self) -> None:
+    def test_think_without_evidence_asks_no_model(self) -> None:
         for step in (Think(ScriptedLLM([])), SentenceThought(HashEncoder())):
             state = step(start(QUESTION, GRAPH, evidence=Evidence.of_nodes([])))
             assert state.anchors == () and state.trace[-1].notes == ("no further thought",)
 
-    def test_it_needs_evidence_a_model_and_passages(self) -> None:
+    def test_think_needs_evidence_model_and_passages(self) -> None:
         with pytest.raises(NeedsError, match="SentenceThought"):
             SentenceThought(HashEncoder())(start(QUESTION, GRAPH))
         with pytest.raises(OptionError, match="must be a language model"):
@@ -99,7 +99,7 @@ class TestThink:
 
 
 class TestFollowUp:
-    def test_the_last_thought_is_searched_with_and_the_question_stays(self) -> None:
+    def test_follow_up_searches_with_last_thought(self) -> None:
         given = start(
             "Who?",
             GRAPH,
@@ -108,7 +108,7 @@ class TestFollowUp:
         state = FollowUp(SEARCH % 2)(given)
         assert documents(state) == ["mur"] and state.question.text == "Who?" and len(state.anchors or ()) == 2
 
-    def test_a_piece_has_the_best_rank_of_all_searches(self) -> None:
+    def test_follow_up_keeps_best_rank_of_searches(self) -> None:
         before = VectorSearch(SNAPSHOT.passages)(start("Bread and flour", GRAPH)).evidence
         assert before is not None
         turn = FollowUp(SEARCH)(start("Bread and flour", GRAPH).with_(evidence=before.unscored().top(3)))
@@ -119,7 +119,7 @@ class TestFollowUp:
         scores = dict(zip(turn.evidence.nodes.tolist(), turn.evidence.scores.tolist(), strict=True))
         assert scores == pytest.approx(ranks)
 
-    def test_a_thought_is_no_name(self) -> None:
+    def test_thought_is_not_linked_as_name(self) -> None:
         state = start("?", GRAPH, anchors=[Anchor("Teutberga", kind="thought")])
         names = AnchorSearch(SNAPSHOT.names)(state).evidence
         assert names is not None and not len(names)
@@ -127,7 +127,7 @@ class TestFollowUp:
 
 
 class TestTurns:
-    def test_thoughts_lead_where_the_question_does_not_and_end_when_there_are_enough(self) -> None:
+    def test_thoughts_reach_further_passages_and_stop_when_enough(self) -> None:
         model = ScriptedLLM(
             [
                 message("Ermengarde founded the abbey of Erstein."),
@@ -144,14 +144,14 @@ class TestTurns:
         # The first of each search before the second of any.
         assert state.evidence.scores[0] == 1.0 and set(state.evidence.scores.tolist()) == {1.0, 0.5}
 
-    def test_no_more_thoughts_than_were_asked_for(self) -> None:
+    def test_thoughts_stop_at_limit(self) -> None:
         search = FollowUp(SEARCH % 1)
         op = search >> Repeat(SentenceThought(HashEncoder()) >> search, until=HasThoughts(1))
         assert len(thoughts(op(start(QUESTION, GRAPH)))) == 1
         assert not HasThoughts(1)(start(QUESTION, GRAPH))
 
 
-def test_over_http_a_thought_is_asked_for_with_its_schema_and_counted() -> None:
+def test_think_over_http_sends_schema_and_counts_usage() -> None:
     with LLMServer(["no JSON", message("Ermengarde founded it.")]) as server:
         state = Think(OpenAILLM("any", server.url))(result())
     assert thoughts(state) == ["Ermengarde founded it."] and len(server.requests) == 2

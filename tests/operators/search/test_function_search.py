@@ -10,7 +10,7 @@ from graphwright.testing import corpus_index
 QUESTION = "Where does the Mur rise?"
 
 
-def test_passages_documents_and_passages_of_ours() -> None:
+def test_function_search_accepts_passages_and_documents() -> None:
     index = corpus_index()
     found = list(index.retrieve(QUESTION, "bm25").passages or ())
     for given in (found, [p.id for p in found], [(p.id, p.score) for p in found]):
@@ -21,7 +21,7 @@ def test_passages_documents_and_passages_of_ours() -> None:
     assert list(dict.fromkeys(p.document for p in state.passages or ())) == documents
 
 
-def test_unknown_ids_are_noted_and_scores_need_all() -> None:
+def test_function_search_notes_unknown_ids_and_needs_all_scores() -> None:
     index = corpus_index()
     name = index.list_documents()[0].id
     state = FunctionSearch(lambda _: [("nowhere", 2.0), (name, 1.0)])(start(QUESTION, index.graph))
@@ -32,7 +32,7 @@ def test_unknown_ids_are_noted_and_scores_need_all() -> None:
 
 
 @pytest.mark.parametrize("wrong", [3, (1, 2), ("a", 1, 2), None])
-def test_wrong_results(wrong: object) -> None:
+def test_function_search_with_invalid_result_raises(wrong: object) -> None:
     with pytest.raises(OptionError, match="give ids, or pairs"):
         FunctionSearch(lambda _: [wrong])(start(QUESTION, corpus_index().graph))  # type: ignore[list-item, return-value]
     with pytest.raises(OptionError, match="a function from a question"):

@@ -28,7 +28,7 @@ def passages_with(name: str) -> int:
 
 
 class TestSpecific:
-    def test_what_is_named_in_few_passages_weighs_more(self) -> None:
+    def test_specific_seeds_prefer_rare_names(self) -> None:
         ids = [GRAPH.id(name) for name in ("Lothair II", "Boso the Elder")]
         anchors = [Anchor("Lothair II", [ids[0]]), Anchor("Boso", [ids[1]], weight=0.5)]
         result = named(SpecificSeeds(SNAPSHOT.names)(start("?", GRAPH, anchors=anchors)))
@@ -36,11 +36,11 @@ class TestSpecific:
         assert result == {"Lothair II": 1 / passages_with("Lothair II"), "Boso the Elder": 0.5}
 
     @pytest.mark.parametrize("names", [SNAPSHOT.names, None], ids=["vectors", "words"])
-    def test_a_name_without_a_node_stands_for_the_nearest_and_a_theme_for_none(self, names: VectorIndex | None) -> None:
+    def test_specific_seeds_use_nearest_node_for_unknown_name(self, names: VectorIndex | None) -> None:
         anchors = [Anchor("the Drava"), Anchor("Lothair II", kind="theme"), Anchor("Teutberga", weight=0.0)]
         assert list(named(SpecificSeeds(names)(start("?", GRAPH, anchors=anchors)))) == ["Drava"]
 
-    def test_nodes_outside_of_the_graph_are_no_seeds(self) -> None:
+    def test_specific_seeds_outside_part_are_omitted(self) -> None:
         inside, outside = GRAPH.id("Boso the Elder"), GRAPH.id("Teutberga")
         anchors = [Anchor("Boso", [inside]), Anchor("Teutberga", [outside])]
         state = SpecificSeeds(SNAPSHOT.names)(start("?", GRAPH.part([inside]), anchors=anchors))
@@ -59,7 +59,7 @@ class TestSharedWords:
         assert state.evidence is not None and state.evidence.scores is not None
         return dict(zip(state.evidence.texts(self.GRAPH), state.evidence.scores.tolist(), strict=True))
 
-    def test_worked_numbers(self) -> None:
+    def test_phrase_seeds_equal_worked_numbers(self) -> None:
         # "lies" stands in 3 of 3 passages, "Lyon" in one; "lower" in none, and does not count.
         rare, common = math.log(1 + 3 / 1.5), math.log(1 + 3 / 3.5)
         share = common / (rare + common)
@@ -68,7 +68,7 @@ class TestSharedWords:
         )
         assert self.result("Lyon lies lower?", weight=2.0) == pytest.approx({"Lyon lies on Rhône": 0.8 + 2.0})
 
-    def test_where_nothing_is_shared_nearness_decides(self) -> None:
+    def test_shared_words_without_overlap_keep_score(self) -> None:
         for question in ("Who?", "Vienna?"):
             assert list(self.result(question).values()) == [0.9, 0.8, 0.7]
 
@@ -81,7 +81,7 @@ class TestSharedWords:
 
 
 class TestPhraseSeeds:
-    def test_an_end_has_the_mean_of_its_triples_over_its_passages_and_a_passage_a_share_of_its_nearness(self) -> None:
+    def test_phrase_seeds_average_triples_and_weigh_passages(self) -> None:
         edges = [int(e) for e in GRAPH.columns.out.row(GRAPH.id("Lothair II"))[:2]]
         question = start("Whom did Lothair II marry?", GRAPH, evidence=Evidence.of_edges(edges, [0.8, 0.4]))
         result = named(PhraseSeeds(SNAPSHOT.passages)(question))
@@ -99,14 +99,14 @@ class TestPhraseSeeds:
         assert result == pytest.approx(expected)
         assert max(result[GRAPH.names[int(node)]] for node in near.nodes) == pytest.approx(0.05)
 
-    def test_only_the_best_phrases_are_seeds(self) -> None:
+    def test_phrase_seeds_keep_best_phrases(self) -> None:
         edges = GRAPH.columns.out.row(GRAPH.id("Lothair II"))[:3].astype(np.int64)
         state = start("Whom did Lothair II marry?", GRAPH, evidence=Evidence.of_edges(edges, [0.8, 0.6, 0.4]))
         every, best = (named(PhraseSeeds(SNAPSHOT.passages, 0.0, phrases)(state)) for phrases in (9, 2))
         weights = sorted((score for score in every.values() if score), reverse=True)
         assert len(weights) > 2 and sorted((s for s in best.values() if s), reverse=True) == weights[:2]
 
-    def test_without_a_triple_there_are_no_seeds_and_negative_scores_weigh_nothing(self) -> None:
+    def test_phrase_seeds_without_triples_are_empty(self) -> None:
         nothing = PhraseSeeds(SNAPSHOT.passages)(start("?", GRAPH, evidence=Evidence.of_edges([])))
         assert nothing.evidence is not None and not len(nothing.evidence)
         below = PhraseSeeds(SNAPSHOT.passages)(start("Who?", GRAPH, evidence=Evidence.of_edges([0], [-1.0])))

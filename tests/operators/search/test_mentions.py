@@ -24,7 +24,7 @@ ROWS = st.lists(st.lists(st.integers(0, 99), max_size=4), min_size=1, max_size=6
 
 
 @given(ROWS, st.data())
-def test_expand_gives_all_values_each_with_the_place_of_its_row(rows: list[list[int]], data: st.DataObject) -> None:
+def test_expand_returns_values_with_row_positions(rows: list[list[int]], data: st.DataObject) -> None:
     indptr = np.cumsum([0, *map(len, rows)])
     csr = Csr(indptr, np.array([value for row in rows for value in row], np.int32))
     ids = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=5))
@@ -38,7 +38,7 @@ def named(graph: Graph, entities: np.ndarray) -> set[str]:
 
 
 @given(worlds(), st.data())
-def test_passages_reach_what_they_mention_are_about_or_name_by_an_alias(w: World, data: st.DataObject) -> None:
+def test_passages_reach_mentioned_entities_and_aliases(w: World, data: st.DataObject) -> None:
     graph = w.graph()
     nodes = data.draw(st.lists(st.integers(0, len(w) - 1), max_size=5, unique=True))
     entities, record = reach(graph, np.array(nodes, np.int64))
@@ -50,7 +50,7 @@ def test_passages_reach_what_they_mention_are_about_or_name_by_an_alias(w: World
 
 
 @given(worlds(), st.booleans())
-def test_a_name_is_rarer_the_fewer_passages_mention_it_or_an_alias(w: World, reverse: bool) -> None:
+def test_rarity_falls_with_number_of_passages(w: World, reverse: bool) -> None:
     graph = w.graph()
     entities = np.arange(len(w), len(graph))[:: -1 if reverse else 1]
     names = [WRITTEN[graph.names[e].lower()] for e in entities.tolist()]
@@ -65,7 +65,7 @@ def naming(*passages: str) -> Graph:
     return merged_graph((f"d{i}", f"Title{i}", "", c) for i, c in enumerate(made))
 
 
-def test_rarity_by_hand() -> None:
+def test_rarity_equals_worked_numbers() -> None:
     graph = naming("Anna Bert", "Anna Bert", "Anna", "Anna")
     df = frequency(graph, np.array([graph.id(name) for name in ("Anna", "Bert", "Title0")]))
     # In all four passages: nothing. In two of four: log(4/2) / log(4). In one: 1.
@@ -73,7 +73,7 @@ def test_rarity_by_hand() -> None:
     assert rarity(graph, np.zeros(1)).tolist() == [1.0]  # what no passage mentions
 
 
-def test_a_name_and_what_it_may_mean_in_every_passage_say_nothing() -> None:
+def test_name_in_every_passage_has_zero_rarity() -> None:
     # "Cleo" stands in three passages, and means what two of them are about: five of three.
     made = [("Cleo (film)", "Cleo"), ("Cleo (film)", "Cleo"), ("", "Cleo")]
     graph = merged_graph((f"d{i}", title, "", Extraction((Mention(name),))) for i, (title, name) in enumerate(made))
@@ -81,14 +81,14 @@ def test_a_name_and_what_it_may_mean_in_every_passage_say_nothing() -> None:
     assert df.tolist() == [5, 5] and rarity(graph, df).tolist() == [0.0, 0.0]
 
 
-def test_a_passage_that_another_refers_to_is_nothing_that_it_mentions() -> None:
+def test_passage_references_are_not_mentions() -> None:
     docs = [("d0", "", "", Extraction((Mention("Anna"),))), ("d1", "", "", Extraction((Mention("Bert"),)))]
     graph = MergedChunks(chunk_columns_of(docs, {"d0": ["d1"]})).graph(np.empty((0, 2), np.int64))
     assert 1 in graph.columns.adjacency.row(0)
     assert graph.names.take(reach(graph, np.array([0, 1]))[0]) == ["Anna", "Bert"]
 
 
-def test_a_graph_without_passages_or_without_entities_has_none() -> None:
+def test_mentions_without_passages_or_entities_are_empty() -> None:
     family = GRAPHS["family"]
     assert frequency(family, family.nodes).tolist() == [0.0] * len(family)
     assert rarity(family, np.zeros(2)).tolist() == [1.0, 1.0]
@@ -101,6 +101,6 @@ def test_a_graph_without_passages_or_without_entities_has_none() -> None:
 
 
 @given(st.sets(st.integers(0, 20)).map(sorted), st.lists(st.integers(-1, 21)), st.sampled_from([np.int32, np.int64]))
-def test_positions_are_those_of_a_list(ascending: list[int], nodes: list[int], dtype: type) -> None:
+def test_mention_positions_equal_list_positions(ascending: list[int], nodes: list[int], dtype: type) -> None:
     expected = [ascending.index(node) if node in ascending else -1 for node in nodes]
     assert positions_in(np.array(ascending, dtype), np.array(nodes, dtype)).tolist() == expected

@@ -22,7 +22,7 @@ def cosine(a: str, b: str) -> float:
 
 
 @pytest.mark.parametrize("scale", [1.0, 7.0])
-def test_nodes_are_the_nearest_by_cosine_whatever_their_length(scale: float) -> None:
+def test_nearest_nodes_rank_by_cosine(scale: float) -> None:
     index = VectorIndex.from_array(vectors_of(FAMILY).vectors * np.float32(scale), HashEncoder())
     for text, result in zip(
         ("Lothair II", "of Tours"), nodes_near(Run(), index, FAMILY, ["Lothair II", "of Tours"], 3), strict=True
@@ -33,7 +33,7 @@ def test_nodes_are_the_nearest_by_cosine_whatever_their_length(scale: float) -> 
         assert result == pytest.approx({v: expected[v] for v in best}, abs=1e-5)
 
 
-def test_only_nodes_and_edges_that_are_here_are_near() -> None:
+def test_nearest_stays_in_part() -> None:
     part = FAMILY.part([FAMILY.id(name) for name in ("Lothair II", "Waldrada", "Gisela")])
     encoder = HashEncoder()
     triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
@@ -44,7 +44,7 @@ def test_only_nodes_and_edges_that_are_here_are_near() -> None:
         assert set(joins) <= set(part.edges.tolist()) and next(iter(joins)) == 4
 
 
-def test_without_vectors_the_exact_name_comes_first_and_a_slip_is_forgiven() -> None:
+def test_nearest_without_vectors_prefers_exact_name_then_spelling() -> None:
     (result,) = nodes_near(Run(), None, FAMILY, ["lothair ii"], 3)
     assert next(iter(result)) == FAMILY.id("Lothair II") and result[FAMILY.id("Lothair II")] == 1.0
     (slip,) = nodes_near(Run(), None, FAMILY, ["Teutburga"], 3)
@@ -54,14 +54,14 @@ def test_without_vectors_the_exact_name_comes_first_and_a_slip_is_forgiven() -> 
     assert nodes_near(Run(), None, FAMILY, ["xyzzy"], 3) == [{}] and nodes_near(Run(), None, FAMILY, [], 3) == []
 
 
-def test_edges_of_passages_are_not_compared_by_words() -> None:
+def test_nearest_without_vectors_ignores_passage_edges() -> None:
     graph = SNAPSHOT.graph
     (result,) = edges_near(Run(), None, graph, ["mentions Erstein"], 20, graph.nodes)
     assert result and all((graph.columns.kinds[graph.ends([e])] == 0).all() for e in result)
     assert edges_near(Run(), None, graph, ["Erstein"], 5, NONE) == [{}]
 
 
-def test_around_some_nodes_only_their_edges_are_compared() -> None:
+def test_nearest_around_nodes_compares_their_edges_only() -> None:
     encoder = HashEncoder()
     triples = VectorIndex.from_array(encoder.encode([FAMILY.edge_text(e) for e in range(7)]), encoder)
     around = np.array([FAMILY.id("Gisela")])
@@ -71,7 +71,7 @@ def test_around_some_nodes_only_their_edges_are_compared() -> None:
     assert edges_near(Run(), triples, FAMILY, ["Lothair II spouse"], 9, NONE) == [{}]
 
 
-def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -> None:
+def test_edges_of_one_sentence_count_once() -> None:
     graph = SNAPSHOT.graph
     for index in (SNAPSHOT.triples, None):
         (result,) = edges_near(Run(), index, graph, ["daughter of Hugh of Tours"], 5, graph.nodes)
@@ -83,7 +83,7 @@ def test_edges_that_one_sentence_states_are_near_once_the_most_alike_of_them() -
     assert distinct_edges(parallel, {2: 0.5, 0: 0.5, 1: 0.4}, "a", 1) == {0: 0.5}
 
 
-def test_likeness_is_the_cosine_or_the_share_of_words() -> None:
+def test_likeness_is_cosine_or_word_share() -> None:
     ids = np.array([2, 0])
     by_vectors = likeness(Run(), vectors_of(FAMILY), FAMILY.names.__getitem__, ids, "Lothair II")
     assert by_vectors == pytest.approx([cosine("Lothair II", FAMILY.names[v]) for v in (2, 0)], abs=1e-6)
@@ -91,6 +91,6 @@ def test_likeness_is_the_cosine_or_the_share_of_words() -> None:
     assert len(likeness(Run(), None, FAMILY.names.__getitem__, NONE, "x")) == 0
 
 
-def test_overlap_is_dice_over_words() -> None:
+def test_overlap_equals_dice_coefficient() -> None:
     assert overlap("a red fox", "the red hen") == pytest.approx(2 / 4) and overlap("", "fox") == 0.0
     assert overlap("Abbeys", "abbey") == 1.0

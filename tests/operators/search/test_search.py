@@ -17,9 +17,7 @@ texts = st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), 
 
 @settings(deadline=None)
 @given(texts, st.lists(st.sampled_from(["fox", "hen", "law", "sea"]), max_size=4), st.integers(1, 14), st.data())
-def test_search_is_the_sorted_products_of_what_is_here(
-    words: list[list[str]], asked: list[str], k: int, data: st.DataObject
-) -> None:
+def test_search_equals_sorted_products(words: list[list[str]], asked: list[str], k: int, data: st.DataObject) -> None:
     encoder = HashSparseEncoder(512)
     message, question = [" ".join(some) for some in words], " ".join([*asked, "?"])
     graph = loose(message)
@@ -36,7 +34,7 @@ def test_search_is_the_sorted_products_of_what_is_here(
         np.testing.assert_allclose(result.scores, [-score for score, _ in expected], rtol=1e-6)
 
 
-def test_ties_go_to_the_smaller_id_at_the_cut_too() -> None:
+def test_search_breaks_ties_by_id_at_cut() -> None:
     graph = GRAPHS["star"]
     result = (SparseSearch(SparseIndex.of(graph, HashSparseEncoder())) % 3)(start("leaf", graph)).evidence
     hub = graph.id("hub")
@@ -46,7 +44,7 @@ def test_ties_go_to_the_smaller_id_at_the_cut_too() -> None:
     assert result.scores.tolist() == pytest.approx([6 / 7, 0.5, 0.5])
 
 
-def test_it_stands_in_pipelines_and_shows_as_its_source() -> None:
+def test_search_composes_and_prints_source() -> None:
     snapshot = corpus_index().snapshot
     index = SparseIndex.of(snapshot.graph, HashSparseEncoder())
     search = SparseSearch(index)

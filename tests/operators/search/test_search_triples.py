@@ -25,7 +25,7 @@ def texts(state: State) -> list[str]:
 
 
 class TestTripleSearch:
-    def test_the_nearest_by_cosine_one_for_each_text(self) -> None:
+    def test_triple_search_returns_nearest_text_once(self) -> None:
         state = TripleSearch(SNAPSHOT.triples, limit=4)(start(QUESTION, GRAPH))
         result = texts(state)
         assert (
@@ -36,7 +36,7 @@ class TestTripleSearch:
         assert state.evidence is not None and state.evidence.scores is not None
         assert state.evidence.scores.tolist() == pytest.approx([float(asked @ item) for item in message], abs=1e-3)
 
-    def test_themes_are_looked_for_instead_of_the_question_unless_that_is_asked_for(self) -> None:
+    def test_triple_search_uses_themes_unless_by_question(self) -> None:
         anchors = [
             Anchor("She was a queen of Lotharingia", kind="theme"),
             Anchor("It joins the Drava near", kind="theme"),
@@ -48,19 +48,19 @@ class TestTripleSearch:
         itself = TripleSearch(SNAPSHOT.triples, 2, by_question=True)
         assert texts(itself(state)) == texts(itself(start(QUESTION, GRAPH)))
 
-    def test_without_vectors_the_triples_at_the_anchors_are_compared_by_words(self) -> None:
+    def test_triple_search_without_vectors_compares_words_at_anchors(self) -> None:
         ermengarde = start(QUESTION, GRAPH, entities=["Ermengarde of Tours"])
         state = TripleSearch(None)(ermengarde)
         assert texts(state)[0] == "Ermengarde of Tours: She founded the abbey of Erstein in Alsace."
         assert "no vectors of triples" in state.trace[-1].notes[0]
         assert texts(TripleSearch(None)(start(QUESTION, GRAPH))) == []
 
-    def test_a_part_of_the_graph_is_searched_alone(self) -> None:
+    def test_triple_search_stays_in_part(self) -> None:
         part = GRAPH.part([GRAPH.id("Teutberga"), GRAPH.id("Boso the Elder"), GRAPH.id("Lotharingia")])
         state = TripleSearch(SNAPSHOT.triples)(start(QUESTION, part))
         assert state.evidence is not None and set(state.evidence.edges.tolist()) <= set(part.edges.tolist())
 
-    def test_a_limit_is_a_number(self) -> None:
+    def test_triple_search_limit_is_validated(self) -> None:
         for limit in (0, True, 1.5):
             with pytest.raises(OptionError, match="limit"):
                 TripleSearch(None, limit)  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ class TestTripleSearch:
 
 class TestOneHop:
     @given(st.sampled_from(["club", "family"]), st.dictionaries(st.integers(0, 5), st.floats(0.01, 2), min_size=1))
-    def test_agrees_with_plain_python(self, name: str, seeds: dict[int, float]) -> None:
+    def test_edge_search_equals_plain_python(self, name: str, seeds: dict[int, float]) -> None:
         graph = GRAPHS[name]
         state = OneHop()(start("?", graph, evidence=Evidence.of_nodes(list(seeds), list(seeds.values()))))
         expected: dict[object, float] = {((node,), ()): score for node, score in seeds.items()}
@@ -79,7 +79,7 @@ class TestOneHop:
         result = dict(zip(state.evidence.identities(), state.evidence.scores.tolist(), strict=True))
         assert result == pytest.approx(expected)
 
-    def test_edges_of_passages_and_outside_of_the_graph_are_left_out(self) -> None:
+    def test_edge_search_omits_passage_edges_and_other_parts(self) -> None:
         erstein = GRAPH.id("Erstein")
         state = OneHop()(start("?", GRAPH, evidence=Evidence.of_nodes([erstein])))
         assert state.evidence is not None and len(state.evidence.edges)
@@ -87,7 +87,7 @@ class TestOneHop:
         alone = OneHop()(start("?", GRAPH.part([erstein]), evidence=Evidence.of_nodes([erstein])))
         assert alone.evidence is not None and not len(alone.evidence.edges)
 
-    def test_a_triple_stands_for_its_ends(self) -> None:
+    def test_one_hop_expands_ends_of_triple(self) -> None:
         line = GRAPHS["line"]
         state = OneHop()(start("?", line, evidence=Evidence.of_edges([1])))
         assert state.evidence is not None and sorted(state.evidence.nodes.tolist()) == [1, 2]

@@ -24,7 +24,7 @@ def weights(op: Operator, evidence: Evidence) -> dict[str, float]:
     return {name: w for name, w in zip(LINE.names.take(after.nodes), after.scores.tolist(), strict=True) if w}
 
 
-def test_entities_with_the_largest_sums_weigh_as_their_best_path() -> None:
+def test_path_seeds_weigh_entities_by_best_path() -> None:
     paths = Evidence.of_trees(LINE, [([0, 1, 2], [0, 1]), ([1, 2], [1]), ([0, 1, 2, 3], [0, 1, 2])], [0.8, 0.6, 0.5])
     assert weights(PathSeeds(NONE, entities=2, weight=0.0), paths) == {"b": 1.0, "c": 1.0}
     # d is on the path of 0.5 alone.
@@ -33,12 +33,12 @@ def test_entities_with_the_largest_sums_weigh_as_their_best_path() -> None:
     assert weights(PathSeeds(NONE, paths=1, weight=0.0, scored=False), paths) == {"a": 1.0, "b": 1.0, "c": 1.0}
 
 
-def test_single_propositions_keep_their_place_beside_longer_paths() -> None:
+def test_path_seeds_keep_single_propositions() -> None:
     paths = Evidence.of_trees(LINE, [([0, 1], [0, 0]), ([2, 3], [2])], [0.8, 0.4])
     assert weights(PathSeeds(NONE, paths=1, weight=0.0), paths) == {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.5}
 
 
-def test_passages_weigh_by_their_scaled_cosine() -> None:
+def test_path_seeds_weigh_passages_by_scaled_cosine() -> None:
     assert IX.triples is not None
     state = start("Who founded Erstein Abbey?", IX.graph, evidence=Evidence.of_edges(IX.triples.ids[:1], [0.7]))
     after = PathSeeds(IX.passages, weight=0.1)(state).evidence
@@ -50,13 +50,13 @@ def test_passages_weigh_by_their_scaled_cosine() -> None:
         assert found[node] == pytest.approx(0.1 * (cosine - low) / (high - low))
 
 
-def test_an_entity_has_the_sum_of_the_walks_that_end_at_it() -> None:
+def test_bridge_seeds_sum_walks_per_entity() -> None:
     walks = Evidence.of_trees(LINE, [([0], []), ([0, 1], [0]), ([2, 1], [1])], [1.0, 0.5, 0.25])
     found = weights(BridgeSeeds(NONE, weight=0.0), walks)
     assert found == {"a": 1.0, "b": 0.75}
 
 
-def test_a_passage_gains_by_the_active_entities_that_it_names() -> None:
+def test_bridge_seeds_raise_passages_naming_active_entities() -> None:
     graph = IX.graph
     entity = graph.id("Erstein Abbey")
     start_state = start("?", graph, evidence=Evidence.of_trees(LINE, [([entity], [])], [0.8]))

@@ -40,7 +40,7 @@ def ids(state: State) -> list[int]:
         ([], None, 15, []),
     ],
 )
-def test_new_passages_fill_what_the_earlier_ones_leave(
+def test_shared_budget_fills_remaining_places(
     found: list[int], before: list[int] | None, limit: int, expected: list[int]
 ) -> None:
     state = SharedBudget(ToPassages(), limit)(state_of(found, before))
@@ -49,7 +49,7 @@ def test_new_passages_fill_what_the_earlier_ones_leave(
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_never_more_than_the_limit_are_read_in_all(seed: int) -> None:
+def test_shared_budget_never_exceeds_limit(seed: int) -> None:
     draw = np.random.default_rng(seed)
     found = draw.permutation(30)[: draw.integers(0, 31)].tolist()
     before = draw.permutation(30)[: draw.integers(0, 11)].tolist()
@@ -60,19 +60,19 @@ def test_never_more_than_the_limit_are_read_in_all(seed: int) -> None:
     assert len(result) == min(limit, len({*found, *before}))
 
 
-def test_a_cut_is_the_first_of_the_whole() -> None:
+def test_shared_budget_cut_equals_first_of_all() -> None:
     step, state = SharedBudget(ToPassages(), 6), state_of([1, 2, 3, 4], [4, 9, 8])
     for k in range(1, 8):
         assert ids((step % k)(state)) == ids(step(state))[:k]
 
 
-def test_a_limit_is_a_number_of_passages() -> None:
+def test_shared_budget_limit_is_validated() -> None:
     with pytest.raises(OptionError, match=re.escape("SharedBudget: limit is 0")):
         SharedBudget(ToPassages(), 0)
     assert repr(SharedBudget(ToPassages(), 7)) == "SharedBudget(ToPassages(), limit=7)"
 
 
-def test_without_evidence_it_is_what_was_read_before() -> None:
+def test_shared_budget_without_evidence_keeps_preview() -> None:
     graph = GRAPHS["family"]
     state = start("?", graph, evidence=Evidence.of_nodes([])).with_(passages=Ranking.of([2, 0], [1, 0.5]))
     assert ids(SharedBudget(ToPassages())(state)) == [2, 0]

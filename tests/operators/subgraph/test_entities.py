@@ -51,7 +51,7 @@ def by_hand(graph: Graph, most: int) -> list[str]:
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 5, 100])
-def test_entities_are_read_with_the_sentences_of_their_edges(most: int) -> None:
+def test_entity_graph_text_has_edge_sentences(most: int) -> None:
     there = EntityGraph(most)(GRAPH)
     assert [there.text(node) for node in range(len(there))] == by_hand(GRAPH, most)
     kinds = there.columns.kinds[there.ends(there.edges)]
@@ -70,20 +70,20 @@ ends = st.sampled_from(["Ada", "Bo", "Cy", "Di"])
 @given(
     st.lists(st.tuples(ends, ends, st.sampled_from(["", "One.", "Zwei ä.", "Three\n!"])), max_size=8), st.integers(0, 3)
 )
-def test_texts_of_any_graph_are_those_of_plain_python(stated: list[tuple[str, str, str]], most: int) -> None:
+def test_entity_graph_texts_equal_plain_python(stated: list[tuple[str, str, str]], most: int) -> None:
     graph = graph_of(*stated, described="Said of it.")
     there = EntityGraph(most)(graph)
     assert [there.reading(node) for node in range(len(there))] == by_hand(graph, most)
 
 
-def test_a_worked_text() -> None:
+def test_entity_graph_text_equals_worked_example() -> None:
     graph = graph_of(("Ada", "Bo", "Ada wrote to Bo."), ("Bo", "Cy", "Bo met Cy."), ("Cy", "Bo", "Ada wrote to Bo."))
     there = EntityGraph(2)(graph)
     assert there.text(there.id("Bo")) == "Bo\nAda wrote to Bo.\nBo met Cy."
     assert EntityGraph(1)(graph).text(there.id("Cy")) == "Cy\nAda wrote to Bo."
 
 
-def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
+def test_entity_graph_is_cached_with_snapshot() -> None:
     graph = graph_of(("Ada", "Bo", "x"))
     assert EntityGraph()(graph) is EntityGraph()(graph) is not EntityGraph(2)(graph)
     part = EntityGraph()(graph.part(graph.ids("Ada")))
@@ -94,13 +94,13 @@ def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
     assert made() is None
 
 
-def test_a_knowledge_graph_is_its_own_graph_of_entities() -> None:
+def test_entity_graph_of_knowledge_graph_is_itself() -> None:
     club = GRAPHS["club"]
     there = EntityGraph()(club)
     assert there.edges.tolist() == club.edges.tolist() and there.text(0) == club.text(0)
 
 
-def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages() -> None:
+def test_entity_graph_search_leads_to_passages() -> None:
     assert SNAPSHOT.names is not None
     loop = GRanker(OverlapCrossEncoder()) >> (Keep() | STeX(SNAPSHOT.names) % 3) >> GRanker(OverlapCrossEncoder())
     state = (OnGraph(EntityGraph(), VectorSearch(SNAPSHOT.names) % 3 >> loop) >> ToPassages())(
@@ -115,13 +115,13 @@ def test_search_reranking_and_expansion_stay_among_entities_and_lead_to_passages
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, None])
-def test_a_wrong_number_of_sentences_is_refused(wrong: object) -> None:
+def test_entity_graph_with_invalid_sentences_raises(wrong: object) -> None:
     with pytest.raises(OptionError, match="sentences is"):
         EntityGraph(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 4096])
-def test_an_entitys_vector_is_the_mean_of_its_passages_at_length_1(at_a_time, monkeypatch) -> None:
+def test_entity_vector_is_normalised_mean_of_passages(at_a_time, monkeypatch) -> None:
     monkeypatch.setattr(views, "_AT_A_TIME", at_a_time)
     columns, passages = GRAPH.columns, VectorIndex(SNAPSHOT.passages.vectors, SNAPSHOT.passages.row_of)
     result = views._means(columns, passages)
@@ -135,7 +135,7 @@ def test_an_entitys_vector_is_the_mean_of_its_passages_at_length_1(at_a_time, mo
         assert np.allclose(result.of(np.array([node]))[0], mean / np.linalg.norm(mean), atol=1e-6)
 
 
-def test_vectors_of_entities_are_made_once_and_a_graph_without_passages_has_its_own() -> None:
+def test_entity_vectors_are_cached_and_default_to_graph_vectors() -> None:
     made = entity_vectors(GRAPH, SNAPSHOT.passages)
     assert made is entity_vectors(GRAPH, SNAPSHOT.passages) and made.encoder is SNAPSHOT.passages.encoder
     plain = Graph.from_triples([("a", "r", "b")])

@@ -8,7 +8,7 @@ from graphwright.operators import InduceEdges, Nodes
 from graphwright.testing import GRAPHS
 
 
-def test_only_the_edges_of_the_evidence_are_left() -> None:
+def test_induce_edges_keeps_evidence_edges_only() -> None:
     graph = GRAPHS["apart"]
     state = start("?", graph, evidence=Evidence.of_trees(graph, [([0, 1, 2], [0, 1]), ([5], []), ([], [3])]))
     after = InduceEdges()(state)
@@ -19,14 +19,14 @@ def test_only_the_edges_of_the_evidence_are_left() -> None:
     assert Induce()(state).graph.edges.tolist() == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_what_was_cut_off_before_stays_off() -> None:
+def test_induce_of_part_stays_in_part() -> None:
     part = GRAPHS["line"].part([0, 1, 3, 4])
     after = InduceEdges()(start("?", part, evidence=Evidence.of_edges([0, 1, 3])))
     assert after.graph.edges.tolist() == [0, 3] and after.graph.nodes.tolist() == [0, 1, 3, 4]
     assert len(InduceEdges()(start("?", part, evidence=Evidence.of_edges([]))).graph) == 0
 
 
-def test_edge_pruning_keeps_the_edges_whose_triples_fit_best() -> None:
+def test_triple_pruning_keeps_best_edges() -> None:
     graph = GRAPHS["family"]
     whole = PersonalizedPageRank(each=True) % 6 >> Induce()
     state = start("Who was the mother of Bertha and Gisela?", graph, entities=["Lothair II"])
@@ -38,7 +38,7 @@ def test_edge_pruning_keeps_the_edges_whose_triples_fit_best() -> None:
     assert pruned.nodes.tolist() == sorted(set(graph.ends(pruned.edges).tolist()))
 
 
-def test_node_pruning_keeps_the_query_entities_whatever_the_model_says() -> None:
+def test_node_pruning_keeps_query_entities() -> None:
     graph = GRAPHS["family"]
     state = start("Who was the mother of Bertha and Gisela?", graph, entities=["Lothair II"])
     after = ((Nodes() >> Rerank(HashEncoder()) % 2 | KHop(0)) >> Induce())(state)

@@ -21,20 +21,20 @@ def names(state_names: list[str], op: object = CommunityOf(max_nodes=3)) -> list
     return GRAPH.names.take(result.nodes)
 
 
-def test_each_seed_brings_its_community_and_one_in_none_itself() -> None:
+def test_community_of_seed_is_its_community_or_itself() -> None:
     assert names(["a"]) == ["a", "b", "c"]
     assert names(["q", "b"]) == ["a", "b", "c", "p", "q", "r"]
     assert names(["alone", "y"]) == ["x", "y", "z", "alone"]
     assert len(CommunityOf(3)(start("?", GRAPH, anchors=[])).evidence or ()) == 0
 
 
-def test_the_best_seed_comes_first() -> None:
+def test_community_of_orders_by_seed_score() -> None:
     state = start("?", GRAPH, evidence=Evidence.of_nodes([GRAPH.id("a"), GRAPH.id("q")], [0.2, 0.9]))
     result = (CommunityOf(max_nodes=3) % 3)(state).evidence
     assert result is not None and GRAPH.names.take(result.nodes) == ["p", "q", "r"]
 
 
-def test_the_size_is_set_by_the_largest_and_a_narrower_graph_has_less() -> None:
+def test_community_size_is_limited_and_shrinks_in_part() -> None:
     club = GRAPHS["club"]
     for largest in (5, 34):
         divided = communities(club, largest)
@@ -46,18 +46,18 @@ def test_the_size_is_set_by_the_largest_and_a_narrower_graph_has_less() -> None:
     assert inside.graph.nodes.tolist() == [GRAPH.id("a"), GRAPH.id("b")]
 
 
-def test_the_best_by_vector_bring_theirs() -> None:
+def test_communities_of_vector_seeds_are_returned() -> None:
     both = CommunityOf(3) | VectorSearch(vectors_of(GRAPH)) % 1 >> CommunityOf(3)
     result = both(start("r", GRAPH, entities=["a"])).evidence
     assert result is not None and GRAPH.names.take(result.nodes) == ["a", "b", "c", "p", "q", "r"]
 
 
-def test_the_parts_that_are_left_are_counted() -> None:
+def test_community_parts_are_counted() -> None:
     after = (CommunityOf(3) >> Induce())(start("?", GRAPH, entities=["a", "q", "alone"]))
     assert after.trace[-1].notes == ("narrowed to 7 nodes and 7 edges in 3 connected components",)
 
 
 @pytest.mark.parametrize("options", [{"max_nodes": 0}, {"max_nodes": True}, {"resolution": 0.0}])
-def test_options(options: dict[str, float]) -> None:
+def test_community_of_with_invalid_option_raises(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match="CommunityOf"):
         CommunityOf(**options)  # type: ignore[arg-type]

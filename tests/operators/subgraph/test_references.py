@@ -61,7 +61,7 @@ def linked_by_alias() -> Graph:
 
 @pytest.mark.parametrize("shared", [0, 1, 2, 3, 5, 100])
 @pytest.mark.parametrize("graph", [GRAPH, linked_by_alias()], ids=["corpus", "alias"])
-def test_the_edges_are_those_found_by_hand(graph: Graph, shared: int) -> None:
+def test_passage_graph_edges_equal_worked_example(graph: Graph, shared: int) -> None:
     linked = PassageGraph(shared)(graph)
     assert joined(linked) == by_hand(graph, shared)
     kinds = linked.columns.kinds[linked.ends(linked.edges)]
@@ -69,7 +69,7 @@ def test_the_edges_are_those_found_by_hand(graph: Graph, shared: int) -> None:
     assert (kinds == Kind.CHUNK).all() and relations <= {"names the topic of", "shares a name with"}
 
 
-def test_a_passage_refers_to_what_it_mentions_by_name_or_alias() -> None:
+def test_passage_graph_joins_passages_by_mentions() -> None:
     passages = GRAPH.passages
     chunk = {passages.of(int(v)).document: int(v) for v in passages.nodes}  # type: ignore[union-attr]
     linked = PassageGraph(0)(GRAPH)
@@ -81,14 +81,14 @@ def test_a_passage_refers_to_what_it_mentions_by_name_or_alias() -> None:
     assert len(PassageGraph(0)(short).edges) == 1
 
 
-def test_ids_names_and_texts_are_those_of_the_graph() -> None:
+def test_passage_graph_keeps_ids_names_and_texts() -> None:
     linked = PassageGraph()(GRAPH)
     assert len(linked) == len(GRAPH) and linked.names is GRAPH.names and linked.passages is GRAPH.passages
     node = int(GRAPH.passages.nodes[0])  # type: ignore[union-attr]
     assert linked.reading(node) == GRAPH.reading(node) and linked.chunks_of([node]).tolist() == [node]
 
 
-def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
+def test_passage_graph_is_cached_with_snapshot() -> None:
     graph = linked_by_alias()
     assert PassageGraph()(graph) is PassageGraph()(graph) is not PassageGraph(2)(graph)
     made = weakref.ref(PassageGraph()(graph).columns)
@@ -97,14 +97,14 @@ def test_it_is_made_once_and_goes_with_its_snapshot() -> None:
     assert made() is None
 
 
-def test_a_part_gives_a_part_and_a_graph_without_passages_is_left_alone() -> None:
+def test_passage_graph_of_part_is_part() -> None:
     some = GRAPH.passages.nodes[:3]  # type: ignore[union-attr]
     part = PassageGraph()(GRAPH.part(some))
     assert part.nodes.tolist() == some.tolist()
     assert PassageGraph()(GRAPHS["club"]) is GRAPHS["club"]
 
 
-def test_a_step_sees_passages_next_to_each_other_and_the_graph_comes_back() -> None:
+def test_on_graph_runs_step_on_passage_graph() -> None:
     passages = GRAPH.passages
     first = next(int(v) for v in passages.nodes if passages.of(int(v)).document == "lothair")  # type: ignore[union-attr]
     state = start("?", GRAPH, evidence=Evidence.of_nodes([first]))
@@ -117,7 +117,7 @@ def test_a_step_sees_passages_next_to_each_other_and_the_graph_comes_back() -> N
     assert OnGraph(PassageGraph(), Induce())(state).graph is GRAPH
 
 
-def test_wiring_is_that_of_the_step() -> None:
+def test_on_graph_wiring_equals_step_wiring() -> None:
     step = OnGraph(PassageGraph(3), KHop(1) >> ToPassages())
     assert step.needs == ("evidence|anchors",) and "passages" in step.gives
     assert repr(step) == "OnGraph(PassageGraph(shared=3), KHop(1) >> ToPassages())"
@@ -151,7 +151,7 @@ def edges(graph: Graph, **options: object) -> dict[str, set[tuple[str, str]]]:
     return result
 
 
-def test_passages_are_joined_from_three_sources_and_each_can_be_chosen() -> None:
+def test_passage_graph_sources_can_be_selected() -> None:
     graph = cited()
     refers = {("a#0", "c#0"), ("a#1", "c#0"), ("c#0", "b#0"), ("c#1", "b#0")}
     continues = {("a#1", "a#0"), ("c#1", "c#0")}
@@ -167,7 +167,7 @@ def test_passages_are_joined_from_three_sources_and_each_can_be_chosen() -> None
     assert all(len(set(rows.row(v).tolist())) == len(rows.row(v)) for v in range(len(graph)))
 
 
-def test_links_alone_are_a_reference_network() -> None:
+def test_passage_graph_of_links_is_reference_network() -> None:
     graph = cited()
     chunk = {graph.names[int(v)]: int(v) for v in graph.passages.nodes}  # type: ignore[union-attr]
     state = start("?", graph, evidence=Evidence.of_nodes([chunk["a#1"]]))

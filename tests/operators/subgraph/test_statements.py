@@ -25,7 +25,7 @@ def plain_edges() -> list[int]:
     return [e for e in GRAPH.edges.tolist() if all(kinds[v] != Kind.CHUNK for v in GRAPH.ends([e]))]
 
 
-def test_it_has_all_entities_the_edges_between_them_and_no_passage() -> None:
+def test_statement_graph_has_entities_and_their_edges() -> None:
     part = StatementGraph()(GRAPH)
     assert part.nodes.tolist() == np.flatnonzero(GRAPH.columns.kinds != Kind.CHUNK).tolist()
     assert part.edges.tolist() == plain_edges() and 0 < len(part.edges) < len(GRAPH.edges)
@@ -38,7 +38,7 @@ def test_it_has_all_entities_the_edges_between_them_and_no_passage() -> None:
     assert StatementGraph()(GRAPH).adjacency is StatementGraph()(GRAPH).adjacency
 
 
-def test_of_a_part_it_is_what_the_part_has() -> None:
+def test_statement_graph_of_part_is_part() -> None:
     some = GRAPH.part(GRAPH.nodes[::2])
     part = StatementGraph()(some)
     assert set(part.nodes.tolist()) == set(some.nodes.tolist()) & set(StatementGraph()(GRAPH).nodes.tolist())
@@ -46,11 +46,11 @@ def test_of_a_part_it_is_what_the_part_has() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
-def test_a_graph_without_passages_is_itself(name: str) -> None:
+def test_statement_graph_without_passages_is_itself(name: str) -> None:
     assert StatementGraph()(GRAPHS[name]) is GRAPHS[name]
 
 
-def test_a_step_sees_statements_alone_and_the_graph_comes_back() -> None:
+def test_on_graph_runs_step_on_statement_graph() -> None:
     state = start("?", GRAPH)
     after = OnGraph(StatementGraph(), Triples())(state)
     assert after.graph is GRAPH and after.evidence is not None
@@ -58,7 +58,7 @@ def test_a_step_sees_statements_alone_and_the_graph_comes_back() -> None:
     assert OnGraph(StatementGraph(), Triples()).gives == ("evidence",)
 
 
-def test_no_path_leads_through_a_passage_there() -> None:
+def test_statement_graph_paths_avoid_passages() -> None:
     nodes = (NamesAndPhrases() >> AnchorSearch(SNAPSHOT.names) % 40)(start("Whom did Lothair II marry?", GRAPH))
     through, direct = FlowPaths()(nodes), OnGraph(StatementGraph(), FlowPaths())(nodes)
     kinds = GRAPH.columns.kinds
@@ -72,7 +72,7 @@ def test_no_path_leads_through_a_passage_there() -> None:
     assert OnGraph(StatementGraph(), FlowPaths() % 2)(nodes).evidence.identities() == direct.evidence.identities()[:2]  # type: ignore[union-attr]
 
 
-def test_what_is_kept_goes_with_the_snapshot() -> None:
+def test_statement_graph_is_cached_with_snapshot() -> None:
     message = Extraction((Mention("Graz"), Mention("Mur")), (Relation("Graz", "on", "Mur", "Graz lies on the Mur."),))
     graph = merged_graph([(CORPUS[0]["id"], "Graz", "Graz lies on the Mur.", message)])
     assert len(StatementGraph()(graph).edges) == 1

@@ -42,7 +42,7 @@ CASES = [(name, narrowed) for name in sorted(GRAPHS) for narrowed in (False, Tru
 
 
 @pytest.mark.parametrize(("name", "narrowed"), CASES)
-def test_pagerank_is_that_of_networkx(name: str, narrowed: bool) -> None:
+def test_pagerank_equals_networkx(name: str, narrowed: bool) -> None:
     graph = part(name) if narrowed else GRAPHS[name]
     nodes = graph.nodes.tolist()
     first, last = nodes[0], nodes[-1]
@@ -53,7 +53,7 @@ def test_pagerank_is_that_of_networkx(name: str, narrowed: bool) -> None:
     assert PersonalizedPageRank().restart == 0.15
 
 
-def test_unscored_seeds_weigh_by_rank_and_anchors_by_their_weight() -> None:
+def test_pagerank_seeds_weigh_by_rank_or_anchor_weight() -> None:
     graph = GRAPHS["club"]
     wanted = pagerank(graph, {5: 1.0, 20: 1 / 2, 9: 1 / 3})
     assert scores(PersonalizedPageRank(), seeded(graph, [5, 20, 9])) == pytest.approx(wanted, abs=1e-6)
@@ -66,7 +66,7 @@ def test_unscored_seeds_weigh_by_rank_and_anchors_by_their_weight() -> None:
     assert scores(PersonalizedPageRank(), state) == pytest.approx(pagerank(graph, seeds), abs=1e-6)
 
 
-def test_each_is_the_best_of_the_single_runs() -> None:
+def test_pagerank_each_is_best_of_single_runs() -> None:
     graph = GRAPHS["club"]
     single = [pagerank(graph, {n: 1.0}) for n in (0, 33, 16)]
     wanted = {n: max(run.get(n, 0.0) for run in single) for n in graph.nodes.tolist()}
@@ -82,7 +82,7 @@ def test_each_is_the_best_of_the_single_runs() -> None:
 
 @pytest.mark.parametrize(("name", "narrowed"), CASES)
 @pytest.mark.parametrize("hops", [0, 1, 3])
-def test_khop_is_the_distance_of_networkx(name: str, narrowed: bool, hops: int) -> None:
+def test_khop_distance_equals_networkx(name: str, narrowed: bool, hops: int) -> None:
     graph = part(name) if narrowed else GRAPHS[name]
     seeds = {graph.nodes.tolist()[0], graph.nodes.tolist()[-1]}
     distance = nx.multi_source_dijkstra_path_length(as_networkx(graph), seeds, cutoff=hops)
@@ -92,7 +92,7 @@ def test_khop_is_the_distance_of_networkx(name: str, narrowed: bool, hops: int) 
 @pytest.mark.parametrize(
     "op", [PersonalizedPageRank(), PersonalizedPageRank(each=True), KHop(2), RandomWalk(50)], ids=repr
 )
-def test_seeds_outside_a_part_lead_nowhere(op: Operator) -> None:
+def test_walks_from_seeds_outside_part_are_empty(op: Operator) -> None:
     inside = GRAPHS["line"].part([2, 3, 4])
     assert scores(op, seeded(inside, [0, 1], [0.5, 0.5])) == {}
     mixed, alone = seeded(inside, [0, 2], [0.9, 0.1]), seeded(inside, [2], [0.1])
@@ -100,21 +100,21 @@ def test_seeds_outside_a_part_lead_nowhere(op: Operator) -> None:
     assert scores(op, start("?", inside, anchors=())) == {}
 
 
-def test_random_walks_repeat_by_seed_and_differ_between_seeds() -> None:
+def test_random_walks_repeat_per_seed() -> None:
     state = seeded(GRAPHS["club"], [0, 33])
     runs = [scores(RandomWalk(40, 5, seed=seed), state) for seed in (0, 0, 1)]
     assert runs[0] == runs[1] != runs[2]
     assert sum(runs[0].values()) == pytest.approx(1)
 
 
-def test_random_walks_with_restart_come_near_to_pagerank() -> None:
+def test_random_walks_approach_pagerank() -> None:
     graph = GRAPHS["club"]
     result = scores(RandomWalk(2000, 100, restart=0.3), seeded(graph, [0, 33], [0.5, 0.5]))
     wanted = pagerank(graph, {0: 1.0, 33: 1.0}, 0.3)
     assert max(abs(result.get(n, 0.0) - s) for n, s in wanted.items()) < 0.01
 
 
-def test_random_walks_go_no_farther_than_their_length() -> None:
+def test_random_walks_stop_at_length() -> None:
     graph = GRAPHS["line"]
     assert set(scores(RandomWalk(200, 2), seeded(graph, [0]))) == {0, 1, 2}
     stuck = graph.part([0, 3, 4])
@@ -132,12 +132,12 @@ def test_random_walks_go_no_farther_than_their_length() -> None:
     lambda: RandomWalk(length=0),
     lambda: RandomWalk(restart=1.0),
 ])  # fmt: skip
-def test_options_out_of_range_are_refused(make: object) -> None:
+def test_walk_operators_with_invalid_option_raise(make: object) -> None:
     with pytest.raises(OptionError):
         make()  # type: ignore[operator]
 
 
-def test_walks_from_each_anchor_are_united_by_the_best_share() -> None:
+def test_pagerank_each_unites_anchors_by_best_share() -> None:
     graph = GRAPHS["club"]
     anchors = [Anchor("a", [5, 7]), Anchor("b", [20])]
     options = {"walks": 40, "length": 4, "restart": 0.1, "seed": 9}
@@ -147,7 +147,7 @@ def test_walks_from_each_anchor_are_united_by_the_best_share() -> None:
     assert scores(RandomWalk(**options), start("?", graph, anchors=anchors)) != wanted  # type: ignore[arg-type]
 
 
-def test_hops_from_all_anchors_are_those_from_each_united() -> None:
+def test_khop_of_anchors_is_union() -> None:
     graph = GRAPHS["club"]
     anchors = [Anchor("a", [5]), Anchor("b", [20, 26])]
     apart = [scores(KHop(2), start("?", graph, anchors=[item])) for item in anchors]
@@ -155,7 +155,7 @@ def test_hops_from_all_anchors_are_those_from_each_united() -> None:
     assert scores(KHop(2), start("?", graph, anchors=anchors)) == wanted
 
 
-def test_hops_then_pagerank_keeps_to_the_hops() -> None:
+def test_pagerank_after_khop_stays_within_hops() -> None:
     graph = GRAPHS["club"]
     state = start("?", graph, entities=["member 16"])
     chain = KHop(2) >> Induce() >> PersonalizedPageRank(each=True) % 4 >> Induce()

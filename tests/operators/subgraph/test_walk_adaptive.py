@@ -22,7 +22,7 @@ def scored(state: State) -> dict[int, float]:
 
 
 class TestFrontier:
-    def test_a_neighbour_has_the_best_score_of_those_it_is_next_to(self) -> None:
+    def test_frontier_scores_by_best_neighbour(self) -> None:
         graph = Graph.from_triples((a, "r", b) for a, b in ("pq", "px", "qx", "qy", "rz", "zr", "zw"))
         nodes = [graph.id(name) for name in "rqp"]
         result = Frontier()(start("?", graph, evidence=Evidence.of_nodes(nodes, [-2.0, 0.25, 0.75]))).evidence
@@ -31,7 +31,7 @@ class TestFrontier:
 
     @settings(deadline=None)
     @given(st.sampled_from(sorted(GRAPHS)), st.data())
-    def test_agrees_with_plain_python_in_a_part_of_the_graph_too(self, name: str, data: st.DataObject) -> None:
+    def test_frontier_equals_plain_python(self, name: str, data: st.DataObject) -> None:
         graph = GRAPHS[name]
         part = graph.part(data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, min_size=1)))
         nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, max_size=12))
@@ -52,7 +52,7 @@ class TestFrontier:
             cut = (Frontier() % 3)(start("?", searched, evidence=given_))
             assert list(scored(cut).items()) == list(scored(state).items())[:3]
 
-    def test_a_triple_stands_for_its_ends_with_the_better_score(self) -> None:
+    def test_frontier_of_triple_uses_both_ends(self) -> None:
         graph = GRAPHS["line"]  # a - b - c - d - e
         first, last = graph.edges[0], graph.edges[-1]
         result = Frontier()(start("?", graph, evidence=Evidence.of_edges([first, last], [0.2, 0.9])))
@@ -61,20 +61,20 @@ class TestFrontier:
         shared = Frontier()(start("?", star, evidence=Evidence.of_edges(star.edges[:2], [0.9, 0.2])))
         assert set(scored(shared).values()) == {0.9}  # the hub is an end of both
 
-    def test_scores_of_any_order_are_understood(self) -> None:
+    def test_frontier_accepts_any_scores(self) -> None:
         """Pieces taken out of a ranking in another order keep their scores."""
         graph = GRAPHS["line"]
         taken = Evidence.of_nodes([0, 2], [0.9, 0.1]).take([1, 0])
         assert scored(Frontier()(start("?", graph, evidence=taken))) == {1: 0.9, 3: 0.1}
 
-    def test_it_needs_evidence(self) -> None:
+    def test_frontier_needs_evidence(self) -> None:
         with pytest.raises(NeedsError, match="Frontier"):
             Frontier()(start("?", GRAPHS["line"], anchors=[Anchor("a", nodes=[0])]))
 
 
 class TestUnseen:
     @pytest.mark.parametrize("k", [1, 2, 3, 50])
-    def test_a_search_goes_on_where_it_was_left(self, k: int) -> None:
+    def test_gar_search_continues_where_it_stopped(self, k: int) -> None:
         graph = GRAPHS["club"]
         search = VectorSearch(vectors_of(graph))
         order = search(start("member 3", graph)).evidence.nodes.tolist()  # type: ignore[union-attr]
@@ -84,25 +84,25 @@ class TestUnseen:
         assert result is not None and result.nodes.tolist() == [node for node in order if node not in record][:k]
         assert Unseen(search)(state).evidence.nodes.tolist() == [n for n in order if n not in record]  # type: ignore[union-attr]
 
-    def test_it_asks_for_no_more_than_it_may_have_to_leave_out(self) -> None:
+    def test_gar_search_requests_only_needed_items(self) -> None:
         graph = GRAPHS["club"]
         state = start("member 3", graph, evidence=Evidence.of_nodes([1, 2]))
         (step,) = (Unseen(VectorSearch(vectors_of(graph))) % 5)(state).trace
         assert step.operator.endswith("% 7")
 
-    def test_pieces_are_compared_whole(self) -> None:
+    def test_unseen_compares_whole_items(self) -> None:
         graph = GRAPHS["line"]
         state = start("?", graph, evidence=Evidence.of_edges([graph.edges[1]]))
         result = Unseen(Triples())(state).evidence
         assert result is not None and result.edges.tolist() == [e for e in graph.edges.tolist() if e != graph.edges[1]]
 
-    def test_nothing_held_is_the_step_itself(self) -> None:
+    def test_unseen_without_evidence_is_step_itself(self) -> None:
         graph = GRAPHS["line"]
         search = VectorSearch(vectors_of(graph))
         alone, wrapped = search(start("d", graph)).evidence, Unseen(search)(start("d", graph)).evidence
         assert alone is not None and wrapped is not None and alone.nodes.tolist() == wrapped.nodes.tolist()
 
-    def test_its_wiring_is_the_steps(self) -> None:
+    def test_unseen_wiring_equals_step_wiring(self) -> None:
         op = Unseen(LinkEntities() >> PersonalizedPageRank())
         assert op.needs == () and "anchors" in op.gives and Unseen(KHop(1)).needs == KHop(1).needs
         inside = Unseen(Keep() | KHop(1)).capped(2)
@@ -132,7 +132,7 @@ def algorithm_1(graph: Graph, initial: list[int], score: list[float], batch: int
 @pytest.mark.parametrize("name", sorted(GRAPHS))
 @pytest.mark.parametrize(("batch", "budget"), [(1, 7), (2, 9), (3, 4), (10, 30), (4, 100)])
 @pytest.mark.parametrize("depth", [5, 100])
-def test_the_expression_is_algorithm_1(name: str, batch: int, budget: int, depth: int) -> None:
+def test_gar_expression_equals_algorithm_1(name: str, batch: int, budget: int, depth: int) -> None:
     graph, question = GRAPHS[name], "member 3, b or Waldrada"
     model = OverlapCrossEncoder()
     search, rank = VectorSearch(vectors_of(graph)) % depth, Rerank(model)

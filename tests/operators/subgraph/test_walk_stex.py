@@ -58,7 +58,7 @@ def algorithm_1(graph: Graph, similarity: list[float], rank, batch: int, budget:
     return selected
 
 
-def test_worked_numbers_of_each_line() -> None:
+def test_stex_equals_worked_numbers() -> None:
     """Retrieved in this order: p, q, r. x is next to q and r, y to p alone (degree 1), z to r, and to three others."""
     graph = Graph.from_triples((a, "r", b) for a, b in ("xq", "xr", "yp", "zr", "z1", "z2", "z3", "pq", "xq", "rx"))
     vectors = np.zeros((len(graph), 2), np.float32)
@@ -81,7 +81,7 @@ def test_worked_numbers_of_each_line() -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(GRAPHS)), st.floats(0, 3), st.integers(1, 8), st.data())
-def test_agrees_with_algorithm_3_and_a_cut_is_the_first_of_all(name, beta, k, data) -> None:
+def test_stex_equals_algorithm_3_and_cut_is_first_of_all(name, beta, k, data) -> None:
     graph, index = GRAPHS[name], vectors_of(GRAPHS[name])
     nodes = data.draw(st.lists(st.sampled_from(range(len(graph))), unique=True, max_size=12))
     question = f"{graph.names[0]} and {graph.names[len(graph) - 1]}"
@@ -94,21 +94,21 @@ def test_agrees_with_algorithm_3_and_a_cut_is_the_first_of_all(name, beta, k, da
     assert cut.nodes.tolist() == result.nodes[:k].tolist() and cut.scores.tolist() == result.scores[:k].tolist()
 
 
-def test_equal_scores_fall_by_id_under_a_cut() -> None:
+def test_stex_breaks_ties_by_id_under_cut() -> None:
     graph = GRAPHS["star"]
     index = VectorIndex.from_array(np.zeros((len(graph), 2)), Fixed())
     state = start("?", graph, evidence=Evidence.of_nodes([graph.id("hub")]))
     assert (STeX(index) % 3)(state).evidence.nodes.tolist() == [1, 2, 3]
 
 
-def test_neighbours_are_the_snapshots_in_a_part_of_it() -> None:
+def test_stex_in_part_uses_snapshot_neighbours() -> None:
     graph, evidence = GRAPHS["line"], Evidence.of_nodes([2])
     index = vectors_of(graph)
     part = STeX(index)(start("d", graph.part([1, 2]), evidence=evidence)).evidence
     assert sorted(part.nodes.tolist()) == [1, 3]
 
 
-def test_a_neighbour_without_a_vector_is_left_out() -> None:
+def test_stex_omits_neighbour_without_vector() -> None:
     graph = GRAPHS["line"]
     row_of = np.array([0, -1, -1, 1, -1], np.int32)
     index = VectorIndex(np.float32([[1, 0], [0.5, 0]]), row_of, Fixed())
@@ -118,7 +118,7 @@ def test_a_neighbour_without_a_vector_is_left_out() -> None:
     assert len(STeX(index)(start("?", graph, evidence=Evidence.of_nodes([0]))).evidence) == 0
 
 
-def test_vectors_may_lie_in_two_indexes_joined() -> None:
+def test_stex_accepts_joined_indexes() -> None:
     graph = GRAPHS["line"]
     some = VectorIndex(np.float32([[1, 0], [0.5, 0]]), np.array([0, -1, -1, 1, -1], np.int32), Fixed())
     rest = VectorIndex(np.float32([[0.25, 9], [8, 8]]), np.array([-1, 0, -1, 1, -1], np.int32), Fixed())
@@ -141,7 +141,7 @@ def same(result, other) -> bool:
         max_size=8,
     )
 )
-def test_what_is_remembered_leaks_into_no_other_question_graph_or_list(asked) -> None:
+def test_stex_cache_is_separate_per_question_and_graph(asked) -> None:
     index = vectors_of(GRAPHS["club"])
     op = STeX(index)
     for name, question, nodes in asked:
@@ -149,7 +149,7 @@ def test_what_is_remembered_leaks_into_no_other_question_graph_or_list(asked) ->
         assert same(op(state).evidence, STeX(index)(state).evidence)
 
 
-def test_threads_share_an_operator_and_it_pickles() -> None:
+def test_stex_is_thread_safe_and_pickles() -> None:
     graph, index = GRAPHS["club"], vectors_of(GRAPHS["club"])
     op = STeX(index)
     states = [start(f"member {i % 7}", graph, evidence=Evidence.of_nodes(range(i % 5, 3 + i % 11))) for i in range(200)]
@@ -162,7 +162,7 @@ def test_threads_share_an_operator_and_it_pickles() -> None:
     assert same(again(states[0]).evidence, result[0].evidence)
 
 
-def test_a_question_is_encoded_once_in_a_run_and_an_interrupt_leaves_nothing_half_done() -> None:
+def test_stex_encodes_question_once_and_survives_interruption() -> None:
     encoded, graph, run = [], GRAPHS["line"], Run()
 
     class Interrupted(Fixed):
@@ -184,7 +184,7 @@ def test_a_question_is_encoded_once_in_a_run_and_an_interrupt_leaves_nothing_hal
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
 @pytest.mark.parametrize(("batch", "budget"), [(2, 9), (3, 4), (10, 30), (4, 100)])
-def test_the_expression_is_algorithm_1(name: str, batch: int, budget: int) -> None:
+def test_fastinsight_expression_equals_algorithm_1(name: str, batch: int, budget: int) -> None:
     graph, index, question = GRAPHS[name], vectors_of(GRAPHS[name]), "member 3, b or Waldrada"
     ranker = GRanker(OverlapCrossEncoder())
     loop = Repeat((Keep() | STeX(index) % batch) >> ranker, until=Reached(nodes=budget))
@@ -199,7 +199,7 @@ def test_the_expression_is_algorithm_1(name: str, batch: int, budget: int) -> No
     assert len(expected) <= budget
 
 
-def test_the_loop_ends_when_no_neighbour_is_left() -> None:
+def test_fastinsight_loop_ends_without_neighbours() -> None:
     graph = GRAPHS["apart"]
     ranker = GRanker(OverlapCrossEncoder())
     loop = Repeat((Keep() | STeX(vectors_of(graph)) % 1) >> ranker, until=Reached(nodes=100))
@@ -207,7 +207,7 @@ def test_the_loop_ends_when_no_neighbour_is_left() -> None:
     assert sorted(graph.names.take(result.nodes)) == ["a", "b", "c"]
 
 
-def test_what_cannot_be_used_is_refused() -> None:
+def test_stex_with_invalid_option_raises() -> None:
     index = VectorIndex.from_array(np.zeros((5, 2)), HashEncoder(2))
     for beta in (-1.0, float("nan"), float("inf")):
         with pytest.raises(OptionError, match="STeX"):

@@ -29,7 +29,7 @@ def pieces(evidence: Evidence) -> list[tuple[list[int], list[int]]]:
     return [(list(nodes), list(edges)) for nodes, edges in evidence.identities()]
 
 
-def test_groups_at_the_ends_of_a_line_are_joined() -> None:
+def test_bubble_joins_groups_at_line_ends() -> None:
     # A - x - y - B: with one cost and mask for each node, as Algorithm 1 is printed, nothing would be found.
     line = Graph.from_triples([("A", "r", "x"), ("x", "r", "y"), ("y", "r", "B")])
     evidence = result(start("?", line, entities=["A", "B"]))
@@ -37,7 +37,7 @@ def test_groups_at_the_ends_of_a_line_are_joined() -> None:
     assert evidence.texts(line)[0] == "A r x; x r y; y r B"
 
 
-def test_the_cheaper_of_two_ways_comes_first() -> None:
+def test_bubble_finds_cheaper_way_first() -> None:
     ways = Graph.from_triples([("A", "r", "dull"), ("dull", "r", "B"), ("A", "r", "bright"), ("bright", "r", "B")])
     vectors = VectorIndex.from_array(HashEncoder().encode(["A", "dull", "B", "bright"]), HashEncoder())
     evidence = Bubble(vectors)(start("Which is bright?", ways, entities=["A", "B"])).evidence
@@ -45,7 +45,7 @@ def test_the_cheaper_of_two_ways_comes_first() -> None:
     assert pieces(evidence)[:2] == [([0, 3, 2], [2, 3]), ([0, 1, 2], [0, 1])]
 
 
-def test_an_edge_of_an_anchor_is_part_of_the_tree() -> None:
+def test_bubble_tree_includes_anchor_edge() -> None:
     # Edge 1 is Ermengarde of Tours (1), mother of, Lothair II (2); Teutberga (3) is Lothair's wife by edge 3.
     state = start("?", KIN, anchors=[Anchor("mother", edges=[1]), Anchor("Teutberga", nodes=[3])])
     evidence = result(state)
@@ -55,7 +55,7 @@ def test_an_edge_of_an_anchor_is_part_of_the_tree() -> None:
     assert ([2, 3], [3]) in pieces(result(state))
 
 
-def test_between_two_nodes_an_edge_that_an_anchor_names_is_preferred() -> None:
+def test_bubble_prefers_edge_named_by_anchor() -> None:
     graph = Graph.from_triples([("a", "born in", "b"), ("a", "died in", "b"), ("b", "in", "c")])
     item = start("?", graph, entities=["a", "c"])
     assert pieces(result(item))[0] == ([0, 1, 2], [0, 2])
@@ -65,18 +65,18 @@ def test_between_two_nodes_an_edge_that_an_anchor_names_is_preferred() -> None:
     assert any(set(edges) == {0, 1, 2} for _, edges in pieces(result(start("?", graph, anchors=both))))
 
 
-def test_neighbours_of_one_group_with_different_terminals_are_a_candidate() -> None:
+def test_bubble_joins_terminals_of_one_group() -> None:
     line = GRAPHS["line"]
     evidence = result(start("?", line, anchors=[Anchor("ends", nodes=[0, 4])]))
     assert pieces(evidence) == [([0, 1, 2, 3, 4], [0, 1, 2, 3])]
 
 
-def test_two_anchors_of_one_node_meet_there() -> None:
+def test_bubble_meets_at_shared_node() -> None:
     evidence = result(start("?", KIN, entities=["Bertha", "Bertha"]), budget=1)
     assert pieces(evidence) == [([KIN.id("Bertha")], [])]
 
 
-def test_where_nothing_meets_the_anchors_themselves_are_found() -> None:
+def test_bubble_without_meeting_returns_anchors() -> None:
     apart = GRAPHS["apart"]  # a, b, c and x, y, z
     assert pieces(result(start("?", apart, entities=["x", "a"]))) == [([3], []), ([0], [])]
     assert pieces(result(start("?", apart, entities=["a"]))) == [([0], [])]
@@ -87,7 +87,7 @@ def test_where_nothing_meets_the_anchors_themselves_are_found() -> None:
     assert len(result(far, hops=2)) == 1
 
 
-def test_anchors_without_nodes_are_passed_over_and_none_at_all_gives_nothing() -> None:
+def test_bubble_skips_anchors_without_nodes() -> None:
     state = start("?", KIN, entities=["Nobody", "Gisela", "Lothair I", "Nobody else"])
     assert [pieces(result(state))[0]] == pieces(result(start("?", KIN, entities=["Gisela", "Lothair I"])))[:1]
     assert len(result(start("?", KIN, entities=["Nobody"]))) == 0 == len(result(start("?", KIN, anchors=[])))
@@ -95,7 +95,7 @@ def test_anchors_without_nodes_are_passed_over_and_none_at_all_gives_nothing() -
         Bubble(vectors_of(KIN))(start("?", KIN))
 
 
-def test_the_questions_of_a_comparison_are_each_found() -> None:
+def test_bubble_finds_both_sides_of_comparison() -> None:
     apart = GRAPHS["apart"]
     state = start("a or x?", apart, anchors=[Anchor("first", nodes=[0, 1]), Anchor("second", nodes=[3, 4])])
     index = vectors_of(apart)
@@ -103,7 +103,7 @@ def test_the_questions_of_a_comparison_are_each_found() -> None:
     assert best is not None and sorted(map(sorted, (nodes for nodes, _ in pieces(best)))) == [[0, 1], [3, 4]]
 
 
-def test_a_narrowed_graph_is_all_there_is() -> None:
+def test_bubble_stays_in_part() -> None:
     club = GRAPHS["club"]
     part = club.part(range(1, 34))
     state = start("?", part, anchors=[Anchor("1", nodes=[0, 1]), Anchor("31", nodes=[31], edges=[0])])
@@ -112,7 +112,7 @@ def test_a_narrowed_graph_is_all_there_is() -> None:
     assert {1, 31} <= set(evidence.piece(0)[0].tolist())
 
 
-def test_the_cut_ends_the_search_early_and_repeats_are_not_counted() -> None:
+def test_bubble_cut_stops_early_without_counting_repeats() -> None:
     state = start("?", GRAPHS["club"], entities=["member 0", "member 33", "member 16"])
     all_ten = pieces(result(state))
     assert len(all_ten) == 10 == len({frozenset(nodes) for nodes, _ in all_ten})
@@ -122,13 +122,13 @@ def test_the_cut_ends_the_search_early_and_repeats_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize("options", [{"hops": -1}, {"hops": 1.5}, {"budget": 0}, {"budget": True}])
-def test_nonsense_is_refused_with_its_value(options: dict[str, int]) -> None:
+def test_bubble_with_invalid_option_raises(options: dict[str, int]) -> None:
     (name, value), *_ = options.items()
     with pytest.raises(OptionError, match=rf"{name} is {re.escape(repr(value))}"):
         Bubble(vectors_of(KIN), **options)
 
 
-def test_passages_and_names_are_searched_together() -> None:
+def test_bubble_searches_passages_and_names() -> None:
     snapshot = corpus_index().snapshot
     assert snapshot.names is not None
     names = ["Lothair II", "Alsace"]
@@ -162,7 +162,7 @@ def states(draw: st.DrawFn) -> State:
 
 
 @given(states(), st.integers(0, 4), st.sampled_from([1, 10, 1000]))
-def test_it_is_the_plain_search(state: State, hops: int, budget: int) -> None:
+def test_bubble_operator_equals_plain_search(state: State, hops: int, budget: int) -> None:
     graph, everything = state.graph, state.graph.columns
     nodes = range(len(everything.names))
     simple = as_networkx(graph)
@@ -200,7 +200,7 @@ def test_it_is_the_plain_search(state: State, hops: int, budget: int) -> None:
         assert all(len(set(record)) == len(record) for record, _ in pieces(evidence))
 
 
-def test_renumbering_nodes_renumbers_the_result() -> None:
+def test_bubble_follows_renumbering() -> None:
     # Of two groups: a third may have reached one of two nodes that cost the same from either end, which is a tie.
     def sets(graph: Graph) -> tuple[list[frozenset[str]], dict[frozenset[str], float]]:
         index = vectors_of(graph)

@@ -16,21 +16,21 @@ def united(evidence: Evidence) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return result.identities()
 
 
-def test_nodes_and_edges_stand_where_they_first_came() -> None:
+def test_unite_keeps_first_positions() -> None:
     evidence = Evidence.of_trees(CLUB, [([5, 2], [9]), ([2, 5, 1], [9, 3])], [0.2, 0.9])
     assert united(evidence) == [((2, 5, 1), (9, 3))]
 
 
-def test_a_triple_brings_its_ends() -> None:
+def test_unite_adds_ends_of_triple() -> None:
     assert united(Evidence.of_edges([0])) == [(tuple(CLUB.ends([0]).tolist()), (0,))]
 
 
-def test_nothing_in_nothing_out() -> None:
+def test_unite_of_nothing_is_empty() -> None:
     assert united(Evidence.of_nodes([])) == []
 
 
 @given(st.lists(PIECE, max_size=6))
-def test_nothing_is_lost(pieces: list[tuple[list[int], list[int]]]) -> None:
+def test_unite_keeps_every_node_and_edge(pieces: list[tuple[list[int], list[int]]]) -> None:
     whole = united(Evidence.of_trees(CLUB, pieces))
     edges = {e for _, some in pieces for e in some}
     assert len(whole) == min(len(pieces), 1)

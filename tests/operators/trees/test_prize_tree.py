@@ -61,7 +61,7 @@ def worth(graph: Graph, piece: tuple[np.ndarray, np.ndarray], prizes: Prizes, st
     st.integers(1, 4),
     st.sampled_from([0.3, 0.5, 1.0]),
 )
-def test_the_tree_is_connected_and_near_the_best(
+def test_prize_tree_is_connected_and_near_optimal(
     triples: list[tuple[str, str, str]], asked: list[str], k: int, cost: float
 ) -> None:
     graph = Graph.from_triples(triples)
@@ -84,34 +84,34 @@ def test_the_tree_is_connected_and_near_the_best(
 
 
 class TestPrizes:
-    def test_the_prizes_are_k_to_1_in_order_of_similarity(self) -> None:
+    def test_prizes_descend_from_k_by_similarity(self) -> None:
         graph = GRAPHS["family"]
         nodes, edges = prizes_of(graph, 3)(start("Who was the mother of Bertha, Bertha?", graph), Run())
         assert list(nodes.values()) == [3.0, 2.0, 1.0] and list(edges.values()) == [3.0, 2.0, 1.0]
         assert next(iter(nodes)) == graph.id("Bertha")
         assert graph.edge_text(next(iter(edges))) == "Waldrada mother of Bertha"
 
-    def test_edges_of_one_text_share_its_prize(self) -> None:
+    def test_edges_of_equal_text_share_prize(self) -> None:
         graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d")])
         vectors = ENCODER.encode(["red fox", "tax law"])
         triples = VectorIndex(vectors, np.array([0, 0, 1], np.int32), ENCODER)
         _, edges = Prizes(index_of(list(graph.names)), triples, k=2)(start("a red fox", graph), Run())
         assert edges == {0: 1.0, 1: 1.0, 2: 1.0}
 
-    def test_only_items_of_the_graph_have_a_prize(self) -> None:
+    def test_prizes_stay_in_part(self) -> None:
         graph = GRAPHS["family"]
         part = graph.part([graph.id("Waldrada"), graph.id("Gisela"), graph.id("Lothair I")])
         nodes, edges = prizes_of(graph, 5)(start("Bertha", part), Run())
         assert sorted(nodes) == part.nodes.tolist() and sorted(edges) == part.edges.tolist()
         assert Prizes(index_of(list(graph.names)))(start("Bertha", part), Run())[1] == {}
 
-    def test_k_is_checked(self) -> None:
+    def test_prize_count_is_validated(self) -> None:
         with pytest.raises(OptionError, match="k is 0"):
             Prizes(SNAPSHOT.passages, k=0)
 
 
 class TestPrizeTree:
-    def test_a_worked_number(self) -> None:
+    def test_prize_tree_operator_equals_worked_number(self) -> None:
         # "Lothair II" has 2 and "Erstein Abbey" 1; two edges of 0.25 join them.
         graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
         state = start("Which abbey of Lothair II?", graph)
@@ -122,7 +122,7 @@ class TestPrizeTree:
         far = PrizeTree(prizes, cost=0.75)(state).evidence
         assert far is not None and far.identities() == [((0,), ())] and far.scores.tolist() == [2.0]  # type: ignore[union-attr]
 
-    def test_an_edge_with_a_prize_above_its_cost_includes_its_ends(self) -> None:
+    def test_edge_with_high_prize_includes_ends(self) -> None:
         graph = Graph.from_triples([("x", "r", "y"), ("y", "s", "z")])
         triples = index_of(["red fox", "tax law"])
         nodes = VectorIndex.from_array(np.zeros((3, 64)), ENCODER)
@@ -132,26 +132,26 @@ class TestPrizeTree:
         assert evidence is not None and evidence.identities() == [((0, 1), (0,))]
         assert evidence.scores.tolist() == [1.5]  # type: ignore[union-attr]
 
-    def test_of_parallel_edges_the_smallest_stands_for_all_without_a_prize(self) -> None:
+    def test_parallel_edges_without_prize_use_smallest(self) -> None:
         graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a"), ("a", "t", "b"), ("a", "u", "a")])
         evidence = PrizeTree(Prizes(index_of(["a", "b"]), k=2))(start("a b", graph)).evidence
         assert evidence is not None and evidence.identities() == [((0, 1), (0,))]
 
-    def test_a_limited_search_finds_the_tree_of_the_whole_graph(self) -> None:
+    def test_limited_prize_search_equals_full_search(self) -> None:
         state = start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph)
         prizes = Prizes(SNAPSHOT.passages, SNAPSHOT.triples, k=3)
         near, every = (PrizeTree(prizes, nodes=n)(state).evidence for n in (25, 10_000))
         assert near is not None and every is not None
         assert near.identities() == every.identities()
 
-    def test_a_part_of_a_graph_is_not_left(self) -> None:
+    def test_prize_tree_stays_in_part(self) -> None:
         graph = GRAPHS["club"]
         part = graph.part(range(12))
         evidence = PrizeTree(prizes_of(graph, 4))(start("member 33 member 2", part)).evidence
         assert evidence is not None and part.holds(evidence.nodes).all()
         assert set(evidence.edges.tolist()) <= set(part.edges.tolist())
 
-    def test_without_vectors_there_is_no_evidence(self) -> None:
+    def test_prize_tree_without_vectors_is_empty(self) -> None:
         nothing = VectorIndex.from_array(np.empty((0, 64)), ENCODER)
         state = start("?", GRAPHS["line"])
         for step in (PrizeTree(Prizes(nothing)), PrizeTree(Prizes(nothing, nothing))):
@@ -159,7 +159,7 @@ class TestPrizeTree:
             assert evidence is not None and len(evidence) == 0
 
     @pytest.mark.parametrize("options", [{"cost": -1.0}, {"cost": float("inf")}, {"nodes": 0}])
-    def test_invalid_options_are_refused(self, options: dict[str, float]) -> None:
+    def test_prize_tree_with_invalid_option_raises(self, options: dict[str, float]) -> None:
         with pytest.raises(OptionError, match=next(iter(options))):
             PrizeTree(Prizes(SNAPSHOT.passages), **options)  # type: ignore[arg-type]
 
@@ -167,7 +167,7 @@ class TestPrizeTree:
 class TestPrizedItems:
     prizes = Prizes(SNAPSHOT.passages, SNAPSHOT.triples, k=3)
 
-    def test_passages_score_the_prizes_of_the_items_behind_which_they_are(self) -> None:
+    def test_passages_score_by_prizes_of_their_items(self) -> None:
         state = PrizeTree(self.prizes)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
         chunks, graph = ToPassages(items=PrizedItems(self.prizes), summed=True)(state).passages, SNAPSHOT.graph
         node_prizes, edge_prizes = self.prizes(state, Run())
@@ -184,7 +184,7 @@ class TestPrizedItems:
         few = ToPassages(1, items=PrizedItems(self.prizes), summed=True)(state).passages
         assert few is not None and few.ids.tolist() == chunks.ids[:1].tolist()
 
-    def test_nodes_replace_missing_passages(self) -> None:
+    def test_prize_tree_without_passages_returns_nodes(self) -> None:
         graph = GRAPHS["family"]
         state = start("Gisela", graph, evidence=Evidence.of_trees(graph, [([4, 5], [5])], [1.0]))
         chunks = ToPassages(items=PrizedItems(prizes_of(graph, 1)), summed=True)(state).passages

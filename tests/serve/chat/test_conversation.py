@@ -27,21 +27,21 @@ def conversation(*texts: str) -> Conversation:
         (["Who?", f"Ida Pfeiffer [1]{SOURCES}[1] [Linz](http://x)", "When?"], "When? (Ida Pfeiffer)"),
     ],
 )
-def test_offline_a_question_gets_the_names_of_the_last_turn_that_has_some(texts: list[str], question: str) -> None:
+def test_offline_follow_up_gets_names_of_last_turn(texts: list[str], question: str) -> None:
     assert conversation(*texts).standalone(GRAPH)[0] == question
 
 
-def test_a_model_rewrites_the_question() -> None:
+def test_model_rewrites_follow_up() -> None:
     llm = ScriptedLLM(['{"question": "When did Ida Pfeiffer die?"}'])
     question, usage = conversation("Who was Ida Pfeiffer?", "A traveller.", "When?").standalone(GRAPH, llm)
     assert question == "When did Ida Pfeiffer die?" and usage.llm_calls == 1
 
 
-def test_a_model_is_not_asked_for_a_first_question() -> None:
+def test_first_question_asks_no_model() -> None:
     assert conversation("When?").standalone(GRAPH, ScriptedLLM([]))[0] == "When?"
 
 
-def test_without_a_reply_of_the_model_the_names_are_added() -> None:
+def test_failed_rewriting_adds_names() -> None:
     def fails(_: str, __: str) -> str:
         raise ModelError("no server")
 
@@ -49,6 +49,6 @@ def test_without_a_reply_of_the_model_the_names_are_added() -> None:
     assert talk.standalone(GRAPH, ScriptedLLM(fails))[0] == "When? (Ida Pfeiffer)"
 
 
-def test_a_conversation_without_a_question_is_refused() -> None:
+def test_conversation_without_question_is_refused() -> None:
     with pytest.raises(OptionError, match="no text of a user"):
         Conversation.of([Message("system", "Be brief."), Message(USER, " ")])

@@ -78,7 +78,7 @@ def states(client: httpx.Client) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
+def test_killed_server_loses_no_job(tmp_path: Path) -> None:
     folder = tmp_path / "cities"
     with Index.create(folder, encoder=HashEncoder()) as index:
         index.add([{"id": "old", "text": "Vienna lies on the Danube."}])
@@ -105,7 +105,7 @@ def test_a_killed_server_loses_no_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_stopped_puts_its_job_back_and_says_so(tmp_path: Path) -> None:
+def test_stopped_server_requeues_job(tmp_path: Path) -> None:
     folder = tmp_path / "cities"
     Index.create(folder, encoder=HashEncoder()).close()
     with process(folder, 3.0) as (running, client), ThreadPoolExecutor(1) as pool:
@@ -125,7 +125,7 @@ def test_a_server_that_is_stopped_puts_its_job_back_and_says_so(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_requests_that_run_at_the_end_of_a_server_get_a_reply(tmp_path: Path) -> None:
+def test_running_requests_get_reply_at_shutdown(tmp_path: Path) -> None:
     with Index.create(tmp_path / "cities", encoder=HashEncoder()) as index:
         index.add([{"id": "graz", "text": "Graz lies on the Mur."}])
     bodies: list[dict[str, Any]] = [{"question": "Where is Graz?"}, {"question": "Where is the Mur?", "stream": True}]

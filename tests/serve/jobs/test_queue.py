@@ -113,7 +113,7 @@ def counts(job: Job) -> tuple[int, ...]:
     return tuple(changes[name] for name in ("added", "replaced", "removed", "unchanged"))
 
 
-def test_documents_are_added_replaced_and_removed(folder: Path) -> None:
+def test_documents_are_added_replaced_and_removed_by_jobs(folder: Path) -> None:
     with serving(folder) as served:
         first = served.ended(served.add("graz lies on the Mur.", "linz lies on the Danube."))
         assert (first.state, counts(first), served.ids()) == ("done", (2, 0, 0, 0), ["graz", "linz"])
@@ -124,7 +124,7 @@ def test_documents_are_added_replaced_and_removed(folder: Path) -> None:
         assert served.index.is_current and "Mur" not in served.index.text("graz")
 
 
-def test_jobs_are_counted_by_state_and_their_file_is_private(folder: Path) -> None:
+def test_jobs_are_counted_and_file_is_private(folder: Path) -> None:
     with serving(folder) as served:
         served.ended(served.add("graz lies on the Mur."))
         assert served.jobs.counts()["cities", "done"] == 1 and served.jobs.counts()["cities", "failed"] == 0
@@ -140,7 +140,7 @@ def test_upload_of_a_running_job_is_kept_until_it_is_done(folder: Path) -> None:
         assert served.jobs.get(job.id).state == "done"
 
 
-def test_readers_do_not_wait_for_a_job(folder: Path) -> None:
+def test_readers_do_not_wait_for_job(folder: Path) -> None:
     with held(folder, "linz lies on the Danube.", "graz lies on the Mur.") as (served, job, release):
         snapshot = served.index.snapshot
         assert served.index.retrieve("Where is Graz?", "bm25").passages is not None
@@ -150,14 +150,14 @@ def test_readers_do_not_wait_for_a_job(folder: Path) -> None:
         assert served.ids() == ["graz", "linz"]
 
 
-def test_jobs_of_one_index_run_in_order(folder: Path) -> None:
+def test_jobs_of_index_run_in_order(folder: Path) -> None:
     with serving(folder) as served:
         jobs = [served.add(f"d{i} text {i}.") if i % 2 == 0 else served.remove(f"d{i - 1}") for i in range(4)]
         assert {served.ended(job).state for job in jobs} == {"done"}
         assert served.ids() == []
 
 
-def test_jobs_that_wait_share_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_jobs_share_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published, publish = list[int](), IndexLayout.publish
     monkeypatch.setattr(
         IndexLayout,
@@ -192,7 +192,7 @@ def test_jobs_whose_snapshot_fails_all_fail_and_can_be_tried_again(
         assert served.ids() == ["graz", "linz"] and served.index.is_current
 
 
-def test_a_job_reports_progress_to_listeners(folder: Path) -> None:
+def test_job_reports_progress(folder: Path) -> None:
     with serving(folder) as served:
         seen: list[Job] = []
         served.jobs.uploads.store_documents("a1", [{"id": "x", "title": "", "text": "Graz lies on the Mur."}])
@@ -211,7 +211,7 @@ def test_an_upload_in_progress_outlives_other_jobs_and_a_jump_of_the_clock(folde
         assert served.ended(served.jobs.submit("cities", "add", {}, "a1")).state == "done"
 
 
-def test_an_ended_job_is_forgotten_after_a_week(folder: Path) -> None:
+def test_ended_job_is_forgotten_after_a_week(folder: Path) -> None:
     with serving(folder) as served:
         old, new = served.ended(served.add("A text.")), served.ended(served.add("Another text."))
         for job, days in ((old, 8), (new, 6)):
@@ -222,7 +222,7 @@ def test_an_ended_job_is_forgotten_after_a_week(folder: Path) -> None:
         assert served.jobs.get(new.id).state == "done"
 
 
-def test_a_failed_job_says_why_and_can_be_tried_again(folder: Path) -> None:
+def test_failed_job_has_reason_and_retries(folder: Path) -> None:
     with serving(folder) as served:
         job = served.ended(served.remove("graz"))
         assert job.state == "failed" and "no document 'graz'" in job.message
@@ -243,7 +243,7 @@ def test_unexpected_error_of_a_job_is_not_shown(folder: Path, monkeypatch: pytes
         assert (job.state, job.message) == ("failed", "The job failed. The server's log has the details.")
 
 
-def test_a_job_of_more_passages_than_allowed_adds_nothing(folder: Path) -> None:
+def test_job_over_passage_limit_adds_nothing(folder: Path) -> None:
     long = "long " + "Graz lies on the Mur. " * 200
     with serving(folder, max_chunks=3) as served:
         refused = served.ended(served.add("linz lies on the Danube.", long))
@@ -253,7 +253,7 @@ def test_a_job_of_more_passages_than_allowed_adds_nothing(folder: Path) -> None:
         assert served.ids() == ["a", "b", "c"]
 
 
-def test_a_queued_job_is_cancelled_at_once(folder: Path) -> None:
+def test_queued_job_is_cancelled_at_once(folder: Path) -> None:
     with held(folder, "graz lies on the Mur.") as (served, running, release):
         queued = served.add("linz lies on the Danube.")
         assert served.jobs.cancel(queued.id).state == "cancelled"
@@ -264,7 +264,7 @@ def test_a_queued_job_is_cancelled_at_once(folder: Path) -> None:
             served.jobs.cancel(queued.id)
 
 
-def test_a_cancelled_job_leaves_the_index_consistent(folder: Path) -> None:
+def test_cancelled_job_leaves_index_consistent(folder: Path) -> None:
     with held(folder, "linz lies on the Danube.", "graz lies on the Mur.") as (served, job, release):
         cancelled = served.jobs.cancel(job.id)
         assert not job.cancelling and not cancelled.has_ended and cancelled.cancelling
@@ -289,7 +289,7 @@ def test_a_job_waits_for_another_process_that_writes_until_it_is_cancelled(folde
         assert served.ended(job).state == ("cancelled" if cancel else "done")
 
 
-def test_a_shutdown_puts_a_running_job_back(folder: Path) -> None:
+def test_shutdown_requeues_running_job(folder: Path) -> None:
     with held(folder, "graz lies on the Mur.") as (served, job, release):
         jobs = [job, served.add("linz lies on the Danube.")]
         threading.Timer(0.2, release).start()
@@ -327,7 +327,7 @@ def test_a_job_of_a_dead_process_is_begun_again_unless_it_was_cancelled(folder: 
         assert after.ended(job).state == state and after.ids() == ["graz"] * (state == "done")
 
 
-def test_a_removal_that_was_stored_but_not_published_is_completed(folder: Path) -> None:
+def test_stored_removal_is_published(folder: Path) -> None:
     with serving(folder) as served:
         served.ended(served.add("graz lies on the Mur.", "linz lies on the Danube."))
         job = served.ended(served.remove("graz"))
@@ -337,7 +337,7 @@ def test_a_removal_that_was_stored_but_not_published_is_completed(folder: Path) 
         assert (again.state, counts(again), after.ids()) == ("done", (0, 0, 1, 0), ["linz"])
 
 
-def test_a_second_server_leaves_running_jobs_alone(folder: Path) -> None:
+def test_second_server_ignores_running_jobs(folder: Path) -> None:
     with held(folder, "graz lies on the Mur.") as (first, job, release):
         with serving(folder) as second:
             assert second.jobs.get(job.id).state == "running"
@@ -346,7 +346,7 @@ def test_a_second_server_leaves_running_jobs_alone(folder: Path) -> None:
         assert first.ended(job).attempts == 1
 
 
-def test_jobs_of_other_indexes_are_not_shown(folder: Path, tmp_path: Path) -> None:
+def test_jobs_of_other_indexes_are_hidden(folder: Path, tmp_path: Path) -> None:
     with serving(folder) as served:
         other = served.jobs._table.insert("/somewhere/else", "remove", {"ids": ["x"]})
         with pytest.raises(NotFoundError):
@@ -354,7 +354,7 @@ def test_jobs_of_other_indexes_are_not_shown(folder: Path, tmp_path: Path) -> No
         assert served.jobs.find(["cities"]) == ([], 0)
 
 
-def test_a_graph_that_is_too_large_takes_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graph_over_limit_takes_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_triples([("Graz", "lies on", "Mur")])
     Index.from_graph(tmp_path / "cities", graph, encoder=HashEncoder()).close()
     monkeypatch.setattr(reading, "MAX_NORMALISED", 1)
@@ -371,7 +371,7 @@ def with_model(monkeypatch: pytest.MonkeyPatch, answer: Callable[[str, str], str
     return {"llm": LLMSettings("test", "http://127.0.0.1:1/v1", concurrency=2), "extract": True, **limits}
 
 
-def test_chunks_that_fail_are_read_by_a_retry(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_chunks_are_retried(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = threading.Event()
     broken.set()
 
@@ -391,7 +391,7 @@ def test_chunks_that_fail_are_read_by_a_retry(folder: Path, monkeypatch: pytest.
         assert not again.can_be_retried
 
 
-def test_a_budget_ends_the_model_and_keeps_the_documents(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_ends_model_and_keeps_documents(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def answer(system: str, user: str) -> str:
@@ -405,7 +405,7 @@ def test_a_budget_ends_the_model_and_keeps_the_documents(folder: Path, monkeypat
         assert "budget is exhausted" in job.changes["failed"][0]["reason"]
 
 
-def test_a_cancelled_job_ends_a_call_of_the_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_job_ends_model_call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
 
     class WaitingLLM(ScriptedLLM):

@@ -48,7 +48,7 @@ def archive(files: dict[str, bytes]) -> bytes:
     return to.getvalue()
 
 
-def test_names_become_ids(tmp_path: Path) -> None:
+def test_upload_names_become_ids(tmp_path: Path) -> None:
     folder = UploadFolder(tmp_path / "uploads")
     files = [
         sent("a/Graz.md", b"# Graz\n\nIt lies on the Mur."),
@@ -69,7 +69,7 @@ def test_names_become_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_never_becomes_a_path(tmp_path: Path, name: str) -> None:
+def test_hostile_upload_name_is_no_path(tmp_path: Path, name: str) -> None:
     folder = UploadFolder(tmp_path / "in" / "uploads")
     packed = archive({name or "x": b"inside"})
     upload = folder.store_files("job", [sent(name, b"text"), sent("a.zip", packed)], Limits())
@@ -94,7 +94,7 @@ def test_unreadable_uploads_are_listed_by_name(tmp_path: Path) -> None:
     assert str(tmp_path) not in str(skipped)
 
 
-def test_two_files_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> None:
+def test_uploads_of_equal_name_stay_apart(tmp_path: Path) -> None:
     upload = UploadFolder(tmp_path).store_files(
         "job", [sent("a.txt", b"First."), sent("./a.txt", b"Second.")], Limits()
     )
@@ -103,13 +103,13 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> No
     assert skipped == [Skipped("a.txt", "another file of this name was sent")]
 
 
-def test_nothing_to_read_is_an_error_with_the_reasons(tmp_path: Path) -> None:
+def test_upload_without_text_raises_with_reasons(tmp_path: Path) -> None:
     upload = UploadFolder(tmp_path).store_files("job", [sent("a.bin", bytes(1000))], Limits())
     with pytest.raises(DataError, match=r"Nothing of what was sent can be read\. a\.bin: "):
         read(upload)
 
 
-def test_files_of_an_archive_have_the_ids_that_the_command_line_gives(tmp_path: Path) -> None:
+def test_archived_uploads_have_command_line_ids(tmp_path: Path) -> None:
     packed = archive({"vela.txt": b"Vela sails.", "notes/a.md": b"# A\n\nB."})
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "archive.zip").write_bytes(packed)
@@ -125,14 +125,14 @@ def test_a_file_that_is_packed_twice_is_not_unpacked_twice(tmp_path: Path) -> No
     assert [document.id for document in documents] == ["b.txt"] and [part.path for part in skipped] == ["a.txt.gz.gz"]
 
 
-def test_an_upload_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_upload_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError):
         UploadFolder(tmp_path).store_files("job", [sent("a.txt", b"A."), sent("b.zip", b"no archive")], Limits())
     assert not list(tmp_path.glob("*/*"))
     assert UploadFolder(tmp_path).open("job") is None
 
 
-def test_texts_are_kept_exactly(tmp_path: Path) -> None:
+def test_uploaded_texts_are_kept_exactly(tmp_path: Path) -> None:
     given: list[dict[str, Any]] = [
         {"id": "a/b#c", "title": "😀", "text": "🏔️ Graz\r\n גרץ", "metadata": {"year": 2024}},
         {"id": None, "title": "", "text": "No id."},
@@ -144,7 +144,7 @@ def test_texts_are_kept_exactly(tmp_path: Path) -> None:
     assert documents[1].id == documents[2].id and documents[1].id.startswith("text-")
 
 
-def test_uploads_of_dead_servers_are_deleted_whatever_the_clock_says(tmp_path: Path) -> None:
+def test_uploads_of_dead_servers_are_deleted(tmp_path: Path) -> None:
     import os
 
     for runner, id in (("dead", "old"), ("dead", "kept"), ("alive", "new"), ("alive", "stored long ago")):

@@ -86,7 +86,7 @@ def call(opened: Library, tool: str, **arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_tools_are_described(cities_library: Library, mode: str) -> None:
+def test_mcp_tools_are_described(cities_library: Library, mode: str) -> None:
     tools = within(cities_library, lambda client: client.list_tools(), mode).tools
     assert {tool.name for tool in tools} == READING
     for tool in tools:
@@ -95,7 +95,7 @@ def test_tools_are_described(cities_library: Library, mode: str) -> None:
         assert "index" not in tool.input_schema["properties"]  # there is only one
 
 
-def test_an_answer_has_citations_in_both_forms(cities_library: Library) -> None:
+def test_mcp_answer_has_citations_in_both_forms(cities_library: Library) -> None:
     result = call(cities_library, "ask", question="On which river does Graz lie?", method="bm25")
     answer = result.structured_content
     citation = answer["citations"][0]
@@ -111,7 +111,7 @@ def test_ask_without_an_answer_reports_not_found(cities_library: Library) -> Non
     assert result.structured_content["citations"] == []
 
 
-def test_passages_are_found_and_read(cities_library: Library) -> None:
+def test_mcp_passages_are_found_and_read(cities_library: Library) -> None:
     found = call(cities_library, "retrieve", question="Where was Ida Pfeiffer born?", method="bm25", top_k=2)
     passage = found.structured_content["passages"][0]
     assert passage["document"] == "pfeiffer" and len(found.structured_content["passages"]) == 2
@@ -121,7 +121,7 @@ def test_passages_are_found_and_read(cities_library: Library) -> None:
     assert other.structured_content["text"] == "Linz"
 
 
-def test_the_graph_is_explored(cities_library: Library) -> None:
+def test_mcp_graph_is_explored(cities_library: Library) -> None:
     entities = call(cities_library, "find_entities", query="Ida").structured_content["entities"]
     assert "Ida Pfeiffer" in {entity["name"] for entity in entities}
     about = call(cities_library, "neighbours", entity="Ida Pfeiffer")
@@ -130,7 +130,7 @@ def test_the_graph_is_explored(cities_library: Library) -> None:
     assert all(path[0]["name"] == "Linz" and path[-1]["name"] == "Vienna" for path in paths.structured_content["paths"])
 
 
-def test_documents_and_status(cities_library: Library) -> None:
+def test_mcp_documents_and_status_are_listed(cities_library: Library) -> None:
     listed = call(cities_library, "list_documents", limit=2, offset=1)
     assert [item["id"] for item in listed.structured_content["documents"]] == ["graz", "pfeiffer"]
     assert "2-3 of 4" in listed.content[0].text
@@ -151,7 +151,7 @@ def test_documents_and_status(cities_library: Library) -> None:
         ("retrieve", {}, "question"),
     ],
 )
-def test_a_wrong_call_is_an_error_that_a_model_can_read(
+def test_mcp_wrong_call_is_a_readable_error(
     cities_library: Library, tool: str, arguments: dict[str, Any], expected: str
 ) -> None:
     result = call(cities_library, tool, **arguments)
@@ -165,7 +165,7 @@ def test_an_unknown_tool_is_an_error(cities_library: Library, tool: str) -> None
     assert result.is_error and f"Unknown tool: {tool}" in result.content[0].text
 
 
-def test_an_unexpected_error_is_not_shown(cities_library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mcp_unexpected_error_is_hidden(cities_library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
@@ -174,7 +174,7 @@ def test_an_unexpected_error_is_not_shown(cities_library: Library, monkeypatch: 
     assert result.is_error and "secret" not in result.content[0].text
 
 
-def test_resources(cities_library: Library) -> None:
+def test_mcp_resources_are_read(cities_library: Library) -> None:
     listed = within(cities_library, lambda client: client.list_resources()).resources
     uris = [resource.uri for resource in listed]
     assert uris[0] == "graphwright://indexes/cities/stats" and len(uris) == 5
@@ -189,7 +189,7 @@ def test_resources(cities_library: Library) -> None:
     assert "graphwright://indexes/{index}/documents/{document}" in {template.uri_template for template in templates}
 
 
-def test_resources_are_paged(cities_library: Library) -> None:
+def test_mcp_resources_are_paged(cities_library: Library) -> None:
     async def pages(client: Client) -> list[list[str]]:
         result, cursor = [], None
         while True:
@@ -215,12 +215,12 @@ def test_resources_are_paged(cities_library: Library) -> None:
         "file:///etc/passwd",
     ],
 )
-def test_an_unknown_resource_is_an_error(cities_library: Library, uri: str) -> None:
+def test_mcp_unknown_resource_is_an_error(cities_library: Library, uri: str) -> None:
     with pytest.raises(MCPError, match=r"There is no|Unknown resource"):
         within(cities_library, lambda client: client.read_resource(uri))
 
 
-def test_prompts(cities_library: Library) -> None:
+def test_mcp_prompts_are_filled(cities_library: Library) -> None:
     prompts = within(cities_library, lambda client: client.list_prompts()).prompts
     assert {prompt.name for prompt in prompts} == {"cited_answer", "summarise_document", "about_entity"}
     given = {"question": "Who is {index}?", "index": "cities"}
@@ -230,7 +230,7 @@ def test_prompts(cities_library: Library) -> None:
         within(cities_library, lambda client: client.get_prompt("cited_answer", {}))
 
 
-def test_several_indexes_are_named(cities: Path, tmp_path: Path) -> None:
+def test_mcp_indexes_are_selected_by_name(cities: Path, tmp_path: Path) -> None:
     Index.create(tmp_path / "mail", encoder=HashEncoder()).close()
     with library(f"cities={cities}", str(tmp_path / "mail"), data=tmp_path / "data") as opened:
         tools = within(opened, lambda client: client.list_tools()).tools
@@ -244,7 +244,7 @@ def test_several_indexes_are_named(cities: Path, tmp_path: Path) -> None:
         assert names == ["cities: stats", "a/b#c.md", "graz", "pfeiffer", "vienna", "mail: stats"]
 
 
-def test_documents_are_added_and_removed_where_it_is_allowed(tmp_path: Path) -> None:
+def test_mcp_documents_are_changed_where_allowed(tmp_path: Path) -> None:
     Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
     with library(str(tmp_path / "cities"), data=tmp_path / "data", allow_write=True) as opened:
         opened.jobs.start()
@@ -270,7 +270,7 @@ def over_http(server: Running, work: Work[_T], key: str = "", mode: str = "auto"
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_over_http(server: Running, mode: str) -> None:
+def test_mcp_works_over_http(server: Running, mode: str) -> None:
     async def work(client: Client) -> Any:
         await client.list_tools()
         await client.read_resource(address("cities", "documents", "graz"))
@@ -285,18 +285,18 @@ ACCEPTED = {"Accept": "application/json, text/event-stream"}
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
-def test_a_post_is_not_redirected(server: Running, path: str) -> None:
+def test_mcp_post_is_not_redirected(server: Running, path: str) -> None:
     reply = server.client.post(path, json=PING, headers=ACCEPTED, follow_redirects=False)
     assert reply.status_code == 200, reply.text
 
 
 @pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
-def test_other_hosts_and_origins_are_refused(server: Running, header: dict[str, str]) -> None:
+def test_mcp_other_hosts_and_origins_are_refused(server: Running, header: dict[str, str]) -> None:
     reply = server.client.post("/mcp", json=PING, headers={**ACCEPTED, **header})
     assert reply.status_code in (403, 421)
 
 
-def test_keys_count_over_http(cities: Path, tmp_path: Path) -> None:
+def test_mcp_over_http_checks_keys(cities: Path, tmp_path: Path) -> None:
     with serving(cities, data=tmp_path / "data", allow_write=True) as server:
         keys = server.app.state.server.keys
         (reader, _), (writer, _) = keys.create("reader", "read", ["cities"]), keys.create("writer", "write", ["cities"])
@@ -317,7 +317,7 @@ def test_keys_count_over_http(cities: Path, tmp_path: Path) -> None:
         assert refused.is_error and "Unknown tool" in refused.content[0].text
 
 
-def test_changes_are_audited(tmp_path: Path) -> None:
+def test_mcp_changes_are_audited(tmp_path: Path) -> None:
     Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
     with serving(tmp_path / "cities", data=tmp_path / "data", allow_write=True) as server:
         added = over_http(server, lambda c: c.call_tool("add_document", {"text": "Graz lies on the Mur."}))
@@ -332,7 +332,7 @@ MAIN = "import sys; from graphwright.cli.app import main; main(sys.argv[1:])"
 
 
 @pytest.mark.slow
-def test_stdout_holds_the_protocol_alone(tmp_path: Path) -> None:
+def test_mcp_stdout_holds_protocol_only(tmp_path: Path) -> None:
     Index.create(tmp_path / "cities").close()
     lines = [json.dumps({**PING, "id": number}) for number in range(3)] + ["this is no JSON"]
     command = [sys.executable, "-c", MAIN, "mcp", str(tmp_path / "cities"), "--data", str(tmp_path / "data")]
@@ -348,7 +348,7 @@ def test_stdout_holds_the_protocol_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_over_stdio(tmp_path: Path) -> None:
+def test_mcp_works_over_stdio(tmp_path: Path) -> None:
     with Index.create(tmp_path / "cities") as index:
         index.add(DOCUMENTS)
     command = ["mcp", str(tmp_path / "cities"), "--data", str(tmp_path / "data"), "--allow-write"]

@@ -32,7 +32,7 @@ def reply(text: str, *quotes: str) -> str:
     return json.dumps({"found": True, "text": text, "answers": [], "citations": citations}, ensure_ascii=False)
 
 
-def test_an_answer_of_quotes_names_the_source_of_each(screen: Screen, shared: Running) -> None:
+def test_answer_quotes_name_sources(screen: Screen, shared: Running) -> None:
     answer = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()
     titles = {passage["id"]: passage["title"] for passage in answer["passages"]}
     tab = screen.open(index="cities", q=QUESTION)
@@ -44,7 +44,7 @@ def test_an_answer_of_quotes_names_the_source_of_each(screen: Screen, shared: Ru
     assert tab.locator(".sources").count() == 0, "no quote is shown twice"
 
 
-def test_each_citation_opens_at_its_characters(screen: Screen, shared: Running) -> None:
+def test_citation_opens_at_its_characters(screen: Screen, shared: Running) -> None:
     expected = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()["citations"]
     assert any("😀" in GRAZ[: citation["start"]] or "🏔️" in citation["text"] for citation in expected)
     tab = screen.open()
@@ -72,7 +72,7 @@ def test_each_citation_opens_at_its_characters(screen: Screen, shared: Running) 
         ("a/b#c?.md", "Linz lies on the Danube. Ida Pfeiffer visited Linz in 1842.", "Ida Pfeiffer visited"),
     ],
 )
-def test_address_of_a_span_highlights_it(screen: Screen, document: str, text: str, span: str) -> None:
+def test_span_address_highlights_span(screen: Screen, document: str, text: str, span: str) -> None:
     start = text.index(span)
     tab = screen.open("document", document, index="cities", start=start, end=start + len(span))
     assert marked(tab) == span
@@ -80,7 +80,7 @@ def test_address_of_a_span_highlights_it(screen: Screen, document: str, text: st
     assert tab.locator("mark").evaluate("(mark) => mark.getBoundingClientRect().bottom <= innerHeight")
 
 
-def test_text_before_and_after_a_span_is_loaded_on_demand(screen: Screen) -> None:
+def test_text_around_span_loads_on_demand(screen: Screen) -> None:
     start = LONG.index("Paragraph 150")
     tab = screen.open("document", "annals", index="cities", start=start, end=start + 13)
     assert "Paragraph 1 " not in tab.locator(".text").inner_text()
@@ -97,7 +97,7 @@ def test_text_before_and_after_a_span_is_loaded_on_demand(screen: Screen) -> Non
     assert marked(tab) == "Paragraph 150"
 
 
-def test_answer_streams_and_can_be_stopped(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+def test_answer_streams_and_stops(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
     model = SlowModel(reply("Graz lies on the Mur, says the text, and the Mur flows on [1].", HEBREW))
     screen = opener(serve_model(model))
     tab = screen.open()
@@ -118,7 +118,7 @@ def test_answer_streams_and_can_be_stopped(opener: Opener, serve_model: Callable
     model.go_on.set()
 
 
-def test_lines_that_were_only_wrapped_flow(screen: Screen) -> None:
+def test_wrapped_lines_flow(screen: Screen) -> None:
     start, end = WRAPPED.index("The rivers"), WRAPPED.index("[2]") + 4
     tab = screen.open("document", "survey.txt", index="cities", start=start, end=end)
     assert marked(tab) == WRAPPED[start:end]
@@ -126,7 +126,7 @@ def test_lines_that_were_only_wrapped_flow(screen: Screen) -> None:
     assert selected(tab) == " ".join(WRAPPED[start:end].split())
 
 
-def test_a_number_in_a_quote_is_no_citation(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+def test_number_in_quote_is_not_citation(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
     quote = "the depth of the Mur as two metres[2]."
     document = {"found": True, "text": f"{quote} [1] [2]", "answers": [], "citations": []}
     document["citations"] = [{"passage": n, "quote": text} for n, text in ((1, quote), (1, "Otto Kern, walked"))]
@@ -136,7 +136,9 @@ def test_a_number_in_a_quote_is_no_citation(opener: Opener, serve_model: Callabl
     assert markers == ["1", "2"] and "metres[2]." in tab.locator(".answer").inner_text()
 
 
-def test_dropped_quotes_and_bare_statements_are_listed(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+def test_dropped_quotes_and_unsupported_sentences_are_listed(
+    opener: Opener, serve_model: Callable[[Any], Running]
+) -> None:
     invented = "Graz was founded by <b>giants</b>"
     answer = "Graz lies on the Mur [1]. Giants founded it [2]."
     screen = opener(serve_model(reply(answer, "Graz lies on the Mur", invented)))
@@ -159,13 +161,13 @@ def test_question_without_an_answer_is_shown_as_such(opener: Opener, serve_model
     assert "folder" not in tab.url
 
 
-def test_failure_of_the_question_is_stated(screen: Screen) -> None:
+def test_failed_question_is_shown(screen: Screen) -> None:
     tab = screen.open(index="cities", q=QUESTION, method="no-such-method")
     tab.get_by_role("alert").filter(has_text="no-such-method").wait_for()
     assert tab.get_by_role("button", name="Try again").count() == 1
 
 
-def test_filters_restrict_and_are_in_the_address(screen: Screen) -> None:
+def test_filters_restrict_and_are_in_address(screen: Screen) -> None:
     tab = screen.open()
     tab.get_by_label("Question").fill("Which river is there?")
     tab.get_by_text("Method and filters").click()
@@ -182,7 +184,7 @@ def test_filters_restrict_and_are_in_the_address(screen: Screen) -> None:
     assert set(tab.locator(".passage-title").all_inner_texts()) == {"Graz"}
 
 
-def test_answers_are_remembered_until_asked_again(screen: Screen) -> None:
+def test_answers_are_kept_until_asked_again(screen: Screen) -> None:
     asked: list[str] = []
     screen.tab.on("request", lambda request: asked.append(request.url) if request.url.endswith("/ask") else None)
     tab = screen.open(index="cities", q=QUESTION)
@@ -203,7 +205,7 @@ def test_answers_are_remembered_until_asked_again(screen: Screen) -> None:
     assert tab.get_by_role("link", name=QUESTION).count() == 0
 
 
-def test_skip_link_leads_to_the_content(screen: Screen) -> None:
+def test_skip_link_leads_to_content(screen: Screen) -> None:
     tab = screen.open("health")
     tab.keyboard.press("Tab")
     assert tab.evaluate("() => document.activeElement.className") == "skip"
@@ -212,7 +214,7 @@ def test_skip_link_leads_to_the_content(screen: Screen) -> None:
     assert "#/health" in tab.url
 
 
-def test_keyboard_alone_asks_and_checks_a_citation(screen: Screen) -> None:
+def test_keyboard_asks_and_checks_citation(screen: Screen) -> None:
     tab = screen.open()
     keys = tab.keyboard
 

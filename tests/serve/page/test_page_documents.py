@@ -60,7 +60,7 @@ def test_upload_is_read_and_answers(opener: Opener, own: Running) -> None:
     assert "Lake Constance 🏞️" in tab.locator(".answer").inner_text()
 
 
-def test_pasted_text_and_removal(opener: Opener, own: Running) -> None:
+def test_pasted_text_is_added_and_removed(opener: Opener, own: Running) -> None:
     screen = opener(own)
     tab = screen.open("documents", index="cities")
     tab.get_by_text("Or paste a text").click()
@@ -82,7 +82,7 @@ def test_pasted_text_and_removal(opener: Opener, own: Running) -> None:
     assert tab.locator("main img, main script").count() == 0
 
 
-def test_cost_of_a_language_model_is_shown_before_it_reads(opener: Opener, library: Path, tmp_path: Path) -> None:
+def test_model_cost_is_shown_before_reading(opener: Opener, library: Path, tmp_path: Path) -> None:
     shutil.copytree(library, tmp_path / "copy")
     with LLMServer([json.dumps({"entities": [], "relations": []})]) as model:
         llm = LLMSettings("priced", model.url, prompt_price=10.0, completion_price=20.0)
@@ -103,7 +103,7 @@ def test_cost_of_a_language_model_is_shown_before_it_reads(opener: Opener, libra
             assert model.requests and "1 added" in tab.locator(".job.done .job-changes").first.inner_text()
 
 
-def test_upload_that_cannot_be_read_is_stated(opener: Opener, own: Running) -> None:
+def test_unreadable_upload_is_reported(opener: Opener, own: Running) -> None:
     screen = opener(own)
     tab = screen.open("documents", index="cities")
     name = f"{ATTACK.replace('/', '')}.bin"

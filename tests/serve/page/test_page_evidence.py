@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 QUESTION = "Where was Ida Pfeiffer born?"
 
 
-def test_every_node_of_the_drawing_can_be_chosen(screen: Screen) -> None:
+def test_every_drawn_node_is_selectable(screen: Screen) -> None:
     tab = screen.open("evidence", index="cities", q=QUESTION)
     tab.locator(".node.sentence").first.wait_for()
     nodes = tab.locator(".drawing .node")
@@ -36,7 +36,7 @@ def test_every_node_of_the_drawing_can_be_chosen(screen: Screen) -> None:
     assert tab.locator(".chosen-node .eyebrow").inner_text() == "Passage"
 
 
-def test_an_answer_of_an_imported_graph_is_a_walk_to_its_node(opener: Opener, tmp_path: Path) -> None:
+def test_graph_answer_is_walk_to_its_node(opener: Opener, tmp_path: Path) -> None:
     graph = Graph.from_triples(
         [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava"), ("Linz", "lies on", "Danube")]
     )
@@ -59,7 +59,7 @@ def test_an_answer_of_an_imported_graph_is_a_walk_to_its_node(opener: Opener, tm
         screen.close()
 
 
-def test_neighbours_are_shown_on_demand(screen: Screen) -> None:
+def test_neighbours_open_on_demand(screen: Screen) -> None:
     tab = screen.open("evidence", index="cities", q=QUESTION)
     assert tab.locator(".neighbourhood").count() == 0
     tab.locator(".node.entity").filter(has_text="Ida Pfeiffer").first.click()
@@ -69,7 +69,7 @@ def test_neighbours_are_shown_on_demand(screen: Screen) -> None:
     assert "#/graph" in tab.url
 
 
-def test_trace_has_every_step(screen: Screen, shared: Running) -> None:
+def test_trace_lists_every_step(screen: Screen, shared: Running) -> None:
     steps = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()["trace"]
     tab = screen.open("trace", index="cities", q=QUESTION)
     assert tab.locator(".step").count() == len(steps)
@@ -80,7 +80,7 @@ def test_trace_has_every_step(screen: Screen, shared: Running) -> None:
     assert tab.locator(".step-note").all_inner_texts() == notes
 
 
-def test_judged_comparison_is_a_questions_file(screen: Screen, tmp_path: Path) -> None:
+def test_judged_comparison_is_question_file(screen: Screen, tmp_path: Path) -> None:
     tab = screen.open("compare", index="cities")
     tab.get_by_label("Question").fill(QUESTION)
     tab.get_by_label("First method").select_option("vector")
@@ -107,7 +107,7 @@ def test_judged_comparison_is_a_questions_file(screen: Screen, tmp_path: Path) -
     assert tab.get_by_role("button", name="Save questions.jsonl").count() == 0
 
 
-def test_graph_finds_statements_passages_and_paths(screen: Screen) -> None:
+def test_graph_search_finds_statements_passages_and_paths(screen: Screen) -> None:
     tab = screen.open("graph", index="cities")
     assert tab.locator(".entity-list li").count() >= 3
     tab.get_by_label("Name of an entity").fill("Ida Pfeiffer")
@@ -126,7 +126,7 @@ def test_graph_finds_statements_passages_and_paths(screen: Screen) -> None:
 
 
 @pytest.mark.parametrize("webgl", [True, False])
-def test_explorer_grows_and_has_a_list(opener: Opener, shared: Running, webgl: bool) -> None:
+def test_explorer_grows_and_has_list(opener: Opener, shared: Running, webgl: bool) -> None:
     screen = opener(shared)
     if not webgl:
         screen.context.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")

@@ -86,7 +86,7 @@ def check_harmless(tab: Any) -> None:
     assert tab.locator("main img, main script, main iframe").count() == 0
 
 
-def test_dark_switch_is_kept(screen: Screen) -> None:
+def test_dark_switch_persists(screen: Screen) -> None:
     tab = screen.open()
 
     def paper() -> str:
@@ -104,7 +104,7 @@ def test_dark_switch_is_kept(screen: Screen) -> None:
     assert paper() == light
 
 
-def test_page_works_below_a_sub_path(opener: Opener, library: Path, tmp_path: Path) -> None:
+def test_page_works_below_sub_path(opener: Opener, library: Path, tmp_path: Path) -> None:
     with serving(library, root_path="/deep/wiki", data=tmp_path / "data") as running:
         screen = opener(running)
         tab = screen.open(index="cities", q=QUESTION)
@@ -114,7 +114,7 @@ def test_page_works_below_a_sub_path(opener: Opener, library: Path, tmp_path: Pa
         tab.locator(".entity-list").wait_for()
 
 
-def test_server_that_is_gone_is_stated(opener: Opener, library: Path, tmp_path: Path) -> None:
+def test_unreachable_server_is_shown(opener: Opener, library: Path, tmp_path: Path) -> None:
     with serving(library, data=tmp_path / "data") as running:
         screen = opener(running)
         tab = screen.open()
@@ -131,7 +131,7 @@ def closed(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[G
         yield running
 
 
-def test_key_opens_the_page_and_sign_out_closes_it(opener: Opener, closed: Guarded) -> None:
+def test_key_opens_page_and_sign_out_closes_it(opener: Opener, closed: Guarded) -> None:
     screen = opener(closed)
     tab = screen.open("documents")
     tab.get_by_role("heading", name="Sign in").wait_for()

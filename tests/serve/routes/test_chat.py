@@ -25,14 +25,14 @@ def client(server: Running) -> Iterator[openai.OpenAI]:
         yield opened
 
 
-def test_models_are_the_indexes(client: openai.OpenAI) -> None:
+def test_chat_models_are_indexes(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["cities"]
     assert client.models.retrieve("cities:bm25").id == "cities:bm25"
     with pytest.raises(openai.NotFoundError, match="Did you mean 'bm25'"):
         client.models.retrieve("cities:bm2")
 
 
-def test_an_answer_has_annotations_that_open_the_page_at_the_cited_characters(client: openai.OpenAI) -> None:
+def test_chat_annotations_open_page_at_citation(client: openai.OpenAI) -> None:
     completion = client.chat.completions.create(model="cities:bm25", messages=RIVER)  # type: ignore[arg-type]
     message = completion.choices[0].message
     assert message.content and message.annotations and completion.choices[0].finish_reason == "stop"
@@ -46,7 +46,7 @@ def test_an_answer_has_annotations_that_open_the_page_at_the_cited_characters(cl
     assert own["url"] == cited.url
 
 
-def test_a_streamed_answer_is_the_whole_one(client: openai.OpenAI) -> None:
+def test_chat_stream_equals_whole_answer(client: openai.OpenAI) -> None:
     whole = client.chat.completions.create(model="cities:bm25", messages=RIVER)  # type: ignore[arg-type]
     *chunks, counted = client.chat.completions.create(
         model="cities:bm25",
@@ -63,7 +63,7 @@ def test_a_streamed_answer_is_the_whole_one(client: openai.OpenAI) -> None:
     assert not counted.choices and counted.usage == whole.usage
 
 
-def test_a_follow_up_is_asked_with_the_names_of_the_turn_before(server: Running) -> None:
+def test_chat_follow_up_uses_names_of_last_turn(server: Running) -> None:
     turns = [
         {"role": "system", "content": "Be brief. Vienna."},
         {"role": "user", "content": "Where was Ida Pfeiffer born?"},
@@ -74,7 +74,7 @@ def test_a_follow_up_is_asked_with_the_names_of_the_turn_before(server: Running)
     assert reply["graphwright"]["question"] == "Which town did she visit? (Ida Pfeiffer, Vienna)"
 
 
-def test_sources_follow_the_text_on_request(server: Running) -> None:
+def test_chat_sources_follow_text_on_request(server: Running) -> None:
     body = {"model": "cities:bm25", "messages": RIVER, "graphwright": {"footer": True}}
     reply = server.client.post("/v1/chat/completions", json=body).json()
     text, _, listed = reply["choices"][0]["message"]["content"].partition("\n\nSources\n")
@@ -97,15 +97,13 @@ def test_sources_follow_the_text_on_request(server: Running) -> None:
         ({"graphwright": {"k": 3}}, 422, "/body/graphwright/k"),
     ],
 )
-def test_an_error_has_the_form_that_openai_clients_read(
-    server: Running, body: dict[str, Any], status: int, text: str
-) -> None:
+def test_chat_error_has_openai_form(server: Running, body: dict[str, Any], status: int, text: str) -> None:
     reply = server.client.post("/v1/chat/completions", json={"model": "cities", "messages": RIVER, **body})
     assert reply.status_code == status
     assert text in reply.json()["error"]["message"] == reply.json()["detail"]
 
 
-def test_a_language_model_answers_and_condenses(cities: Any) -> None:
+def test_chat_model_answers_and_condenses(cities: Any) -> None:
     turns = [*RIVER, {"role": "assistant", "content": "The Mur."}, {"role": "user", "content": "And Linz?"}]
     with (
         LLMServer([Say('{"question": "On which river does Linz lie?"}'), Say(REPLY)]) as llm,
@@ -133,7 +131,7 @@ def test_unverified_draft_is_followed_by_the_verified_answer(cities: Any) -> Non
     assert start == "Graz lies on the Mur [1]." and "[unsupported]" in end
 
 
-def test_an_answer_from_a_graph_cites_its_nodes(tmp_path: Path) -> None:
+def test_chat_answer_from_graph_cites_nodes(tmp_path: Path) -> None:
     triples = [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")]
     Index.from_graph(tmp_path / "rivers", Graph.from_triples(triples), encoder=HashEncoder()).close()
     with serving(tmp_path / "rivers") as running:

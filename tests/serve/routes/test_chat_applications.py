@@ -54,7 +54,7 @@ def chunks(server: Running, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("body", [WEB_UI, LIBRE_CHAT], ids=["Open WebUI", "LibreChat"])
-def test_a_stream_has_the_text_and_ends_with_the_usage(server: Running, body: dict[str, Any]) -> None:
+def test_stream_has_text_and_ends_with_usage(server: Running, body: dict[str, Any]) -> None:
     *answer, last = chunks(server, body)
     assert {chunk["object"] for chunk in (*answer, last)} == {"chat.completion.chunk"}
     assert answer[0]["choices"][0]["delta"]["role"] == "assistant"
@@ -64,7 +64,7 @@ def test_a_stream_has_the_text_and_ends_with_the_usage(server: Running, body: di
     assert last["choices"] == [] and last["usage"]["total_tokens"] == 0
 
 
-def test_open_webui_finds_sources_in_the_annotations(server: Running) -> None:
+def test_open_webui_finds_sources(server: Running) -> None:
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks(server, WEB_UI) if chunk["choices"]]
     cited = [part["url_citation"] for delta in deltas for part in delta.get("annotations", ())]
     assert cited and all(part["title"] and part["url"].startswith("http") for part in cited)

@@ -54,7 +54,7 @@ def test_documents_are_listed_and_searched(server: Running) -> None:
     assert [document["id"] for document in page["documents"]] == ["graz", "pfeiffer"] and page["total"] == 4
 
 
-def test_one_document_has_passages_with_entities(server: Running) -> None:
+def test_document_has_passages_with_entities(server: Running) -> None:
     document = server.client.get(f"{DOCUMENTS}/{quote('a/b#c.md', safe='')}").json()
     assert (document["id"], document["title"]) == ("a/b#c.md", "Linz")
     (chunk,) = document["chunks"]
@@ -93,7 +93,7 @@ def test_files_and_archives_are_added(empty: Running) -> None:
     assert ids(empty) == ["Graz.md", "a.zip/docs/x.md", "b.tar.gz/y.txt"]
 
 
-def test_a_bomb_is_refused_at_once(empty: Running, tmp_path: Path) -> None:
+def test_archive_bomb_is_refused(empty: Running, tmp_path: Path) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros.txt", bytes(8 * 2**20))
@@ -119,12 +119,12 @@ def test_a_bomb_is_refused_at_once(empty: Running, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("address", [DOCUMENTS, f"{DOCUMENTS}/estimate"])
-def test_a_malformed_body_is_a_problem(server: Running, address: str, content: bytes, kind: str, status: int) -> None:
+def test_malformed_body_is_a_problem(server: Running, address: str, content: bytes, kind: str, status: int) -> None:
     reply = server.client.post(address, content=content, headers={"Content-Type": kind})
     assert (reply.status_code, reply.headers["content-type"]) == (status, "application/problem+json"), reply.text
 
 
-def test_a_folder_of_the_settings_is_synced(empty: Running, tmp_path: Path) -> None:
+def test_configured_folder_is_synced(empty: Running, tmp_path: Path) -> None:
     (tmp_path / "reports" / "a.txt").write_text("Graz lies on the Mur.")
     reply = empty.client.post(f"{DOCUMENTS}/sync", json={"folder": "reports"})
     assert ended(empty, reply)["changes"]["added"] == 1
@@ -134,7 +134,7 @@ def test_a_folder_of_the_settings_is_synced(empty: Running, tmp_path: Path) -> N
     assert (job["changes"]["added"], job["changes"]["removed"], ids(empty)) == (1, 1, ["b.txt"])
 
 
-def test_links_out_of_a_folder_are_not_followed(empty: Running, tmp_path: Path) -> None:
+def test_links_out_of_folder_are_not_followed(empty: Running, tmp_path: Path) -> None:
     """Whoever may write into the folder would read what the server may read."""
     (tmp_path / "secret.txt").write_text("The password is 7.")
     (tmp_path / "reports" / "a.txt").write_text("Graz lies on the Mur.")
@@ -147,11 +147,11 @@ def test_links_out_of_a_folder_are_not_followed(empty: Running, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["", "..", "/etc", "report", "reports/.."])
-def test_no_other_folder_is_synced(empty: Running, name: str) -> None:
+def test_other_folder_is_not_synced(empty: Running, name: str) -> None:
     assert empty.client.post(f"{DOCUMENTS}/sync", json={"folder": name}).status_code == 404
 
 
-def test_an_estimate_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
     llm = LLMSettings("test", "http://127.0.0.1:1/v1", prompt_price=1.0, completion_price=2.0)
@@ -164,13 +164,13 @@ def test_an_estimate_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert not list((tmp_path / "data" / "uploads").glob("*/*"))
 
 
-def test_an_estimate_without_a_model_costs_nothing(server: Running) -> None:
+def test_estimate_without_model_costs_nothing(server: Running) -> None:
     files = {"files": ("new.txt", b"Graz lies on the Mur.")}
     expected = server.client.post(f"{DOCUMENTS}/estimate", files=files).json()
     assert (expected["llm"], expected["chunks"], expected["calls"], expected["cost"]) == (None, 1, 0, 0.0)
 
 
-def test_documents_are_added_to_an_imported_graph_and_removed(tmp_path: Path) -> None:
+def test_documents_are_added_to_imported_graph_and_removed(tmp_path: Path) -> None:
     graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Linz", "lies on", "Danube")])
     with Index.from_graph(tmp_path / "cities", graph, encoder=HashEncoder()) as index:
         before = index.graph.columns.checksum

@@ -12,25 +12,25 @@ def get(server: Running, address: str, **parameters: Any) -> Any:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["id"])
-def test_the_text_of_a_document_is_served_by_code_points(server: Running, document: dict[str, str]) -> None:
+def test_document_text_is_served_by_code_points(server: Running, document: dict[str, str]) -> None:
     address = f"documents/{quote(document['id'], safe='')}/text"
     assert get(server, address)["text"] == document["text"]
     part = get(server, address, start=3, end=8)
     assert part == {"document": document["id"], "start": 3, "end": 8, "text": document["text"][3:8]}
 
 
-def test_characters_beyond_a_text_are_cut(server: Running) -> None:
+def test_characters_beyond_text_are_cut(server: Running) -> None:
     part = get(server, "documents/graz/text", start=len(EMOJI) - 3, end=10**6)
     assert (part["end"], part["text"]) == (len(EMOJI), EMOJI[-3:])
     assert get(server, "documents/graz/text", start=10**6)["text"] == ""
 
 
 @pytest.mark.parametrize("document", ["nothing", "..%2F..%2Fetc%2Fpasswd", "%00", "graz%2F"])
-def test_an_unknown_document_is_not_found(server: Running, document: str) -> None:
+def test_unknown_document_is_not_found(server: Running, document: str) -> None:
     assert server.client.get(f"/v1/indexes/cities/documents/{document}/text").status_code == 404
 
 
-def test_entities_are_found_by_name_beginning_and_likeness(server: Running) -> None:
+def test_entities_are_found_by_name_prefix_and_similarity(server: Running) -> None:
     names = [item["name"] for item in get(server, "entities", q="ida")["entities"]]
     assert names[0] == "Ida Pfeiffer"
     assert get(server, "entities", q="Vienna", limit=1)["entities"][0]["name"] == "Vienna"
@@ -39,7 +39,7 @@ def test_entities_are_found_by_name_beginning_and_likeness(server: Running) -> N
     assert all(item["passages"] for item in best)
 
 
-def test_an_entity_has_statements_passages_and_neighbours(server: Running) -> None:
+def test_entity_has_statements_passages_and_neighbours(server: Running) -> None:
     view = get(server, "entities/Ida Pfeiffer")
     assert get(server, f"entities/{view['node']}") == view
     born = next(s for s in view["statements"] if s["tail"] == "Vienna")
@@ -50,7 +50,7 @@ def test_an_entity_has_statements_passages_and_neighbours(server: Running) -> No
     assert second["statements"] == view["statements"][1:2]
 
 
-def test_paths_between_entities_alternate_nodes_and_relations(server: Running) -> None:
+def test_paths_alternate_nodes_and_relations(server: Running) -> None:
     (path, *_) = get(server, "paths", **{"from": "Ida Pfeiffer", "to": "Danube"})["paths"]
     assert path[0]["name"] == "Ida Pfeiffer"
     assert path[-1]["name"] == "Danube" and len(path) == 5 and all("relation" in part for part in path[1::2])
@@ -59,12 +59,12 @@ def test_paths_between_entities_alternate_nodes_and_relations(server: Running) -
     assert [part["name"] for part in only] == ["Graz"]
 
 
-def test_an_unknown_node_is_not_found(server: Running) -> None:
+def test_unknown_node_is_not_found(server: Running) -> None:
     for address in ("entities/Atlantis", "entities/99999", "paths?from=Graz&to=Atlantis"):
         assert server.client.get(f"/v1/indexes/cities/{address}").status_code == 404
 
 
-def test_a_sub_path_is_served_whether_the_proxy_sends_it_or_not(cities: Any) -> None:
+def test_sub_path_is_served_with_or_without_proxy_prefix(cities: Any) -> None:
     with serving(cities, root_path="/wiki") as running:
         body = {"model": "cities:bm25", "messages": [{"role": "user", "content": "On which river does Graz lie?"}]}
         for path in ("/v1", "/wiki/v1"):

@@ -28,7 +28,7 @@ def added(server: Running, text: str) -> str:
     return id
 
 
-def test_a_job_is_followed_to_its_end(writable: Running) -> None:
+def test_job_is_followed_to_its_end(writable: Running) -> None:
     id = added(writable, "Graz lies on the Mur.")
     events = events_of(writable.client.get(f"/v1/jobs/{id}/events").text)
     assert events[-1][0] == "done" and events[-1][1]["changes"]["added"] == 1
@@ -36,7 +36,7 @@ def test_a_job_is_followed_to_its_end(writable: Running) -> None:
     assert events_of(writable.client.get(f"/v1/jobs/{id}/events").text)[0][0] == "done"  # also afterwards
 
 
-def test_a_failed_job_ends_with_an_error(writable: Running) -> None:
+def test_failed_job_ends_with_error(writable: Running) -> None:
     files = {"files": ("a.bin", bytes(range(256)))}
     id = writable.client.post(DOCUMENTS, files=files).json()["job"]["id"]
     kind, problem = events_of(writable.client.get(f"/v1/jobs/{id}/events").text)[-1]
@@ -56,7 +56,7 @@ def test_jobs_are_listed(writable: Running) -> None:
     assert writable.client.get("/v1/jobs", params={"state": "odd"}).status_code == 422
 
 
-def test_an_ended_job_is_not_cancelled(writable: Running) -> None:
+def test_ended_job_is_not_cancelled(writable: Running) -> None:
     id = added(writable, "Vienna lies on the Danube.")
     wait_until(lambda: writable.client.get(f"/v1/jobs/{id}").json()["finished"])
     for action in ("cancel", "retry"):
@@ -65,6 +65,6 @@ def test_an_ended_job_is_not_cancelled(writable: Running) -> None:
 
 
 @pytest.mark.parametrize("id", ["none", "..", "%2e%2e%2fx", "' OR 1=1"])
-def test_an_unknown_job_is_a_problem(writable: Running, id: str) -> None:
+def test_unknown_job_is_a_problem(writable: Running, id: str) -> None:
     for address in (f"/v1/jobs/{id}", f"/v1/jobs/{id}/events"):
         assert writable.client.get(address).status_code in (404, 405)

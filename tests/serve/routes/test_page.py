@@ -25,7 +25,7 @@ def assets(html: str) -> list[str]:
     return re.findall(r'(?:src|href)="([^"]+)"', html)
 
 
-def test_page_and_its_files(served: Running) -> None:
+def test_page_and_files_are_served(served: Running) -> None:
     page = served.client.get("/")
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -41,7 +41,7 @@ def test_page_and_its_files(served: Running) -> None:
         assert file.headers["content-encoding"] == "gzip"
 
 
-def test_file_that_is_known_is_not_sent_again(served: Running) -> None:
+def test_known_file_is_not_sent_again(served: Running) -> None:
     page = served.client.get("/")
     again = served.client.get("/", headers={"If-None-Match": page.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -49,7 +49,7 @@ def test_file_that_is_known_is_not_sent_again(served: Running) -> None:
     assert again.headers["content-security-policy"] == page.headers["content-security-policy"]
 
 
-def test_files_are_not_compressed_unasked(served: Running) -> None:
+def test_files_are_compressed_on_request_only(served: Running) -> None:
     plain = served.client.get("/", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert plain.content == page_files("")["index.html"].content
@@ -60,7 +60,7 @@ def test_other_names_are_not_found(served: Running, name: str) -> None:
     assert served.client.get(f"/assets/{name}").status_code == 404
 
 
-def test_sub_path_leads_to_the_page(cities: Path) -> None:
+def test_sub_path_leads_to_page(cities: Path) -> None:
     with serving(cities, root_path="/wiki") as running:
         reply = httpx.get(running.url)  # without the slash at the end, so that relative addresses would go astray
         assert reply.status_code == 307
@@ -74,7 +74,7 @@ def test_first_load_is_small() -> None:
     assert sum(len(file.packed) for file in files.values()) < 150_000
 
 
-def test_nothing_inline_and_nothing_from_elsewhere() -> None:
+def test_page_has_no_inline_or_remote_content() -> None:
     html = page_files("")["index.html"].content.decode()
     assert "<style" not in html
     assert not re.search(r"<script(?![^>]*\bsrc=)", html)

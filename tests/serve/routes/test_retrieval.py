@@ -14,7 +14,7 @@ def ask(server: Running, route: str = "ask", **body: Any) -> Any:
 
 
 @pytest.mark.parametrize("route", ["ask", "retrieve"])
-def test_a_reply_is_the_json_of_the_library(server: Running, cities: Any, route: str) -> None:
+def test_reply_equals_library_json(server: Running, cities: Any, route: str) -> None:
     with Index.open(cities, encoder=HashEncoder()) as index:
         state = getattr(index, route)(QUESTION, "bm25", top_k=2)
         expected = state.to_dict(method="bm25", top_k=2)
@@ -30,7 +30,7 @@ def test_offsets_count_code_points(server: Running) -> None:
     assert EMOJI[cited["start"] : cited["end"]] == cited["text"]
 
 
-def test_a_filter_hides_other_documents(server: Running) -> None:
+def test_filter_hides_other_documents(server: Running) -> None:
     passages = ask(server, "retrieve", filter={"documents": ["vienna"]}).json()["passages"]
     assert {passage["document"] for passage in passages} == {"vienna"}
 
@@ -48,13 +48,13 @@ def test_a_filter_hides_other_documents(server: Running) -> None:
         ({"filter": {"documents": ["nothing"]}}, "data"),
     ],
 )
-def test_a_wrong_request_is_a_problem(server: Running, body: dict[str, Any], kind: str) -> None:
+def test_wrong_request_is_a_problem(server: Running, body: dict[str, Any], kind: str) -> None:
     reply = ask(server, "retrieve", **body)
     assert (reply.status_code, reply.json()["type"]) == (422, f"urn:graphwright:problem:{kind}")
     assert "Traceback" not in reply.text and "/tmp" not in reply.text
 
 
-def test_a_streamed_answer_ends_with_the_whole_one(server: Running) -> None:
+def test_stream_ends_with_whole_answer(server: Running) -> None:
     reply = ask(server, method="bm25", stream=True)
     assert reply.headers["content-type"].startswith("text/event-stream")
     events = events_of(reply.text)
@@ -63,19 +63,19 @@ def test_a_streamed_answer_ends_with_the_whole_one(server: Running) -> None:
     assert events[-1][1]["answer"] == ask(server, method="bm25").json()["answer"]
 
 
-def test_the_accept_header_asks_for_a_stream(server: Running) -> None:
+def test_accept_header_requests_stream(server: Running) -> None:
     reply = server.client.post(
         "/v1/indexes/cities/ask", json={"question": QUESTION}, headers={"Accept": "text/event-stream"}
     )
     assert events_of(reply.text)[-1][0] == "done"
 
 
-def test_an_error_before_the_first_event_of_a_stream_has_its_status(server: Running) -> None:
+def test_error_before_first_event_has_status(server: Running) -> None:
     reply = ask(server, method="bubblerga", stream=True)
     assert reply.status_code == 422 and "bubblerag" in reply.json()["detail"]
 
 
-def test_methods_are_compared_in_the_order_asked(server: Running) -> None:
+def test_compared_methods_keep_order(server: Running) -> None:
     reply = server.client.post(
         "/v1/indexes/cities/compare", json={"question": QUESTION, "methods": ["vector", "bm25"], "top_k": 1}
     ).json()

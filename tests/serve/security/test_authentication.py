@@ -56,7 +56,7 @@ def problem(reply: Any) -> tuple[int, str]:
     return reply.status_code, reply.json()["type"].rpartition(":")[2]
 
 
-def test_every_route_declares_its_scope(guarded: Guarded) -> None:
+def test_every_route_declares_scope(guarded: Guarded) -> None:
     listed = list(routes(guarded))
     assert len(listed) >= 12
     for method, path, required in listed:
@@ -64,7 +64,7 @@ def test_every_route_declares_its_scope(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "wrong", "expired", "revoked"])
-def test_no_route_answers_without_a_valid_key(guarded: Guarded, key: str | None) -> None:
+def test_every_route_needs_valid_key(guarded: Guarded, key: str | None) -> None:
     headers = {} if key is None else guarded.headers(key)
     for method, path, _ in routes(guarded):
         reply = guarded.client.request(method, path, headers=headers)
@@ -74,7 +74,7 @@ def test_no_route_answers_without_a_valid_key(guarded: Guarded, key: str | None)
             assert reply.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_no_route_answers_with_too_narrow_a_key(guarded: Guarded) -> None:
+def test_every_route_refuses_narrow_key(guarded: Guarded) -> None:
     for method, path, required in routes(guarded):
         if required is None:
             continue
@@ -86,7 +86,7 @@ def test_no_route_answers_with_too_narrow_a_key(guarded: Guarded) -> None:
             assert guarded.client.request(method, path, headers=guarded.headers("read all")).status_code == 200
 
 
-def test_open_paths_stay_open(guarded: Guarded) -> None:
+def test_open_paths_need_no_key(guarded: Guarded) -> None:
     assert guarded.client.get("/healthz").status_code == 200
     told = guarded.client.get("/session").json()
     assert {name: value for name, value in told.items() if value is not None} == {"closed": True, "signed_in": False}
@@ -97,7 +97,7 @@ MALFORMED = ["Basic Z3c6Z3c=", "Bearer", "gw_00000000_x", "Bearer gw_ x", "Beare
 
 
 @pytest.mark.parametrize("header", MALFORMED)
-def test_malformed_credentials_are_no_key(guarded: Guarded, header: str) -> None:
+def test_malformed_credentials_are_refused(guarded: Guarded, header: str) -> None:
     reply = guarded.client.get("/v1/indexes", headers={"Authorization": header.encode("latin-1")})
     assert reply.status_code == 401
 
@@ -105,7 +105,7 @@ def test_malformed_credentials_are_no_key(guarded: Guarded, header: str) -> None
 # --- Indexes
 
 
-def test_an_index_out_of_scope_is_like_one_that_does_not_exist(guarded: Guarded) -> None:
+def test_index_out_of_scope_looks_missing(guarded: Guarded) -> None:
     for method, path, required in routes(guarded):
         if required is None or "/cities" not in path:
             continue
@@ -121,7 +121,7 @@ def test_an_index_out_of_scope_is_like_one_that_does_not_exist(guarded: Guarded)
             assert real == absent and replies[0].headers.keys() == replies[1].headers.keys()
 
 
-def test_lists_name_visible_indexes_only(guarded: Guarded) -> None:
+def test_lists_name_visible_indexes(guarded: Guarded) -> None:
     def names(key: str) -> tuple[list[str], list[str], list[str]]:
         client, headers = guarded.client, guarded.headers(key)
         listed = [index["name"] for index in client.get("/v1/indexes", headers=headers).json()["indexes"]]
@@ -134,7 +134,7 @@ def test_lists_name_visible_indexes_only(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("model", ["secret", "secret:bm25", "nowhere", "nowhere:bm25"])
-def test_chat_does_not_reach_another_index_by_its_model(guarded: Guarded, model: str) -> None:
+def test_chat_model_reaches_no_other_index(guarded: Guarded, model: str) -> None:
     body = {"model": model, "messages": [{"role": "user", "content": "What is the password?"}]}
     reply = guarded.client.post("/v1/chat/completions", json=body, headers=guarded.headers("write"))
     name = model.partition(":")[0]
@@ -142,7 +142,7 @@ def test_chat_does_not_reach_another_index_by_its_model(guarded: Guarded, model:
     assert reply.json()["detail"] == f"There is no index {name!r} here. GET /v1/indexes lists them."
 
 
-def test_jobs_of_an_index_out_of_scope_do_not_exist(guarded: Guarded) -> None:
+def test_jobs_out_of_scope_look_missing(guarded: Guarded) -> None:
     body = {"documents": [{"id": "door", "text": "The door of the vault is green."}]}
     added = guarded.client.post("/v1/indexes/secret/documents", json=body, headers=guarded.headers("admin"))
     id = added.json()["job"]["id"]
@@ -179,7 +179,7 @@ def test_session_cookie_over_https_is_secure(limited: Guarded) -> None:
     assert "Secure" in cookie and "Path=/wiki" in cookie
 
 
-def test_a_session_reads_and_changes_only_from_the_own_page(guarded: Guarded) -> None:
+def test_session_works_from_own_page_only(guarded: Guarded) -> None:
     cookie = signed_in(guarded)
     own = {"Cookie": cookie, "Origin": guarded.url}
     ask = {"json": {"question": "Where does Graz lie?"}}
@@ -201,7 +201,7 @@ def test_a_session_reads_and_changes_only_from_the_own_page(guarded: Guarded) ->
         assert problem(reply) == (403, "forbidden"), headers
 
 
-def test_a_session_ends_when_it_is_closed_and_when_its_key_is_revoked(guarded: Guarded) -> None:
+def test_session_ends_with_sign_out_or_revoked_key(guarded: Guarded) -> None:
     first, second = signed_in(guarded), signed_in(guarded)
     reply = guarded.client.delete("/session", headers={"Cookie": first, "Origin": guarded.url})
     assert reply.status_code == 204 and "Max-Age=0" in reply.headers["set-cookie"]
@@ -214,7 +214,7 @@ def test_a_session_ends_when_it_is_closed_and_when_its_key_is_revoked(guarded: G
     assert guarded.client.get("/v1/indexes", headers={"Cookie": third}).status_code == 401
 
 
-def test_wrong_keys_open_no_session_and_are_slowed_down(limited: Guarded) -> None:
+def test_wrong_keys_are_slowed_down(limited: Guarded) -> None:
     replies = [limited.client.post("/session", json={"key": limited.keys["wrong"]}) for _ in range(12)]
     assert {reply.status_code for reply in replies} == {401, 429}
     assert problem(replies[-1]) == (429, "rate-limit") and int(replies[-1].headers["retry-after"]) > 0
@@ -234,7 +234,7 @@ def test_requests_of_a_key_beyond_its_rate_are_refused(limited: Guarded) -> None
 # --- Without keys
 
 
-def test_a_server_that_others_can_reach_needs_a_key(tmp_path: Path) -> None:
+def test_server_beyond_loopback_needs_key(tmp_path: Path) -> None:
     with closing(Keys(tmp_path / "the data")) as keys:
         check_exposure(ServeSettings(host="127.0.0.1", data=tmp_path / "the data"), keys)
         others = ServeSettings(host="0.0.0.0", data=tmp_path / "the data")

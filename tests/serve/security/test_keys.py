@@ -42,7 +42,7 @@ def elsewhere(tmp_path: Path, clock: Clock) -> Iterator[Keys]:
         yield opened
 
 
-def test_a_key_grants_its_scope_and_indexes_only(keys: Keys) -> None:
+def test_key_grants_its_scope_and_indexes(keys: Keys) -> None:
     grant = keys.check(keys.create("wiki page", "write", ["wiki"])[0])
     assert grant is not None and grant.name == "wiki page"
     assert grant.may("read", "wiki") and grant.may("write", "wiki")
@@ -58,13 +58,13 @@ def test_changed_key_is_refused(keys: Keys, change: object) -> None:
     assert keys.check(change(token)) is None  # type: ignore[operator]
 
 
-def test_every_character_of_the_secret_counts(keys: Keys) -> None:
+def test_every_secret_character_counts(keys: Keys) -> None:
     token, _ = keys.create("reader")
     for at in range(len("gw_01234567_"), len(token)):
         assert keys.check(token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :]) is None
 
 
-def test_an_expired_key_is_refused(keys: Keys, clock: Clock) -> None:
+def test_expired_key_is_refused(keys: Keys, clock: Clock) -> None:
     token, _ = keys.create("guest", expires=clock.now + 60)
     assert keys.check(token) is not None
     clock.now += 60
@@ -74,7 +74,7 @@ def test_an_expired_key_is_refused(keys: Keys, clock: Clock) -> None:
     assert keys.exist()  # a server whose keys have all ended stays closed
 
 
-def test_a_revoked_key_is_refused_at_once_and_in_other_processes(keys: Keys, elsewhere: Keys) -> None:
+def test_revoked_key_is_refused_in_all_processes(keys: Keys, elsewhere: Keys) -> None:
     assert not elsewhere.exist()
     token, key = keys.create("reader")
     assert elsewhere.exist() and elsewhere.check(token) is not None
@@ -95,7 +95,7 @@ def test_create_key_with_invalid_arguments_raises_error(keys: Keys, name: str, s
     assert not keys.exist()
 
 
-def test_the_file_holds_no_token_and_only_its_owner_reads_it(keys: Keys, tmp_path: Path) -> None:
+def test_key_file_is_private_without_token(keys: Keys, tmp_path: Path) -> None:
     token, key = keys.create("reader")
     session, _ = keys.open_session(key.grant, 60)
     keys.close()
@@ -109,7 +109,7 @@ def test_the_file_holds_no_token_and_only_its_owner_reads_it(keys: Keys, tmp_pat
     assert stat.S_IMODE((tmp_path / "data" / KEY_FILE).stat().st_mode) == 0o600
 
 
-def test_keys_are_kept_out_of_index_folders(tmp_path: Path) -> None:
+def test_key_file_in_index_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "wiki").mkdir()
     (tmp_path / "wiki" / "index.sqlite").touch()
     for folder in ("wiki", "wiki/data", "wiki/a/b"):
@@ -117,7 +117,7 @@ def test_keys_are_kept_out_of_index_folders(tmp_path: Path) -> None:
             Keys(tmp_path / folder)
 
 
-def test_comparison_takes_the_same_path_for_known_and_unknown_ids(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_key_id_takes_same_path(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     token, key = keys.create("reader")
     compared: list[tuple[str, str]] = []
     compare = hmac.compare_digest
@@ -128,7 +128,7 @@ def test_comparison_takes_the_same_path_for_known_and_unknown_ids(keys: Keys, mo
     assert len(compared) == 3 and all(len(a) == len(b) == 64 for a, b in compared)
 
 
-def test_last_use_is_noted_once_a_minute(keys: Keys, clock: Clock) -> None:
+def test_last_use_is_recorded_once_a_minute(keys: Keys, clock: Clock) -> None:
     token, _ = keys.create("reader")
     uses = []
     for _ in range(5):
@@ -138,7 +138,7 @@ def test_last_use_is_noted_once_a_minute(keys: Keys, clock: Clock) -> None:
     assert uses == [1_000_000, 1_000_000, 1_000_000, 1_000_075, 1_000_075]
 
 
-def test_a_session_ends_by_time_by_signing_out_and_with_its_key(keys: Keys, clock: Clock) -> None:
+def test_session_ends_by_time_sign_out_or_key(keys: Keys, clock: Clock) -> None:
     _, key = keys.create("page", "read", ["wiki"])
     first, seconds = keys.open_session(key.grant, 3600)
     second, _ = keys.open_session(key.grant, 3600)
@@ -153,7 +153,7 @@ def test_a_session_ends_by_time_by_signing_out_and_with_its_key(keys: Keys, cloc
     assert keys.session("gws_" + "A" * 43) is None and keys.session("") is None
 
 
-def test_a_session_of_a_token_ends_with_the_token(keys: Keys, clock: Clock) -> None:
+def test_token_session_ends_with_token(keys: Keys, clock: Clock) -> None:
     grant = Grant("jwt:ida", "ida", "read", ("wiki",))
     session, seconds = keys.open_session(grant, 3600, clock.now + 60)
     assert seconds == 60 and keys.session(session) == grant
@@ -170,7 +170,7 @@ def _create_and_revoke(folder: Path, number: int) -> tuple[str, str]:
     return kept, revoked
 
 
-def test_threads_and_processes_create_and_revoke_together(tmp_path: Path, elsewhere: Keys) -> None:
+def test_concurrent_key_changes_are_kept(tmp_path: Path, elsewhere: Keys) -> None:
     folder = tmp_path / "data"
     with ThreadPoolExecutor(6) as threads:
         pairs = list(threads.map(lambda number: _create_and_revoke(folder, number), range(12)))
@@ -181,7 +181,7 @@ def test_threads_and_processes_create_and_revoke_together(tmp_path: Path, elsewh
         assert elsewhere.check(kept) is not None and elsewhere.check(revoked) is None
 
 
-def test_threads_share_one_object(keys: Keys) -> None:
+def test_threads_share_key_object(keys: Keys) -> None:
     token, _ = keys.create("reader")
 
     def use(number: int) -> bool:

@@ -24,7 +24,7 @@ def head(path: str, *, method: str = "GET", host: str = "127.0.0.1", close: bool
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "LOCALHOST:1", "[::1]:9", "192.0.2.7", "localhost."])
-def test_addresses_and_names_of_this_machine_are_answered(server: Running, host: str) -> None:
+def test_own_addresses_are_answered(server: Running, host: str) -> None:
     assert status_of(exchanged(server, head("/v1/indexes", host=host))) == 200
 
 
@@ -41,7 +41,7 @@ def test_two_hosts_or_none_are_refused(server: Running) -> None:
     assert status_of(exchanged(server, b"GET /v1/indexes HTTP/1.0\r\n\r\n")) in (400, 421)
 
 
-def test_forwarded_headers_change_nothing(server: Running) -> None:
+def test_forwarded_headers_are_ignored(server: Running) -> None:
     forged = {"X-Forwarded-Host": "localhost", "Forwarded": "host=localhost", "X-Forwarded-For": "127.0.0.1"}
     assert status_of(exchanged(server, head("/v1/indexes", host="evil.example", **forged))) == 421
 
@@ -57,7 +57,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
-def test_another_sites_page_reads_and_changes_nothing(server: Running, headers: dict[str, str]) -> None:
+def test_other_site_reads_and_changes_nothing(server: Running, headers: dict[str, str]) -> None:
     body = json.dumps({"question": "Where does Graz lie?"})
     simple = {**headers, "Content-Type": "text/plain"}  # what a form of another site may send without being asked
     for reply in (
@@ -69,7 +69,7 @@ def test_another_sites_page_reads_and_changes_nothing(server: Running, headers: 
         assert "access-control-allow-origin" not in reply.headers
 
 
-def test_the_refusal_names_origin_and_host(server: Running) -> None:
+def test_refusal_names_origin_and_host(server: Running) -> None:
     headers = {"Origin": "https://wiki.example.org:8443", "Host": "localhost"}
     detail = server.client.get("/v1/indexes", headers=headers).json()["detail"]
     assert "Origin is 'https://wiki.example.org:8443', Host is 'localhost'" in detail and "proxy" in detail
@@ -77,20 +77,20 @@ def test_the_refusal_names_origin_and_host(server: Running) -> None:
     assert "Origin" not in detail
 
 
-def test_no_other_origin_is_allowed_by_cors(server: Running) -> None:
+def test_cors_allows_no_other_origin(server: Running) -> None:
     asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
     reply = server.client.options(RETRIEVE, headers=asked)
     assert reply.status_code >= 400
     assert not [name for name in reply.headers if name.startswith("access-control-")]
 
 
-def test_a_link_of_another_site_opens_the_page_but_no_data(server: Running) -> None:
+def test_foreign_link_opens_page_without_data(server: Running) -> None:
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert server.client.get("/healthz", headers=link).status_code == 200
     assert server.client.get("/v1/indexes", headers=link).status_code == 403
 
 
-def test_every_reply_has_the_security_headers(guarded: Guarded) -> None:
+def test_every_reply_has_security_headers(guarded: Guarded) -> None:
     for path in ("/healthz", "/v1/indexes", "/nothing", "/openapi.json", "/"):
         reply = guarded.client.get(path, headers=guarded.headers("admin"))
         policy = reply.headers["content-security-policy"]
@@ -101,7 +101,7 @@ def test_every_reply_has_the_security_headers(guarded: Guarded) -> None:
         assert "server" not in reply.headers
 
 
-def test_ids_of_requests_are_taken_over_only_where_they_are_plain(server: Running) -> None:
+def test_request_ids_are_taken_if_plain(server: Running) -> None:
     assert server.client.get("/healthz", headers={"X-Request-ID": "trace-0001"}).headers["x-request-id"] == "trace-0001"
     for bad in ("a b", "<script>", "x" * 65, 'a"b', "short"):
         assert server.client.get("/healthz", headers={"X-Request-ID": bad}).headers["x-request-id"] != bad
@@ -111,7 +111,7 @@ def test_ids_of_requests_are_taken_over_only_where_they_are_plain(server: Runnin
 
 
 @pytest.mark.parametrize("name", TRAVERSALS)
-def test_names_in_addresses_are_never_paths(guarded: Guarded, name: str) -> None:
+def test_names_in_addresses_are_not_paths(guarded: Guarded, name: str) -> None:
     key = guarded.headers("read")
     for path in (
         f"/v1/indexes/{name}",
@@ -131,7 +131,7 @@ def test_names_in_addresses_are_never_paths(guarded: Guarded, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "..", "cities/../secret", "file:///etc/passwd", "\x00", "secret"])  # fmt: skip  # noqa: E501
-def test_names_in_bodies_are_never_paths(guarded: Guarded, name: str) -> None:
+def test_names_in_bodies_are_not_paths(guarded: Guarded, name: str) -> None:
     asked = "What is the password of the vault?"
     chat = {"messages": [{"role": "user", "content": asked}]}
     for path, body in (
@@ -153,7 +153,7 @@ def test_names_in_bodies_are_never_paths(guarded: Guarded, name: str) -> None:
 # --- Bodies
 
 
-def test_a_body_that_says_it_is_too_large_is_not_read(guarded: Guarded) -> None:
+def test_declared_large_body_is_not_read(guarded: Guarded) -> None:
     begun = time.monotonic()
     request = head(RETRIEVE, method="POST", Content_Length="999999999999", close=False, **guarded.headers("read"))
     reply = exchanged(guarded, request)
@@ -161,26 +161,26 @@ def test_a_body_that_says_it_is_too_large_is_not_read(guarded: Guarded) -> None:
     assert time.monotonic() - begun < 5
 
 
-def test_a_body_that_turns_out_too_large_is_cut_off(guarded: Guarded) -> None:
+def test_actual_large_body_is_cut(guarded: Guarded) -> None:
     chunk = b"1000\r\n" + b"a" * 4096 + b"\r\n"
     request = head(RETRIEVE, method="POST", Transfer_Encoding="chunked", close=False, **guarded.headers("read"))
     assert status_of(exchanged(guarded, request + chunk * 6)) == 413
 
 
 @pytest.mark.parametrize("length", ["-1", "+5", "1e3", "0x10", "5, 6", "", "9" * 5_000])
-def test_a_length_that_is_no_number_is_refused(guarded: Guarded, length: str) -> None:
+def test_non_numeric_length_is_refused(guarded: Guarded, length: str) -> None:
     request = head(RETRIEVE, method="POST", Content_Length=length, **guarded.headers("read"))
     assert status_of(exchanged(guarded, request + b"{}")) in (400, 413)
 
 
-def test_a_request_of_two_lengths_is_refused(guarded: Guarded) -> None:
+def test_two_lengths_are_refused(guarded: Guarded) -> None:
     both = {"Content_Length": "2", "Transfer_Encoding": "chunked"}
     smuggled = head(RETRIEVE, method="POST", close=False, **both, **guarded.headers("read"))
     smuggled += b"0\r\n\r\n" + head("/v1/indexes/secret", **guarded.headers("read"))
     assert b"swordfish" not in (reply := exchanged(guarded, smuggled)) and status_of(reply) in (400, 422)
 
 
-def test_a_body_that_stops_is_not_waited_for(guarded: Guarded) -> None:
+def test_stopped_body_times_out(guarded: Guarded) -> None:
     request = head(RETRIEVE, method="POST", Content_Length="1000", close=False, **guarded.headers("read"))
     begun = time.monotonic()
     with connected(guarded) as sock:
@@ -190,7 +190,7 @@ def test_a_body_that_stops_is_not_waited_for(guarded: Guarded) -> None:
     assert time.monotonic() - begun > 1  # as long as it was allowed
 
 
-def test_a_body_that_drips_is_not_waited_for(guarded: Guarded) -> None:
+def test_slow_body_times_out(guarded: Guarded) -> None:
     with connected(guarded) as sock:
         sock.sendall(head(RETRIEVE, method="POST", Content_Length="1000", close=False, **guarded.headers("read")))
         for _ in range(40):
@@ -203,14 +203,14 @@ def test_a_body_that_drips_is_not_waited_for(guarded: Guarded) -> None:
             pytest.fail("the server read a body of ten bytes a second to its end")
 
 
-def test_a_head_that_drips_is_not_waited_for(guarded: Guarded) -> None:
+def test_slow_head_times_out(guarded: Guarded) -> None:
     for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "):
         with connected(guarded) as sock:
             sock.sendall(begun)
             assert received(sock) == b""  # closed by the server
 
 
-def test_a_second_request_must_begin_in_time_as_well(guarded: Guarded) -> None:
+def test_second_request_times_out(guarded: Guarded) -> None:
     with connected(guarded) as sock:
         sock.sendall(head("/healthz", close=False))
         first = b""
@@ -228,7 +228,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:40]))
-def test_a_malformed_body_is_a_problem_without_a_traceback(guarded: Guarded, body: bytes) -> None:
+def test_malformed_body_has_no_traceback(guarded: Guarded, body: bytes) -> None:
     for path in (RETRIEVE, "/v1/indexes/cities/ask", "/v1/chat/completions"):
         headers = {**guarded.headers("read"), "Content-Type": "application/json"}
         reply = guarded.client.post(path, content=body, headers=headers)
@@ -237,12 +237,12 @@ def test_a_malformed_body_is_a_problem_without_a_traceback(guarded: Guarded, bod
         assert "Traceback" not in reply.text and ".py" not in reply.text
 
 
-def test_a_question_that_is_too_long_is_refused(guarded: Guarded) -> None:
+def test_long_question_is_refused(guarded: Guarded) -> None:
     reply = guarded.client.post(RETRIEVE, json={"question": "a" * 9_000}, headers=guarded.headers("read"))
     assert reply.status_code == 422
 
 
-def test_a_body_in_a_get_request_is_limited_too(guarded: Guarded) -> None:
+def test_body_of_get_is_limited(guarded: Guarded) -> None:
     reply = guarded.client.request("GET", "/v1/indexes", content=b"a" * 30_000, headers=guarded.headers("read"))
     assert reply.status_code == 413
 

@@ -35,7 +35,7 @@ def logged() -> Iterator[io.StringIO]:
         logger.setLevel(level)
 
 
-def test_keys_and_questions_are_in_no_log_and_no_error(guarded: Guarded, logged: io.StringIO) -> None:
+def test_keys_and_questions_are_in_no_log(guarded: Guarded, logged: io.StringIO) -> None:
     question = "Which river flows through the xylophone?"
     replies = []
     for token in guarded.keys.values():
@@ -60,9 +60,7 @@ def test_keys_and_questions_are_in_no_log_and_no_error(guarded: Guarded, logged:
     assert "xylophone" not in logged.getvalue()
 
 
-def test_each_line_of_the_access_log_has_the_id_and_the_key_of_its_request(
-    guarded: Guarded, logged: io.StringIO
-) -> None:
+def test_access_log_line_has_request_id_and_key(guarded: Guarded, logged: io.StringIO) -> None:
     reply = guarded.client.get("/v1/methods", headers=guarded.headers("read"))
     until = time.monotonic() + 10
     while not logged.getvalue().endswith("\n") and time.monotonic() < until:
@@ -88,14 +86,14 @@ def test_failure_is_logged_with_its_traceback_and_reported_without(
     assert guarded.keys["admin"][12:] not in logged.getvalue()
 
 
-def test_the_schema_holds_no_secret_and_no_path_of_the_machine(guarded: Guarded) -> None:
+def test_schema_holds_no_secret_or_path(guarded: Guarded) -> None:
     schema = guarded.client.get("/openapi.json", headers=guarded.headers("read")).text
     assert "/v1/indexes/{ix}/ask" in schema
     for secret in (*guarded.keys.values(), str(guarded.data), str(Path.home()), "secret", "keys.sqlite"):
         assert secret not in schema
 
 
-def test_changes_are_audited_with_who_and_what(guarded: Guarded) -> None:
+def test_changes_are_audited_with_actor(guarded: Guarded) -> None:
     """By a route of the test that needs "write"; those of documents declare the same."""
     from graphwright.serve.security.authentication import require
 
@@ -155,7 +153,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("question", ORDERS)
-def test_no_order_brings_passages_of_another_index(injected: tuple[Guarded, LLMServer], question: str) -> None:
+def test_injected_order_reveals_no_other_index(injected: tuple[Guarded, LLMServer], question: str) -> None:
     guarded, model = injected
     headers = guarded.headers("read")
     before = len(model.requests)
@@ -174,7 +172,7 @@ def test_no_order_brings_passages_of_another_index(injected: tuple[Guarded, LLMS
     assert chatted.json()["choices"][0]["message"].get("annotations", []) == []
 
 
-def test_the_server_sends_its_key_to_the_model_only(injected: tuple[Guarded, LLMServer], logged: io.StringIO) -> None:
+def test_server_key_is_sent_to_model_only(injected: tuple[Guarded, LLMServer], logged: io.StringIO) -> None:
     guarded, model = injected
     guarded.client.post("/v1/indexes/cities/ask", json={"question": "Where?"}, headers=guarded.headers("read"))
     for request in model.requests:  # and no key of its clients to the model

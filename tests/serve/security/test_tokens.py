@@ -64,7 +64,7 @@ def granted(verifier: TokenVerifier, token: str) -> Grant | None:
     return None if verified is None else verified.grant
 
 
-def test_a_token_grants_its_scope_and_indexes(verifier: TokenVerifier) -> None:
+def test_token_grants_scope_and_indexes(verifier: TokenVerifier) -> None:
     assert granted(verifier, signed()) == Grant("jwt:ida", "ida", "write", ("cities",))
     assert granted(verifier, signed(EC, "ES256", {"kid": "ec"})) == Grant("jwt:ida", "ida", "write", ("cities",))
     widest = granted(verifier, signed(scope=None, scp=["graphwright:admin", "graphwright:read"], indexes="*"))
@@ -154,7 +154,7 @@ def test_invalid_token_is_refused(verifier: TokenVerifier, case: str) -> None:
     ],
     ids=str,
 )
-def test_settings_that_would_weaken_verification_are_refused(changes: dict[str, Any]) -> None:
+def test_weak_verification_settings_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         TokenSettings(**{"issuer": ISSUER, "audience": AUDIENCE, "keys": "jwks.json", **changes})
 
@@ -169,7 +169,7 @@ def test_invalid_key_file_raises_error(tmp_path: Path) -> None:
             TokenVerifier(TokenSettings(ISSUER, AUDIENCE, str(file)))
 
 
-def test_a_changed_key_file_is_read_again(tmp_path: Path) -> None:
+def test_changed_key_file_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "jwks.json"
     file.write_text(json.dumps(key_set(rsa=FORGED)))
     verifier = TokenVerifier(TokenSettings(ISSUER, AUDIENCE, str(file)))
@@ -220,7 +220,7 @@ def test_key_set_address_is_read_once_for_many_tokens() -> None:
         assert len(paths) <= 2
 
 
-def test_a_provider_that_fails_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_provider_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with provider([(500, b"", {}), (200, KEYS, {})]) as (address, paths):
         verifier = TokenVerifier(TokenSettings(ISSUER, AUDIENCE, address))
         for _ in range(20):
@@ -230,13 +230,13 @@ def test_a_provider_that_fails_is_left_alone_for_a_while(monkeypatch: pytest.Mon
         assert verifier.check(signed()) is not None
 
 
-def test_a_provider_cannot_send_the_server_elsewhere() -> None:
+def test_provider_redirect_is_not_followed() -> None:
     with provider([(200, KEYS, {})]) as (elsewhere, visited), provider([(302, b"", {"Location": elsewhere})]) as (address, _):  # noqa: E501 # fmt: skip
         assert TokenVerifier(TokenSettings(ISSUER, AUDIENCE, address)).check(signed()) is None
         assert visited == []
 
 
-def test_a_server_lets_tokens_in_beside_keys(cities: Path, tmp_path: Path, settings: TokenSettings) -> None:
+def test_server_accepts_tokens_beside_keys(cities: Path, tmp_path: Path, settings: TokenSettings) -> None:
     reader, other = signed(scope="graphwright:read"), signed(scope="graphwright:read", indexes=["towns"])
     with serving(cities, key=reader, tokens=settings, data=tmp_path / "data") as running:
         client = running.client

@@ -41,7 +41,7 @@ def priced(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
             yield running
 
 
-def test_requests_steps_tokens_and_money_are_counted(priced: Running) -> None:
+def test_requests_steps_tokens_and_cost_are_counted(priced: Running) -> None:
     client = priced.client
     replied = '{index="cities",model="scripted",outcome="replied"}'
     before = values(priced, "graphwright_llm_calls_total").get(replied, 0.0)
@@ -69,9 +69,7 @@ def test_requests_steps_tokens_and_money_are_counted(priced: Running) -> None:
     assert "Graz" not in client.get("/metrics").text
 
 
-def test_a_call_that_fails_is_counted_and_logged_with_the_id_of_its_request(
-    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failed_call_is_counted_and_logged(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     body = {"question": QUESTION, "method": "bm25"}
     chat = {"model": "cities:bm25", "messages": [{"role": "user", "content": QUESTION}]}
     with LLMServer([error(404, "no such model")] * 3) as model:
@@ -94,7 +92,7 @@ def test_a_call_that_fails_is_counted_and_logged_with_the_id_of_its_request(
     assert all("no such model" in line.getMessage() and QUESTION not in line.getMessage() for line in lines)
 
 
-def test_a_model_that_cannot_be_reached_is_a_warning_at_the_start(
+def test_unreachable_model_is_a_warning_at_start(
     cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
@@ -106,7 +104,7 @@ def test_a_model_that_cannot_be_reached_is_a_warning_at_the_start(
         assert unreachable(LLMSettings("scripted", model.url)) == ""
 
 
-def test_a_streamed_answer_is_counted_once(priced: Running) -> None:
+def test_streamed_answer_is_counted_once(priced: Running) -> None:
     def answers() -> float:
         return values(priced, "graphwright_answers_total").get('{found="yes",index="cities",method="ppr"}', 0.0)
 
@@ -117,7 +115,7 @@ def test_a_streamed_answer_is_counted_once(priced: Running) -> None:
     assert answers() == before + 2
 
 
-def test_addresses_and_methods_that_clients_make_up_are_no_labels(server: Running) -> None:
+def test_invented_addresses_are_not_labels(server: Running) -> None:
     for number in range(5):
         server.client.request("BREW", f"/made/up/{number}")
         server.client.get(f"/v1/indexes/made-up-{number}")
@@ -149,7 +147,7 @@ def traced(cities: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, conte
     return list(exporter.get_finished_spans())
 
 
-def test_spans_follow_the_conventions_and_hold_no_text(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
+def test_spans_follow_conventions_without_text(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
     spans = {span.name: span for span in traced(cities, tmp_path, monkeypatch, content=False)}
     spans.pop("GET /readyz", None)  # of the fixture, which waits for the server
     assert set(spans) == {"POST /v1/indexes/{ix}/ask", "retrieval cities", "chat scripted"}
@@ -167,7 +165,7 @@ def test_spans_follow_the_conventions_and_hold_no_text(cities: Path, tmp_path: P
     assert "Graz" not in texts and "Mur" not in texts
 
 
-def test_texts_are_in_spans_where_that_is_asked_for(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
+def test_spans_hold_texts_on_request(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
     spans = {span.name: span for span in traced(cities, tmp_path, monkeypatch, content=True)}
     assert spans["retrieval cities"].attributes["gen_ai.retrieval.query.text"] == QUESTION
     assert json.loads(spans["retrieval cities"].attributes["gen_ai.retrieval.documents"])[0]["id"]
@@ -187,12 +185,12 @@ def test_texts_are_in_spans_where_that_is_asked_for(cities: Path, tmp_path: Path
         ("http://c:4318", {"OTEL_TRACES_EXPORTER": "none"}, None),
     ],
 )
-def test_spans_go_where_the_configuration_says(address: str | None, environment: dict[str, str], expected: str | None) -> None:  # fmt: skip # noqa: E501
+def test_spans_go_to_configured_endpoint(address: str | None, environment: dict[str, str], expected: str | None) -> None:  # fmt: skip # noqa: E501
     chosen = trace_settings(address, False, environment)
     assert (None if chosen is None else chosen.address) == expected
 
 
-def test_spans_arrive_at_a_collector() -> None:
+def test_spans_arrive_at_collector() -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='needs the extra "otel"')
     arrived: list[tuple[str, bytes]] = []
 
@@ -216,7 +214,7 @@ def test_spans_arrive_at_a_collector() -> None:
     assert path == "/v1/traces" and b"retrieval cities" in body and b"graphwright" in body
 
 
-def test_nothing_is_prepared_for_export_unless_it_is_configured() -> None:
+def test_export_is_prepared_only_if_configured() -> None:
     code = (
         "import sys, tempfile; from pathlib import Path; from graphwright.serve.app import create_app; "
         "from graphwright.serve.catalog import Catalog; from graphwright.serve.settings import ServeSettings; "
@@ -234,14 +232,14 @@ def record(message: str, **extra: Any) -> logging.LogRecord:
     return logging.getLogger("graphwright.serve").makeRecord("graphwright.serve", 20, "", 0, message, (), None, extra=extra)  # fmt: skip # noqa: E501
 
 
-def test_a_json_line_has_fields_and_no_secret() -> None:
+def test_json_log_line_has_fields_without_secret() -> None:
     message = 'sent {"Authorization": "Bearer abc.def"}\nnext'
     line = json.loads(JSONFormatter().format(record(message, status=200, key=None, sent=["gws_0123456789"])))
     assert line["message"] == 'sent {"Authorization": "Bearer ***"}\nnext' and line["sent"] == ["gws_***"]
     assert line["status"] == 200 and "key" not in line
 
 
-def test_text_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None:
     loggers = [logging.getLogger(name) for name in ("graphwright.serve", "uvicorn")]
     before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in loggers]
     try:
@@ -254,9 +252,7 @@ def test_text_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None
     assert line.endswith('GET /a\\n2026 ERROR forged path="/x\\n2026 ERROR too" seconds=0.1')
 
 
-def test_an_audit_log_that_cannot_be_written_does_not_stop_the_request(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unwritable_audit_log_stops_no_request(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     AuditLog(tmp_path / "file").write({"action": "keys create"})
     assert "keys create" in caplog.text
