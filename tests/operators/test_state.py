@@ -6,7 +6,7 @@ import pytest
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
-from graphwright.operators.subgraph.walk import seeds
+from graphwright.operators.subgraph.seed_nodes import seeds
 from graphwright.testing import GRAPHS, corpus_index
 
 FAMILY = GRAPHS["family"]

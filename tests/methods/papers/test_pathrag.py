@@ -12,7 +12,7 @@ from graphwright.generate import FlatContext, GlobalEdges, PathContext
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
-from graphwright.operators.paths.paths import WithEdges
+from graphwright.operators.paths.flow_paths import WithEdges
 from graphwright.store import Settings
 from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
 

@@ -17,8 +17,8 @@ from graphwright.operators.communities.communities import LocalContext
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import Explore
-from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.relation_paths import Instances, Plan, RelationPaths
+from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer

@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind, stepped_item
 from graphwright.operators.operator import IS_OPERATOR, Operator
-from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.rerank.rerank import best_by
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

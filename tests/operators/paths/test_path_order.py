@@ -7,7 +7,7 @@ import pytest
 from graphwright import AnchorSearch, Evidence, FlowPaths, Graph, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.operators import HopFirst, NamesAndPhrases, Shuffled
-from graphwright.operators.paths.paths import path_text
+from graphwright.operators.paths.path_evidence import path_text
 from graphwright.operators.state import State
 from graphwright.testing import GRAPHS, LINE, corpus_index
 

@@ -9,7 +9,7 @@ from tests.toys import as_networkx, same
 
 from graphwright import Evidence, FlowPaths, Graph, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.operators.paths.paths import path_text
+from graphwright.operators.paths.path_evidence import path_text
 from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
