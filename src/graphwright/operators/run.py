@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ REMEDY = "a new index made with --embed passages,names,triples (the default) has
 
 _BLOCK = 512  # texts that are encoded in one call
 _ROWS = 16_384  # rows kept: 25 MB at 384 numbers each
+Value = TypeVar("Value")
 Costs = dict[Any, Usage]
 """Cost of each model output, by its key."""
 
@@ -121,8 +122,8 @@ class Run:
     `memory`: cache of vectors and latents, by default for this run alone. `charged`: keys of the model outputs that the
     pipeline has paid for; if given, an output from another pipeline is charged with its cost there, so that a
     comparison is fair (cost attribution). `shared`: steps computed once for several pipelines. `on_text`: called with
-    each piece of a streamed answer; `on_step`: with each step as it ends. `cancel`: stops model calls. `scratch`:
-    values that operators keep for later steps of the same run. `failed`: whether the step gave no usable result.
+    each piece of a streamed answer; `on_step`: with each step as it ends. `cancel`: stops model calls.
+    `failed`: whether the step gave no usable result.
     `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is given.
     """
 
@@ -132,13 +133,20 @@ class Run:
     on_text: Callable[[str], None] | None = None
     on_step: Callable[[Step], None] | None = None
     cancel: Cancellation | None = None
-    scratch: dict[Any, Any] = field(default_factory=dict)
+    _computed: dict[Hashable, Any] = field(default_factory=dict)
     faults: _Faults = field(default_factory=_Faults)
     failed: bool = False
     usage: Usage = field(default_factory=Usage)
     notes: list[str] = field(default_factory=list)
     outputs: Costs = field(default_factory=dict)
     paid: Costs = field(default_factory=dict)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of a key, which `make` computes at its first use in this run."""
+        if key not in self._computed:
+            self._computed[key] = make()
+        value: Value = self._computed[key]
+        return value
 
     def child(self) -> Run:
         """Return the run of one step: same models, own usage and notes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
+from graphwright.kernels.csr import readonly
 from graphwright.kernels.half import HalfArray, products
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.models.sparse import SparseEncoder, SparseRows
@@ -23,7 +24,9 @@ from graphwright.search.vector_rows import VectorRows, row_sums
 class EncodingRun(Protocol):
     """What indexes use of a pipeline's run: encoding with its usage counted, vectors cached, and values kept."""
 
-    scratch: dict[Any, Any]
+    def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
+        """Return the value of a key, which `make` computes at its first use in the run."""
+        ...
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
@@ -116,11 +119,7 @@ class VectorIndex(ChecksummedIndex):
                 return self.vectors @ query  # verified as a whole if it is mapped, which costs less than by rows
             return products(self.vectors, np.arange(len(self.vectors)), query)
         key = "scores", id(self), query.tobytes()
-        if key not in run.scratch:
-            run.scratch[key] = self.scores(query)
-            run.scratch[key].flags.writeable = False
-        kept: Floats = run.scratch[key]
-        return kept
+        return run.once(key, lambda: readonly(self.scores(query), np.float32))
 
     def scores_of(
         self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None

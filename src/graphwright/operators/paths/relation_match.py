@@ -155,10 +155,7 @@ class Reading:
 def read_state(state: State, run: Run, encoder: Encoder) -> Reading:
     """Return the reading of a state's question; computed once a run."""
     key = "reading", state.graph.place, state.question.text, state.anchors
-    if key not in run.scratch:
-        run.scratch[key] = _read(state, run, encoder)
-    reading: Reading = run.scratch[key]
-    return reading
+    return run.once(key, lambda: _read(state, run, encoder))
 
 
 def _read(state: State, run: Run, encoder: Encoder) -> Reading:

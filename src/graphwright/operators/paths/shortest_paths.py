@@ -33,6 +33,7 @@ class ShortestPaths(Ranker):
     `max_paths`: more paths than this are an OptionError, unless `% k` limits them. `to`: only the paths that end at a
     node of this name, which cost the search of two balls of half the length; a DataError if there is no such node.
 
+    >>> from graphwright import Graph
     >>> from graphwright.operators.state import start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
     >>> evidence = ShortestPaths()(start("?", square, entities=["a"])).evidence
@@ -65,6 +66,7 @@ class EnumeratedPaths(Ranker):
     Query entities, order, scores, edges and `max_paths` as for ShortestPaths. The paper gives no length. The number of
     paths grows with about the `length`-th power of the degrees, so narrow the graph first, or limit them by `% k`.
 
+    >>> from graphwright import Graph
     >>> from graphwright.operators.state import start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
     >>> evidence = EnumeratedPaths(length=2)(start("?", square, entities=["a"])).evidence

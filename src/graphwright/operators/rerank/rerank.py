@@ -50,6 +50,7 @@ class Rerank(Reranker):
     the node, edge, triple and path pruning of LEGO-GraphRAG and the triple selection of ReG. Items with equal texts
     have one score, and the text is read once.
 
+    >>> from graphwright import Graph
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])

@@ -52,9 +52,7 @@ class STeX(Ranker):
         adjacency, query = state.graph.columns.adjacency, self.index.encode(state.question.text, run)
         # A loop needs the neighbours of the same nodes repeatedly, so the run caches them.
         key = STeX, state.question.text, self.index, id(adjacency)
-        around = run.scratch.get(key)
-        if around is None:
-            around = run.scratch[key] = Around(*adjacency)
+        around = run.once(key, lambda: Around(*adjacency))
         neighbours, scores = around.scores(nodes, lambda new: self._similarities(new, query), self.beta, k)
         steps = steps_onward(state.graph, *_best_before(state, nodes, neighbours), neighbours)
         return state.with_(evidence=Evidence.of_nodes(neighbours, scores, steps))

@@ -32,6 +32,7 @@ class Coverage(Operator):
     score of an item of two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes.
     `alpha`: α, 1 is balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
 
+    >>> from graphwright import Evidence, Graph
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])

@@ -16,6 +16,7 @@ class Unite(Operator):
 
     A triple has the nodes of its ends.
 
+    >>> from graphwright import Graph
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e")])
     >>> state = start("?", graph, evidence=Evidence.of_paths(graph, [([1, 0], [0]), ([3, 4], [2]), ([1, 2], [1])]))
