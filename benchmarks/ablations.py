@@ -70,15 +70,18 @@ from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.paths import FlowPaths, HopFirst, Shuffled, WithEdges
+from graphwright.operators.paths.flow_paths import FlowPaths, WithEdges
+from graphwright.operators.paths.path_order import HopFirst, Shuffled
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.shared_budget import SharedBudget
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
+from graphwright.operators.trees.bubble import Bubble
+from graphwright.operators.trees.coverage import Coverage
 from graphwright.operators.trees.grow import Grow
+from graphwright.operators.trees.unite import Unite
 from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import joined

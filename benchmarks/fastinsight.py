@@ -84,8 +84,9 @@ from graphwright.operators.search.hipporag import PhraseSeeds
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Question, State, start
+from graphwright.operators.subgraph.frontier import Frontier, Unseen
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.operators.subgraph.views import EntityGraph, PassageGraph, entity_vectors
-from graphwright.operators.subgraph.walk import Frontier, PersonalizedPageRank, Unseen
 from graphwright.search.snapshot import Snapshot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))

@@ -68,10 +68,11 @@ from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.trees import bubble, node_costs
 from graphwright.models.fake import HashEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.paths.paths import FlowPaths
+from graphwright.operators.paths.flow_paths import FlowPaths
 from graphwright.operators.state import Anchor, start
-from graphwright.operators.subgraph.walk import PersonalizedPageRank
-from graphwright.operators.trees.bubble import Bubble, Coverage
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
+from graphwright.operators.trees.bubble import Bubble
+from graphwright.operators.trees.coverage import Coverage
 from graphwright.search.vector_index import joined
 
 Adjacency = tuple[NDArray[np.int64], NDArray[np.int32]]

@@ -57,7 +57,7 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Then
 from graphwright.operators.state import start
-from graphwright.operators.subgraph.walk import seeds
+from graphwright.operators.subgraph.seed_nodes import seeds
 from graphwright.store.changes import Settings
 
 DEFAULT = default_method(imported=False)

@@ -57,9 +57,9 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.sentence_transformers import SentenceTransformerCrossEncoder, SentenceTransformerEncoder
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
-from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.read_relations import ReadRelations
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
+from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
 from graphwright.operators.rerank.rerank import Rerank
@@ -68,8 +68,10 @@ from graphwright.operators.rerank.statistical import LDA, LSA
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
+from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
-from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
+from graphwright.operators.subgraph.random_walk import RandomWalk
 from graphwright.search.clustering import communities
 from graphwright.search.vector_index import VectorIndex
 

@@ -56,7 +56,8 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Keep
-from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
+from graphwright.operators.rerank.multi_hop_rerank import MultiHopRerank
+from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.state import start
 

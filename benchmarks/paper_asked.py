@@ -36,8 +36,10 @@ from graphwright.operators.anchors.keywords import Keywords, LatentKeywords, Rel
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
-from graphwright.operators.paths.paths import HopFirst, ShortestPaths, Shuffled
-from graphwright.operators.rerank.rerank import Choose, Rerank
+from graphwright.operators.paths.path_order import HopFirst, Shuffled
+from graphwright.operators.paths.shortest_paths import ShortestPaths
+from graphwright.operators.rerank.choose import Choose
+from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble

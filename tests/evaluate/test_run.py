@@ -29,7 +29,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State
-from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Settings
 

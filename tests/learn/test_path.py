@@ -16,7 +16,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.relation_paths import relation_paths, relation_text, ways_of
 from graphwright.learn import Decode, PathRetriever
 from graphwright.models import HashEncoder
-from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 

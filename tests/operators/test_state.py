@@ -7,7 +7,7 @@ from tests.toys import GRAPHS, corpus_index
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import pipeline
-from graphwright.operators.subgraph.walk import seeds
+from graphwright.operators.subgraph.seed_nodes import seeds
 
 FAMILY = GRAPHS["family"]
 LINE = GRAPHS["line"]

@@ -19,7 +19,7 @@ from graphwright.kernels.csr import Csr, group
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.narrow import Induce
-from graphwright.operators.subgraph.walk import PersonalizedPageRank
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.names import normal_form
 

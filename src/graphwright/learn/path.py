@@ -31,7 +31,7 @@ from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Samples, Schedule, Trained, Training
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator, Ranker
-from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.rerank.scorer import ScoreFunction
 from graphwright.operators.run import Run

@@ -15,7 +15,7 @@ from graphwright.graph.items import Item, path_item
 from graphwright.graph.relation_paths import Ways, labelled_edges, walks_along, ways_of
 from graphwright.learn.candidates import ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
-from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.paths.shortest_paths import ShortestPaths
 from graphwright.operators.state import start
 
 _MAX_WALKS = 1_000  # by one relation path, one of which is learned

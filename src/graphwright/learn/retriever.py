@@ -31,7 +31,7 @@ from graphwright.graph.walks import walk_text
 from graphwright.learn.network import Batch, view_graph
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.operator import Operator, Ranker
-from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
 from graphwright.operators.run import Run

@@ -8,7 +8,7 @@ from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import HasEvidence, If, OnGraph
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.paths.paths import FlowPaths
+from graphwright.operators.paths.flow_paths import FlowPaths
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import BM25, Composed
 from graphwright.operators.search.agent import Agent, Tool

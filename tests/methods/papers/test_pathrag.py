@@ -14,7 +14,7 @@ from graphwright.generate.prompts import passages_in
 from graphwright.methods.registry import METHODS, pipeline, retrieval_part
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
-from graphwright.operators.paths.paths import WithEdges
+from graphwright.operators.paths.flow_paths import WithEdges
 from graphwright.store import Settings
 
 SNAPSHOT = corpus_index().snapshot

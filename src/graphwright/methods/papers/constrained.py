@@ -8,9 +8,9 @@ from graphwright.methods.papers.lego import answered, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.paths import EnumeratedPaths
 from graphwright.operators.paths.read_relations import ReadRelations
 from graphwright.operators.paths.relation_paths import Instances
+from graphwright.operators.paths.shortest_paths import EnumeratedPaths
 from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.constrained import ConstrainedDecoding
 from graphwright.operators.rerank.mask import Patterns

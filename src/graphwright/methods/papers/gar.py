@@ -10,8 +10,8 @@ from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.subgraph.frontier import Frontier, Unseen
 from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
-from graphwright.operators.subgraph.walk import Frontier, Unseen
 from graphwright.search.snapshot import Snapshot
 
 

@@ -10,13 +10,13 @@ from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, OnGraph
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.rerank.rerank import Choose
+from graphwright.operators.rerank.choose import Choose
 from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.search.search import TripleSearch, VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.subgraph.walk import PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
 
 

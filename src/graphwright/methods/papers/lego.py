@@ -16,13 +16,15 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.relation_paths import EdgesBy, Relations
+from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.rerank.scorer import Composed, Scorer
 from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
+from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
-from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank, RandomWalk
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
+from graphwright.operators.subgraph.random_walk import RandomWalk
 from graphwright.search.snapshot import Snapshot
 
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
-from graphwright.operators.rerank.rerank import Choose, Rerank
+from graphwright.operators.rerank.choose import Choose
+from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer, Steps
 from graphwright.operators.subgraph.narrow import Triples
 

@@ -15,8 +15,8 @@ from graphwright.operators.communities.summaries import Summaries
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import Explore
-from graphwright.operators.paths.paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.relation_paths import Instances, Plan, RelationPaths
+from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer

@@ -13,8 +13,8 @@ from graphwright.operators.search.bridge import Bridge
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.seeds import BridgeSeeds
 from graphwright.operators.subgraph.narrow import Only
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.operators.subgraph.views import MentionGraph
-from graphwright.operators.subgraph.walk import PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
 
 

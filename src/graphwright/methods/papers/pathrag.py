@@ -10,7 +10,7 @@ from graphwright.operators.anchors.keywords import Keywords
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.paths import THRESHOLD, FlowPaths, WithEdges
+from graphwright.operators.paths.flow_paths import THRESHOLD, FlowPaths, WithEdges
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.search.snapshot import Snapshot

@@ -11,8 +11,9 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.propositions import PropositionPaths
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.seeds import PathSeeds
+from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import Induce, Only
-from graphwright.operators.subgraph.walk import KHop, PersonalizedPageRank
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
 
 

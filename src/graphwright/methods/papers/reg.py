@@ -18,13 +18,13 @@ from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.chains import Chains, MergeChains
-from graphwright.operators.paths.paths import ShortestPaths
+from graphwright.operators.paths.shortest_paths import ShortestPaths
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Induce, Triples
+from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.subgraph.walk import PersonalizedPageRank
 from graphwright.search.snapshot import Snapshot
 
 _NAMES = 10  # nodes of a knowledge graph shown for each passage: each is only a name

@@ -16,8 +16,9 @@ from graphwright.graph.items import Item
 from graphwright.graph.relation_paths import relation_words, ways_of
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.paths import path_evidence, query_entities
-from graphwright.operators.rerank.rerank import Choose, Rerank, best_by
+from graphwright.operators.paths.path_evidence import path_evidence, query_entities
+from graphwright.operators.rerank.choose import Choose
+from graphwright.operators.rerank.rerank import Rerank, best_by
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

@@ -21,9 +21,10 @@ from graphwright.graph.relation_paths import (
 )
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.path_evidence import query_entities
+from graphwright.operators.rerank.choose import Choose
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
-from graphwright.operators.rerank.rerank import Choose, Rerank, best_by
+from graphwright.operators.rerank.rerank import Rerank, best_by
 from graphwright.operators.rerank.scorer import ModelOf
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

@@ -28,10 +28,10 @@ from graphwright.graph.relation_paths import (
 from graphwright.kernels.ppr import push_ppr
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator, Ranker
-from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.operators.subgraph.walk import seeds
+from graphwright.operators.subgraph.seed_nodes import seeds
 from graphwright.prompts.templates import data_line
 
 _PLANS = 3  # requested, unless `% k` sets their number

@@ -13,7 +13,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind, stepped_item
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.paths import query_entities
+from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.rerank.constrained import ConstrainedDecoding
 from graphwright.operators.rerank.rerank import Rerank, best_by
 from graphwright.operators.rerank.scorer import ModelOf, Scorer

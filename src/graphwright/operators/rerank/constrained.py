@@ -12,7 +12,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.models.constrained import ConstrainedLLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.rerank import Choose
+from graphwright.operators.rerank.choose import Choose
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line, messages

@@ -9,7 +9,7 @@ import numpy as np
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
-from graphwright.operators.rerank.asked_passages import AskedPassages, Question
+from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch
 from graphwright.operators.rerank.passage_pairs import connected_pairs
 from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import positions_in, rarity
@@ -91,7 +91,7 @@ class PassageFeatures:
 
         `encoder`: of the question's vector, which is that of `passages` where they have the same encoder.
         """
-        question = Question(state, run, passages, index)
+        question = QuestionMatch(state, run, passages, index)
         given = state.items
         singles = np.diff(given.node_ptr) == 1
         scores = np.zeros(len(given)) if given.scores is None else given.scores
@@ -99,7 +99,7 @@ class PassageFeatures:
         pagerank = np.zeros(len(question.nodes))
         np.maximum.at(pagerank, positions[positions >= 0], scores[singles][positions >= 0])
         at = np.union1d(positions[positions >= 0], top(question.hybrid, min(pool, len(question.nodes))))
-        part = AskedPassages(state.graph, question, at, passages, triples)
+        part = PassageMatch(state.graph, question, at, passages, triples)
         vector = question.vector
         if getattr(passages.encoder, "id", None) != encoder.id:  # a cache has the id of its encoder
             vector = run.encode(encoder, [state.question.text])[0]
@@ -125,7 +125,7 @@ class PassageFeatures:
         return best[order]
 
 
-def _alone(part: AskedPassages, pagerank: Scores) -> Floats:
+def _alone(part: PassageMatch, pagerank: Scores) -> Floats:
     """Return the features of each passage alone; `pagerank`: of all passages of the graph."""
     question, at = part.question, part.at
     mass = np.log(np.maximum(pagerank[at] / max(float(pagerank.max(initial=0.0)), 1e-12), _LEAST))
@@ -155,7 +155,7 @@ def _alone(part: AskedPassages, pagerank: Scores) -> Floats:
     ).astype(np.float32)
 
 
-def _anchor_share(part: AskedPassages) -> Scores:
+def _anchor_share(part: PassageMatch) -> Scores:
     """Return the share of the anchors that each passage mentions, by the rarity of their entities."""
     share, total = np.zeros(len(part.at)), 0.0
     for seeds, df in zip(part.question.seeds, part.question.df, strict=True):
@@ -171,7 +171,7 @@ def _anchor_share(part: AskedPassages) -> Scores:
     return share / total if total else share
 
 
-def _feedback(part: AskedPassages) -> Scores:
+def _feedback(part: PassageMatch) -> Scores:
     """Return the cosine with the mean vector of the best passages by cosine and BM25, without the passage."""
     hybrid = part.question.hybrid[part.at].astype(np.float64)
     best = top(hybrid, min(_FEEDBACK, len(hybrid)))

@@ -9,7 +9,7 @@ from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import ABOUT, ALIAS
 from graphwright.kernels.csr import Csr, group
 from graphwright.models.protocols import Floats
-from graphwright.operators.rerank.asked_passages import FEW, AskedPassages
+from graphwright.operators.rerank.passage_match import FEW, PassageMatch
 from graphwright.operators.search.mentions import positions_in, rarity
 
 PAIR = (
@@ -32,7 +32,7 @@ _COMMON = 0.02  # share of all passages; an entity in more connects nothing
 _LEAST = 1e-3  # rarity of what connects two passages, so that it is above 0
 
 
-def connected_pairs(part: AskedPassages) -> tuple[Ints, Ints, Floats]:
+def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
     """Return the connected pairs: positions of source and target, ascending, and their features."""
     p = len(part.at)
     topic = np.zeros(p * p)
@@ -53,7 +53,7 @@ def connected_pairs(part: AskedPassages) -> tuple[Ints, Ints, Floats]:
     return source, target, np.stack((*columns, *_texts(part, source, target)), axis=1).astype(np.float32)
 
 
-def _texts(part: AskedPassages, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
+def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
     """Return the features of pairs as one text, and those of the question."""
     similarity = part.vectors @ part.vectors.T
     squares, cosine = similarity.diagonal(), part.cosine
@@ -65,7 +65,7 @@ def _texts(part: AskedPassages, source: Ints, target: Ints) -> list[NDArray[np.f
     return [between, (first + second) / lengths, *united, uncovered]
 
 
-def _topic_links(part: AskedPassages) -> tuple[Ints, Scores, Scores]:
+def _topic_links(part: PassageMatch) -> tuple[Ints, Scores, Scores]:
     """Return source · p + target of each mention of a target's topic, its rarity, and the best statement on it."""
     p, topics = len(part.at), part.graph.columns.by_relation(ABOUT)
     passage, entity = topics.expand(part.nodes)
@@ -80,7 +80,7 @@ def _topic_links(part: AskedPassages) -> tuple[Ints, Scores, Scores]:
     return source * p + target, np.maximum(rarity(part.graph, part.df)[entity], _LEAST), values
 
 
-def _on(part: AskedPassages, topics: Ints, source: Ints, entity: Ints) -> Scores:
+def _on(part: PassageMatch, topics: Ints, source: Ints, entity: Ints) -> Scores:
     """Return the best cosine of a statement of each passage on an entity, one of the `topics`; 0 if there is none."""
     rows, ends = np.repeat(np.arange(len(part.stated)), 2), part.ends
     row, aliases = part.graph.columns.by_relation(ALIAS).expand(ends)
@@ -93,7 +93,7 @@ def _on(part: AskedPassages, topics: Ints, source: Ints, entity: Ints) -> Scores
     return values
 
 
-def _shared(part: AskedPassages) -> tuple[Ints, Scores]:
+def _shared(part: PassageMatch) -> tuple[Ints, Scores]:
     """Return source · p + target of each entity that two passages share and that is not common, and its rarity."""
     count = 0 if part.graph.passages is None else len(part.graph.passages)
     rare = (part.df > 1) & (part.df <= max(FEW, _COMMON * count))

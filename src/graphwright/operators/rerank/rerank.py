@@ -1,27 +1,17 @@
-"""Reranking of evidence: by a model, smoothed over the graph, over two hops, or by a language model's choice."""
+"""Rerank items by a model's score of their texts."""
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
-
-from graphwright.constraints import AtLeast, Between, Has, MoreThan
-from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.graph.graph import Graph, Kind
-from graphwright.kernels.messages import smooth
-from graphwright.kernels.ranking import rank_items
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder, Floats
+from graphwright.graph.evidence import Evidence
+from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line
 
 SCORES_ITEMS = ModelOf(Encoder, CrossEncoder, Scorer)
 
@@ -34,7 +24,7 @@ def best_by(ranker: Operator, items: Evidence, state: State, run: Run, k: int) -
     return best.take(range(len(best)), best.ranked_scores) if best.scores is None else best
 
 
-class _Reranker(Ranker):
+class Reranker(Ranker):
     """Base of operators that rank the items of the evidence; without items the result is empty."""
 
     needs = ("evidence",)
@@ -52,7 +42,7 @@ class _Reranker(Ranker):
 
 
 @dataclass(frozen=True, repr=False)
-class Rerank(_Reranker):
+class Rerank(Reranker):
     """Rank nodes, triples, paths or trees by a model's score of their texts (FastInsight, Definition 4).
 
     `model`: an Encoder, for the cosine of the vectors of question and text; a CrossEncoder, for the head of its
@@ -60,6 +50,7 @@ class Rerank(_Reranker):
     the node, edge, triple and path pruning of LEGO-GraphRAG and the triple selection of ReG. Items with equal texts
     have one score, and the text is read once.
 
+    >>> from graphwright import Graph
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
@@ -73,225 +64,3 @@ class Rerank(_Reranker):
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Rank the items."""
         return ranked_by(items, score_function(self.model, state, run)(items), k)
-
-
-@dataclass
-class _Latents:
-    """Latents of nodes: the row of each in `rows`. `owners`: the objects that they belong to, so that they stay."""
-
-    owners: tuple[object, ...]
-    row_of: dict[int, int] = field(default_factory=dict)
-    rows: Floats = field(default_factory=lambda: np.empty((0, 0), np.float32))
-
-    def add(self, nodes: list[int], rows: Floats) -> None:
-        """Add the rows of new nodes."""
-        self.row_of.update(zip(nodes, range(len(self.rows), len(self.rows) + len(nodes)), strict=True))
-        self.rows = np.concatenate((self.rows, rows)) if len(self.rows) else rows
-
-
-@dataclass(frozen=True, repr=False)
-class GRanker(_Reranker):
-    """Rerank nodes by a cross-encoder whose latents are smoothed over the graph (FastInsight, Algorithm 2).
-
-        H = latents(q, texts),  W = A D⁻¹,  P = diag(W 1)⁻¹ W,  H' = (1 - α) H + α P H,  S = head(H')
-
-    A joins retrieved nodes that are neighbours; D holds their degrees in the whole snapshot, so that a neighbour with
-    many neighbours counts less. A node without a retrieved neighbour keeps its own latent.
-    `cross_encoder` gives Encoder(q, n) as `latents` and the MLP as `head`; `alpha` is α, 0 (the cross-encoder
-    alone) to 1 (neighbours alone). Ranks the nodes of the evidence, both ends of a triple.
-
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("red fox", "r", "den"), ("hen", "r", "barn")])
-    >>> state = start("red fox", graph, evidence=Evidence.of_nodes([2, 1, 0]))
-    >>> graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)
-    ['red fox', 'den', 'hen']
-    """
-
-    cross_encoder: Annotated[CrossEncoder, Has("a cross-encoder, with latents and head", "latents", "head")]
-    alpha: Annotated[float, Between(0, 1)] = 0.2
-
-    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Rank the nodes of the items."""
-        nodes = np.array(list(state.node_scores()), np.int64)
-        smoothed = smooth(*state.graph.columns.adjacency, nodes, self._latents(nodes, state, run), self.alpha)
-        return Evidence.of_nodes(nodes, self.cross_encoder.head(smoothed), items.steps_to(nodes))
-
-    def _latents(self, nodes: Ints, state: State, run: Run) -> Floats:
-        """Return the latents of nodes; a loop reads the same ones repeatedly, so the run caches them by node."""
-        question, columns = state.question.text, state.graph.columns
-        key = GRanker, id(self.cross_encoder), question, id(columns)
-        known = run.scratch.setdefault(key, _Latents((self.cross_encoder, columns)))
-        new = [node for node in nodes.tolist() if node not in known.row_of]
-        if new:
-            known.add(new, run.latents(self.cross_encoder, question, [state.graph.reading(node) for node in new]))
-        rows: Floats = known.rows[[known.row_of[node] for node in nodes.tolist()]]
-        return rows
-
-
-_HUB_NEIGHBOURS = 100  # a node with more is a hub
-_NAME_CHARACTERS = 300  # of the names that are added to a question: as many as a small model reads well
-
-
-@dataclass(frozen=True, repr=False)
-class MultiHopRerank(_Reranker):
-    """Rank items in two hops: by the question, and by the question with the names of the best items added.
-
-    The second passage of a two-hop chain shares few words with the question; the connecting entity is named in the
-    first passage. So all items are scored with the question q, and again with q and the names joined in the graph with
-    each of the `contexts` best items s, where the question does not have them:
-
-        p(t | q) = softmax_t(m(q, t) / temperature)
-        score(t) = p(t | q) + Σ_s p(s | q) · p(t | q + names of s),   t ≠ s,
-
-    which are the expected visits to t of a random walk of two steps that follows the model; from an item that adds no
-    name it takes no second step. m is the head of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer, and
-    `temperature` is in its units: 0.5 fits the embedded cross-encoder, cosines take 0.05. A model reads at most
-    (1 + `contexts`) times the number of items. Names come from `state.graph` only; those in the item's text first.
-
-    Ours. Adding retrieved text to the question is from multi-hop dense retrieval (Xiong et al., 2021, with whole
-    passages), scoring chains by a reader from Beam Retrieval (Zhang et al., 2024, with training).
-
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
-    >>> kin = Graph.from_triples([("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
-    >>> state = start("Where did the husband of Ida live?", kin, evidence=Evidence.of_edges([0, 1, 2]))
-    >>> MultiHopRerank(OverlapCrossEncoder(), temperature=0.1)(state).evidence.texts(kin)
-    ['Ida wife of Udo', 'Udo lived in Graz', 'Ugo lived in Lyon']
-    """
-
-    model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
-    contexts: Annotated[int, AtLeast(0)] = 3
-    temperature: Annotated[float, MoreThan(0)] = 0.5
-
-    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Rank the items."""
-        scores = score_function(self.model, state, run)(items)
-        first = self._softmax(scores)
-        totals = first.copy()
-        best = rank_items(scores, items.nodes, items.node_ptr, items.edges, items.edge_ptr)[: self.contexts]
-        for context in best.tolist():
-            names = _new_names(state, items.take([context]))
-            if names:
-                question = replace(state.question, text=f"{state.question.text} {' '.join(names)}")
-                scores = score_function(self.model, state.with_(question=question), run)(items)
-                others = np.delete(np.arange(len(items)), context)
-                totals[others] += first[context] * self._softmax(scores[others])
-                run.note(f"read again with {', '.join(names)}")
-        return ranked_by(items, totals, k)
-
-    def _softmax(self, scores: Scores) -> Scores:
-        """Return the softmax of the scores; zeros where no score is finite."""
-        largest = scores.max(initial=-np.inf)
-        if not np.isfinite(largest):
-            return np.zeros(len(scores))
-        powers = np.exp((scores - largest) / self.temperature)
-        shares: Scores = powers / powers.sum()
-        return shares
-
-
-def _new_names(state: State, item: Evidence) -> list[str]:
-    """Return the names joined with an item in the graph that the question lacks, in the order of the item's text."""
-    graph = state.graph
-    nodes = item.nodes if len(item.nodes) else graph.ends(item.edges)
-    neighbours = [_neighbours(graph, position) for position in graph.local(nodes).tolist()]
-    question, text = state.question.text.casefold(), item.texts(graph)[0].casefold()
-    names: dict[str, str] = {}
-    for name in sorted(_names(graph, np.concatenate((nodes, *neighbours)))):
-        names.setdefault(name.casefold(), name)
-    places = {folded: _place(folded, text) for folded in names if folded and _place(folded, question) < 0}
-    selected: list[str] = []
-    for folded in sorted(places, key=lambda folded: (places[folded] < 0, places[folded], folded)):
-        if sum(map(len, selected)) + len(folded) <= _NAME_CHARACTERS:
-            selected.append(names[folded])
-    return selected
-
-
-def _neighbours(graph: Graph, position: int) -> Ints:
-    """Return the neighbours of the node at a position: none of a hub, where they are too many, but all of a passage."""
-    neighbours = graph.at(graph.adjacency.row(position))
-    passage = graph.columns.kinds[graph.at([position])[0]] == Kind.CHUNK
-    return neighbours if passage or len(neighbours) <= _HUB_NEIGHBOURS else neighbours[:0]
-
-
-def _names(graph: Graph, nodes: Ints) -> list[str]:
-    """Return the names of nodes; that of a passage is its title, and may be empty."""
-    passages = (graph.columns.kinds[nodes] == Kind.CHUNK).tolist()
-    pairs = zip(nodes.tolist(), passages, strict=True)
-    return [graph.title_of(node) if passage else graph.names[node] for node, passage in pairs]
-
-
-def _place(name: str, text: str) -> int:
-    """Return the position of a name in a text, as whole words; -1 if it is absent."""
-    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-    return -1 if match is None else match.start()
-
-
-@dataclass(frozen=True, repr=False)
-class Choose(_Reranker):
-    """Keep the items that a language model selects by number, in its order (LEGO-GraphRAG, 3.2.2 b and 3.3.2).
-
-    A prompt shows `batch` texts and asks for at most k of them. The items selected from all prompts enter further
-    prompts, until one prompt shows all of them, or at most k are left. The r-th item then scores 1/r. Unknown and
-    repeated numbers are ignored, with a note in the trace, as are numbers beyond k.
-
-    `rounds`: in each further round (M-LLMs, section 5.3) the model is shown the items selected so far and asked for
-    additions among all others, until there are k or it adds none; additions come last. Where it selects fewer than k,
-    the best of a scorer can fill up (EEMs-S): (Choose(llm) | Rerank(encoder)) % k.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
-    >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
-    >>> Choose(ScriptedLLM(['{"numbers": [2, 7]}']))(state).evidence.texts(graph)
-    ['Lyon lies on Rhône']
-    """
-
-    model: Annotated[LLM, Has("a language model, with complete", "complete")]
-    batch: Annotated[int, AtLeast(2)] = 64
-    rounds: Annotated[int, AtLeast(1)] = 1
-
-    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Let the model select, round by round."""
-        texts, question = items.texts(state.graph), data_line({"question": state.question.text})
-        limit, selected = len(items) if k is None else k, list[int]()
-        for _ in range(self.rounds):
-            others = sorted(set(range(len(items))).difference(selected))
-            if not others or len(selected) >= limit:
-                break
-            values = {"question": question}
-            if selected:
-                values["selected"] = "\n".join(data_line({"text": texts[i]}) for i in selected)
-            added = self._round(run, values, texts, others, limit - len(selected))
-            selected += added
-            if not added:
-                break
-        return items.take(selected, 1.0 / np.arange(1, len(selected) + 1))
-
-    def _round(
-        self, run: Run, values: dict[str, str], texts: Sequence[str], candidates: list[int], limit: int
-    ) -> list[int]:
-        """Let the model select among candidates until one prompt shows all of them, or at most `limit` remain."""
-        while True:
-            batches = [candidates[at : at + self.batch] for at in range(0, len(candidates), self.batch)]
-            selected = [
-                [batch[i] for i in self._selected(run, values, [texts[i] for i in batch], limit)] for batch in batches
-            ]
-            # The first of every batch, then the second of every batch, and so on.
-            merged = [i for i in chain.from_iterable(zip_longest(*selected)) if i is not None]
-            if len(batches) == 1 or len(merged) <= limit or len(merged) == len(candidates):
-                return merged[:limit]
-            candidates = merged
-
-    def _selected(self, run: Run, values: dict[str, str], texts: Sequence[str], limit: int) -> list[int]:
-        """Return the positions of the texts that one prompt selects, best first; the first without a usable reply."""
-        lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
-        prompt = "choose_again" if "selected" in values else "choose"
-        reply = run.reply(self.model, prompt, **values, candidates=lines, most=str(min(limit, len(texts))))
-        if reply is None:
-            return list(range(min(limit, len(texts))))
-        numbers = list(dict.fromkeys(number for number in reply.numbers if 1 <= number <= len(texts)))[:limit]
-        ignored = len(reply.numbers) - len(numbers)
-        if ignored:
-            run.note(f"{ignored} of {len(reply.numbers)} selected numbers were ignored: unknown, repeated or too many")
-        return [number - 1 for number in numbers]

@@ -14,7 +14,7 @@ from graphwright.kernels.hops import components
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.operators.subgraph.walk import seeds
+from graphwright.operators.subgraph.seed_nodes import seeds
 from graphwright.search.clustering import communities, needs_igraph
 
 

@@ -9,7 +9,7 @@ from tests.toys import GRAPHS, as_networkx, corpus_index, same
 
 from graphwright import Evidence, FlowPaths, Graph, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
-from graphwright.operators.paths.paths import path_text
+from graphwright.operators.paths.path_evidence import path_text
 
 SNAPSHOT = corpus_index().snapshot
 

@@ -24,7 +24,7 @@ _ROUNDING = 1e-6  # a cosine up to which all are taken for 0
 _INFERRED = 0.5  # value of a topic that no title confirms
 
 
-class Question:
+class QuestionMatch:
     """A question against all passages of the graph.
 
     `nodes`: the passages, ascending; `rows`: of the word index. `cosine`, `near`, `bm25`: cosine, and cosine and BM25
@@ -68,7 +68,7 @@ def _cosine(passages: VectorIndex, nodes: Ints, vector: Floats, run: Run) -> Flo
     return cosine
 
 
-class AskedPassages:
+class PassageMatch:
     """Some passages of a question, by position (`at`) in all of them.
 
     `entities`, `mentions`: what they mention (see `reach`); `owner`: the passage of each mention; `df`: the passages
@@ -78,7 +78,7 @@ class AskedPassages:
     """
 
     def __init__(
-        self, graph: Graph, question: Question, at: Ints, passages: VectorIndex, triples: VectorIndex | None
+        self, graph: Graph, question: QuestionMatch, at: Ints, passages: VectorIndex, triples: VectorIndex | None
     ) -> None:
         self.graph, self.question, self.at, self.nodes = graph, question, at, question.nodes[at]
         self.vectors, self.cosine = passages.of(self.nodes), question.cosine[at].astype(np.float64)

@@ -8,7 +8,7 @@ from tests.toys import GRAPHS, LINE, corpus_index
 from graphwright import AnchorSearch, Evidence, FlowPaths, Graph, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.operators import HopFirst, Keywords, Shuffled
-from graphwright.operators.paths.paths import path_text
+from graphwright.operators.paths.path_evidence import path_text
 from graphwright.operators.state import State
 
 SNAPSHOT = corpus_index().snapshot
