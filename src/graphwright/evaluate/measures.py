@@ -118,7 +118,7 @@ def path_quality(state: State, gold: Texts) -> Quality:
     A path leads to its last node that the question does not name, as in TargetAnswer, so a query entity is never
     found by a path. Raises OptionError for a state without evidence.
 
-    >>> from graphwright.operators.paths.paths import ShortestPaths; from graphwright.operators.state import start
+    >>> from graphwright import ShortestPaths, start
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo"), ("Udo", "ally", "Otto")])
     >>> path_quality((ShortestPaths() % 2)(start("Who?", kin, entities=["Bertha"])), ["Udo", "Bertha"])
     Quality(precision=0.5, recall=0.5, f1=0.5)
