@@ -35,7 +35,7 @@ from graphwright.graph.graph import Columns, Graph
 from graphwright.methods.registry import METHODS
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.rerank.passage_scorer import PassageScorer
+from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.operators.state import State
 
 SPACES = ("passages", "names", "triples")

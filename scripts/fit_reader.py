@@ -48,7 +48,7 @@ from graphwright.models.embedded.reader_features import (
     sentence_features,
 )
 from graphwright.models.protocols import PassageText, Usage
-from graphwright.operators.rerank.passage_scorer import PassageScorer
+from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.text.sentences import sentence_spans
 
 OPEN_SETS = ("xquad",)  # plain questions, of which no fold reports a figure

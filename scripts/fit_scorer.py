@@ -43,9 +43,9 @@ from graphwright.methods.house import POOL, walk
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.cover import Cover
+from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
-from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
 from graphwright.search.snapshot import Snapshot

@@ -10,7 +10,7 @@ import lightgbm
 import numpy as np
 
 from graphwright.kernels.regression_trees import RegressionTrees
-from graphwright.operators.rerank.passage_scorer import PassageScorer
+from graphwright.operators.rerank.fitted_scorer import PassageScorer
 
 if TYPE_CHECKING:
     from fit_scorer import Example

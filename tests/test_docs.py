@@ -26,7 +26,7 @@ from tests.cli.test_training import LEARNED, TRIPLES, write
 import graphwright as package
 from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
 from graphwright.evaluate import MEASURES
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators import Composed, Operator

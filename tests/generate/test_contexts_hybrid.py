@@ -9,8 +9,8 @@ import pytest
 from graphwright import Bubble, Evidence, Graph, ToPassages, start
 from graphwright.errors import OptionError
 from graphwright.generate import Generate
-from graphwright.generate.budget import line_size
 from graphwright.generate.contexts import HybridContext
+from graphwright.generate.passage_budget import line_size
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
 from graphwright.operators import NamesAndPhrases

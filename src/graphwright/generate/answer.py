@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.errors import cut
-from graphwright.generate.budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted
 from graphwright.generate.citations import Place, best_passages, locate, numbered, supported
 from graphwright.generate.contexts import shown_passages
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted
 from graphwright.generate.readers import NOTHING, MayAnswer, answered
 from graphwright.models.protocols import LLM
 from graphwright.models.structured import plain_text, without_thoughts

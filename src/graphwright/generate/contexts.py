@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.budget import (
+from graphwright.generate.citations import best_passages, passage_text
+from graphwright.generate.passage_budget import (
     CONTEXT_PASSAGES,
     CONTEXT_TOKENS,
     MIN_TOKENS,
@@ -16,7 +17,6 @@ from graphwright.generate.budget import (
     line_size,
     most_characters,
 )
-from graphwright.generate.citations import best_passages, passage_text
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import PassageText
 from graphwright.operators.communities.communities import communities_of

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.budget import (
+from graphwright.generate.contexts import with_passages
+from graphwright.generate.passage_budget import (
     CONTEXT_PASSAGES,
     CONTEXT_TOKENS,
     MIN_TOKENS,
@@ -21,7 +22,6 @@ from graphwright.generate.budget import (
     line_size,
     longest,
 )
-from graphwright.generate.contexts import with_passages
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind

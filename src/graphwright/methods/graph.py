@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.generate.contexts import PassageContext
 from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, written
 from graphwright.methods.house import multihop, multihop_search

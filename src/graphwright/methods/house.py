@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwright.errors import OptionError
 from graphwright.generate.answer import Unaided
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
@@ -15,8 +15,8 @@ from graphwright.operators.anchors.anchor_nodes import AnchorNodes
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, ReciprocalRank, Scaled, ScoreSum
 from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.operators.rerank.multi_hop_rerank import MultiHopRerank
-from graphwright.operators.rerank.passage_scorer import PassageScorer
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.score_passages import ScorePassages
 from graphwright.operators.search.search import VectorSearch, WordSearch

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Annotated
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, budgeted
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, budgeted
 from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then, source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

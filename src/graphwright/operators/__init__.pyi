@@ -65,14 +65,14 @@ from .paths.well_formed import WellFormedChains as WellFormedChains
 from .rerank.choose import Choose as Choose
 from .rerank.constrained import ConstrainedDecoding as ConstrainedDecoding
 from .rerank.cover import Cover as Cover
+from .rerank.fitted_scorer import PassageScorer as PassageScorer
+from .rerank.fitted_scorer import fitted_scorer as fitted_scorer
 from .rerank.granker import GRanker as GRanker
 from .rerank.mask import LengthPenalty as LengthPenalty
 from .rerank.mask import MaskEntities as MaskEntities
 from .rerank.mask import Patterns as Patterns
 from .rerank.multi_hop_rerank import MultiHopRerank as MultiHopRerank
 from .rerank.passage_features import PassageFeatures as PassageFeatures
-from .rerank.passage_scorer import PassageScorer as PassageScorer
-from .rerank.passage_scorer import fitted_scorer as fitted_scorer
 from .rerank.rerank import Rerank as Rerank
 from .rerank.score_passages import ScorePassages as ScorePassages
 from .rerank.scorer import BM25 as BM25

@@ -14,9 +14,9 @@ from graphwright import Evidence, start
 from graphwright.errors import OptionError
 from graphwright.models import MiniLM
 from graphwright.operators import ScorePassages
+from graphwright.operators.rerank.fitted_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
-from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.run import Run
 from graphwright.testing import GRAPHS, corpus_index
 

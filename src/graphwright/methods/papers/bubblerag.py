@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphwright.generate.answer import AnswerIfEnough
-from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.generate.contexts import HybridContext
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering, either
 from graphwright.methods.house import entity_means
 from graphwright.methods.method import Method

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.learn.path import PathRetriever
 from graphwright.methods.method import Method
 from graphwright.methods.papers.lego import answered, scorer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphwright.errors import OptionError
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import DEPTH, both
 from graphwright.methods.method import Method

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from graphwright.errors import OptionError
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import PathContext
 from graphwright.generate.readers import TargetAnswer
 from graphwright.methods.answering import answering, written

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.generate.contexts import CommunityReports, ReportContext
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.learn.planner import Planner
 from graphwright.methods.answering import answering

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, either
 from graphwright.methods.method import Method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from graphwright.generate.budget import CONTEXT_PASSAGES
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import ChainContext
 from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.learn.path import PathRetriever

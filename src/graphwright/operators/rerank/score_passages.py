@@ -12,8 +12,8 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.items import Steps, steps_between
 from graphwright.models.protocols import NamedEncoder
 from graphwright.operators.operator import Ranker
+from graphwright.operators.rerank.fitted_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.rerank.passage_features import PassageFeatures
-from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex

@@ -13,9 +13,9 @@ import pytest
 
 from graphwright.errors import DataError
 from graphwright.operators.rerank.cover import Cover
+from graphwright.operators.rerank.fitted_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
-from graphwright.operators.rerank.passage_scorer import PassageScorer, fitted_scorer
 
 
 def record(alone: dict[str, float], pair: dict[str, float], bias: float = 0.0, constant: float = 0.0) -> dict[str, Any]:
