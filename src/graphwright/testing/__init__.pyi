@@ -11,6 +11,7 @@ from .graphs import TRIPLES as TRIPLES
 from .graphs import vectors_of as vectors_of
 from .llm_server import LLMServer as LLMServer
 from .models import FixedEncoder as FixedEncoder
+from .models import FixedLLM as FixedLLM
 from .models import HashEncoder as HashEncoder
 from .models import HashSparseEncoder as HashSparseEncoder
 from .models import OverlapCrossEncoder as OverlapCrossEncoder

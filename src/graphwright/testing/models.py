@@ -13,7 +13,7 @@ from graphwright.models.fake import HashEncoder as HashEncoder
 from graphwright.models.fake import HashSparseEncoder as HashSparseEncoder
 from graphwright.models.fake import OverlapCrossEncoder as OverlapCrossEncoder
 from graphwright.models.fake import ScriptedLLM as ScriptedLLM
-from graphwright.models.protocols import Floats, PassageText, Span
+from graphwright.models.protocols import Cancel, Completion, Floats, OnText, PassageText, Schema, Span
 from graphwright.text.words import words
 
 
@@ -50,6 +50,25 @@ class RecordingEncoder:
         """Return one row per text: float32, shape (len(texts), 64)."""
         self.texts += texts
         return HashEncoder().encode(texts)
+
+
+@dataclass(frozen=True)
+class FixedLLM:
+    """Reply the same to every prompt; equal and pickled by the reply, as the laws of operators need it.
+
+    >>> FixedLLM("Graz").complete("", "Where?").text
+    'Graz'
+    """
+
+    reply: str
+    id: str = "fixed"
+
+    def complete(
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+    ) -> Completion:
+        """Return the reply, as LLM.complete does. Raises LLMResponseError where it does not fit the schema."""
+        model = ScriptedLLM(lambda system, user: self.reply, self.id)
+        return model.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
 
 
 @dataclass(frozen=True)
