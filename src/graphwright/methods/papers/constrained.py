@@ -90,16 +90,16 @@ def structgpt(
     paths: Annotated[int, Help("walks to the entities that the relations lead to")] = 100,
     *,
     judge: Annotated[
-        Encoder | CrossEncoder | LLM | None,
-        Help(
-            "the model that selects relations and says when the triples are enough, by default the language "
-            "model that answers, else the index's encoder"
-        ),
+        Encoder | CrossEncoder | None,
+        Help("the model that ranks relations in place of a language model, by default the index's encoder"),
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by the triples that a model reads in turns, a relation of the entities at hand each (StructGPT)."""
-    model = judge or llm or ix.encoder
-    read = ReadRelations(model, turns) if isinstance(model, LLM) else RankRelations(model, turns)
-    search = read >> Instances() % paths
+    """Rank passages by the triples that a model reads in turns, a relation of the entities at hand each (StructGPT).
+
+    The language model that answers selects the relations, and says when the triples are enough, unless there is a
+    `judge`. The judge takes them for enough where no longer relation path scores higher.
+    """
+    by_llm = ReadRelations(llm, turns) if llm is not None and judge is None else None
+    search = (by_llm or RankRelations(judge or ix.encoder, turns)) >> Instances() % paths
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm, tied=True)
