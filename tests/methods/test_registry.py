@@ -134,6 +134,6 @@ def test_help_of_a_method_has_a_text_for_each_option(name: str) -> None:
 
 def test_help_of_an_option_is_that_of_its_annotation() -> None:
     assert METHODS["pathrag"].help["k"] == METHODS["pathrag-lt"].help["k"] == "paths, K"
-    assert METHODS["rerank"].help["blend"].endswith("(1: the cross-encoder alone)")
+    assert METHODS["rerank"].help["blend"].endswith("(1: the reranker alone)")
     assert METHODS["bubblerag"].help["top_k"] != METHODS["vector"].help["top_k"] == "passages in the result"
     assert METHODS["vector"].help["context_tokens"] == "the most tokens of these, by default 3,000"

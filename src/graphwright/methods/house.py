@@ -10,7 +10,16 @@ from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
-from graphwright.methods.options import FirstSearch, Help, OptionalCrossEncoder, OptionalLLM, RequiredLLM, Restart, TopK
+from graphwright.methods.options import (
+    Blend,
+    FirstSearch,
+    Help,
+    OptionalCrossEncoder,
+    OptionalLLM,
+    RequiredLLM,
+    Restart,
+    TopK,
+)
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import CrossEncoder
@@ -143,13 +152,7 @@ def rerank(
     ix: Snapshot,
     top_k: TopK = CONTEXT_PASSAGES,
     budget: Annotated[int, Help("passages that are read")] = 100,
-    blend: Annotated[
-        float,
-        Help(
-            "share of the cross-encoder's score in the final one, the rest being the search's "
-            "(1: the cross-encoder alone)"
-        ),
-    ] = BLEND,
+    blend: Blend = BLEND,
     *,
     first: FirstSearch = None,
     cross_encoder: OptionalCrossEncoder = None,
@@ -165,11 +168,7 @@ def multihop_rerank(
     top_k: TopK = CONTEXT_PASSAGES,
     pool: Annotated[int, Help("passages that are read; the others keep their order after them")] = 30,
     contexts: Annotated[
-        int,
-        Help(
-            "best passages whose entities are added to the question, each for one more reading of the pool "
-            "(see MultiHopRerank)"
-        ),
+        int, Help("best passages whose entities are added to the question, each for one more reading of the pool")
     ] = 3,
     *,
     first: Annotated[Operator | None, Help("the search, by default that of `multihop`")] = None,

@@ -26,6 +26,9 @@ OptionalLLM = Annotated[
 OptionalCrossEncoder = Annotated[
     CrossEncoder | None, Help("the model that reads passages beside the question, by default the embedded one")
 ]
+Blend = Annotated[
+    float, Help("share of the reranker's score in the final one, the rest being the search's (1: the reranker alone)")
+]
 FirstSearch = Annotated[Operator | None, Help("the search, by default that of `hybrid`")]
 Restart = Annotated[float, Help("restart probability of PageRank, 1 minus the damping factor")]
 RankedNodes = Annotated[int, Help("nodes that PageRank ranks")]

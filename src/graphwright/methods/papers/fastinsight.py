@@ -9,7 +9,7 @@ from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import blended, entity_means
 from graphwright.methods.method import Method
-from graphwright.methods.options import CorpusRelations, Help, OptionalCrossEncoder, OptionalLLM, TopK
+from graphwright.methods.options import Blend, CorpusRelations, Help, OptionalCrossEncoder, OptionalLLM, TopK
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
@@ -36,18 +36,15 @@ def fastinsight(
     alpha: Alpha = 0.2,
     beta: Beta = 1.0,
     relations: CorpusRelations = RELATIONS,
-    blend: Annotated[
-        float,
-        Help(
-            "below 1 the final score has this share of GRanker's, the rest being that of vector search, which "
-            "the paper does not do"
-        ),
-    ] = 1.0,
+    blend: Blend = 1.0,
     *,
     cross_encoder: OptionalCrossEncoder = None,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by a reranker smoothed over the graph, expanded along references (FastInsight, Algorithm 1)."""
+    """Rank passages by a reranker smoothed over the graph, expanded along references (FastInsight, Algorithm 1).
+
+    The `blend` with vector search is not in the paper.
+    """
     search = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
     ranked = blended(VectorSearch(ix.passages) % budget, search, blend)
     return Method(OnGraph(PassageGraph(relations=relations), ranked) % top_k >> ToPassages(), *answering(ix, llm))

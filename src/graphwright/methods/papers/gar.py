@@ -9,7 +9,15 @@ from graphwright.generate.budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import DEPTH, blended, both
 from graphwright.methods.method import Method
-from graphwright.methods.options import CorpusRelations, FirstSearch, Help, OptionalCrossEncoder, OptionalLLM, TopK
+from graphwright.methods.options import (
+    Blend,
+    CorpusRelations,
+    FirstSearch,
+    Help,
+    OptionalCrossEncoder,
+    OptionalLLM,
+    TopK,
+)
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep
@@ -26,13 +34,7 @@ def gar(
     batch: Annotated[int, Help("b, the passages read at a time")] = 10,
     budget: Annotated[int, Help("c, the passages read in all")] = 100,
     relations: CorpusRelations = RELATIONS,
-    blend: Annotated[
-        float,
-        Help(
-            "below 1 the final score has this share of the cross-encoder's, the rest being that of the search, "
-            "which the paper does not do"
-        ),
-    ] = 1.0,
+    blend: Blend = 1.0,
     *,
     first: FirstSearch = None,
     cross_encoder: OptionalCrossEncoder = None,
@@ -40,7 +42,7 @@ def gar(
 ) -> Method:
     """Rerank by a cross-encoder that alternates between search results and neighbours of the best (GAR, Algorithm 1).
 
-    Where there are no neighbours, search results follow.
+    Where there are no neighbours, search results follow. The `blend` with the search is not in the paper.
     """
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): batch must be 1 to budget.")

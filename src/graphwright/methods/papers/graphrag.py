@@ -48,10 +48,7 @@ def graphrag_global(
     top_k: TopK = CONTEXT_PASSAGES,
     communities: Annotated[int, Help("communities that the answer uses")] = 10,
     rated: Annotated[
-        int,
-        Help(
-            "the first communities by cosine, which a language model rates (map), where the paper rates all of a level"
-        ),
+        int, Help("the first communities by cosine, which a language model rates (the paper rates all of a level)")
     ] = 40,
     level: CommunityLevel = 2,
     *,

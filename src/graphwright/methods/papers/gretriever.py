@@ -25,10 +25,7 @@ def g_retriever(
     *,
     nodes: Annotated[
         VectorIndex | None,
-        Help(
-            "vectors of the nodes that get prizes, by default those of passages, which are nodes of the graph "
-            "here; give `ix.names` for entities alone"
-        ),
+        Help("vectors of the nodes that get prizes, by default those of passages; `ix.names` for entities alone"),
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:

@@ -27,11 +27,7 @@ def ircot(
     *,
     first: FirstSearch = None,
     reader: Annotated[
-        Reader | None,
-        Help(
-            "without a language model, the reader whose answer takes the place of the nearest sentence in the "
-            "next query"
-        ),
+        Reader | None, Help("without a language model, its answer replaces the nearest sentence in the next query")
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:

@@ -220,11 +220,7 @@ def instance(number: int) -> Callable[..., Method]:
         slack: Annotated[float | None, Help("slack of dynamic pruning in a beam search (see Beams)")] = None,
         *,
         encoder: Annotated[
-            Encoder | None,
-            Help(
-                "E, which encodes every triple and path, by default the index's encoder with the stored vectors of "
-                "triples, else of names"
-            ),
+            Encoder | None, Help("E, by default the index's encoder with the stored vectors of triples, else of names")
         ] = None,
         judge: Annotated[
             CrossEncoder | LLM | None,

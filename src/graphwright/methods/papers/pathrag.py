@@ -34,10 +34,7 @@ def pathrag(
     *,
     order: Annotated[
         Operator | None,
-        Help(
-            "order of the paths in the context, by default the best last; HopFirst() and Shuffled(seed) are the "
-            "paper's ablations (RQ2)"
-        ),
+        Help("order of the paths shown, by default the best last; HopFirst() and Shuffled(seed) are ablations (RQ2)"),
     ] = None,
     context: Annotated[
         type[PathContext], Help("how the paths are shown; FlatContext is another ablation")

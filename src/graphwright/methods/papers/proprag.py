@@ -28,11 +28,7 @@ def proprag(
     width: Annotated[int, Help("paths that stay in the beam")] = 4,
     length: Annotated[int, Help("the most propositions of a path")] = 3,
     reread: Annotated[
-        int,
-        Help(
-            "paths of each length that are encoded again as one text (40 in the paper; 0 ranks by the mean of "
-            "the propositions' vectors)"
-        ),
+        int, Help("paths of each length that are encoded again as one text (40 in the paper; 0 for means of vectors)")
     ] = 0,
     nodes: Annotated[int, Help("nodes that the first PageRank ranks")] = 1000,
     weight: SeedWeight = 0.05,
