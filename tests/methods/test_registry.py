@@ -126,14 +126,14 @@ def test_every_method_shows_requested_passages() -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_method_options_are_documented(name: str) -> None:
+def test_help_of_a_method_has_a_text_for_each_option(name: str) -> None:
     method = METHODS[name]
-    assert list(method.meanings) == list(method.options)
-    assert not [option for option, meaning in method.meanings.items() if not meaning]
+    assert list(method.help) == list(method.options)
+    assert not [option for option, text in method.help.items() if not text]
 
 
-def test_option_help_is_its_declaration() -> None:
-    assert METHODS["pathrag"].meanings["k"] == METHODS["pathrag-lt"].meanings["k"] == "paths, K"
-    assert METHODS["ircot"].meanings["shown"] == "the best passages so far, from which the next thought comes"
-    assert METHODS["rerank"].meanings["blend"].endswith("(1: the cross-encoder alone; see `blended`)")
-    assert METHODS["bubblerag"].meanings["top_k"] != METHODS["vector"].meanings["top_k"] == "passages in the result"
+def test_help_of_an_option_is_that_of_its_annotation() -> None:
+    assert METHODS["pathrag"].help["k"] == METHODS["pathrag-lt"].help["k"] == "paths, K"
+    assert METHODS["rerank"].help["blend"].endswith("(1: the reranker alone)")
+    assert METHODS["bubblerag"].help["top_k"] != METHODS["vector"].help["top_k"] == "passages in the result"
+    assert METHODS["vector"].help["context_tokens"] == "the most tokens of these, by default 3,000"

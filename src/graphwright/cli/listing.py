@@ -62,7 +62,7 @@ class _Row(NamedTuple):
             "name": method.name,
             "about": method.about,
             "options": {
-                name: {"default": _shown(value), "required": name in method.required, "about": method.meanings[name]}
+                name: {"default": _shown(value), "required": name in method.required, "about": method.help[name]}
                 for name, value in method.options.items()
             },
             "expression": self.expression,
@@ -73,7 +73,7 @@ class _Row(NamedTuple):
 
 
 def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None:
-    """Print the methods in groups, one a line; or one method with its options and their meanings.
+    """Print the methods in groups, one a line; or one method with its options and their help.
 
     `index`: print each method's expression over it; a method that cannot run here has a problem in its place.
     """
@@ -142,7 +142,7 @@ def _show_method(row: _Row) -> None:
 
 
 def _show_options(output: Console, method: NamedMethod) -> None:
-    """Print each option with its default and its meaning: a table on a terminal, a line each elsewhere."""
+    """Print each option with its default and its help: a table on a terminal, a line each elsewhere."""
     texts = {
         name: f"{name} (required)" if name in method.required else f"{name}={_shown(value)}"
         for name, value in method.options.items()
@@ -151,13 +151,13 @@ def _show_options(output: Console, method: NamedMethod) -> None:
     table.add_column("option", no_wrap=True)
     table.add_column("meaning")
     for name, text in texts.items():
-        table.add_row(text, method.meanings[name])
+        table.add_row(text, method.help[name])
     if output.is_terminal:
         output.print(table)
         return
     width = max(map(len, texts.values()), default=0)
     for name, text in texts.items():
-        say(f"{text:<{width}}  {method.meanings[name]}".rstrip())
+        say(f"{text:<{width}}  {method.help[name]}".rstrip())
 
 
 def show_info(folder: Path, *, as_json: bool) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import reread
 from graphwright.methods.method import Method
-from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.methods.options import Help, OptionalCrossEncoder, OptionalLLM, TopK
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import HasEvidence, If, OnGraph
 from graphwright.operators.operator import Keep
@@ -22,21 +24,20 @@ from graphwright.search.snapshot import Snapshot
 
 def agent(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    steps: int = 8,
-    shown: int = 5,
-    passages: int = 30,
-    max_tokens: int = 40_000,
+    top_k: TopK = CONTEXT_PASSAGES,
+    steps: Annotated[int, Help("the most calls of tools")] = 8,
+    shown: Annotated[int, Help("items that a call returns")] = 5,
+    passages: Annotated[int, Help("the most distinct passages that are shown")] = 30,
+    max_tokens: Annotated[int, Help("the most tokens of all prompts")] = 40_000,
     *,
-    cross_encoder: CrossEncoder | None = None,
-    llm: LLM | None = None,
+    cross_encoder: OptionalCrossEncoder = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Let a language model search with the operators of this package as tools until it can answer; then it answers.
 
     Tools: keyword search, semantic search, reading a passage, the neighbours of an entity, paths between two entities.
-    The budget: `steps`: calls of tools; `passages`: distinct passages; `max_tokens`: tokens of all prompts; `shown`:
-    items that a call returns. Without a language model, or where its first reply is of no use, it is `multihop-rerank`,
-    with its `cross_encoder`.
+    The budget is `steps`, `passages` and `max_tokens`. Without a language model, or where its first reply is of no use,
+    it is `multihop-rerank`.
     """
     twin = reread(ix, top_k, cross_encoder=cross_encoder)
     if llm is None:

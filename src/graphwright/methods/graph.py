@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.contexts import PassageContext
 from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
@@ -9,6 +11,7 @@ from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, written
 from graphwright.methods.house import multihop, multihop_search
 from graphwright.methods.method import Method
+from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import Afresh, HasEvidence, If, OnGraph, OnlyPassages
@@ -23,12 +26,18 @@ from graphwright.search.snapshot import Snapshot
 _SHOWN = 100  # nodes of the graph that a language model is shown beside the paths: each is only a name
 
 
-def graph(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, hops: int = 3, *, llm: LLM | None = None) -> Method:
+def graph(
+    ix: Snapshot,
+    top_k: TopK = CONTEXT_PASSAGES,
+    hops: Annotated[int, Help("the most relations of a path")] = 3,
+    *,
+    llm: OptionalLLM = None,
+) -> Method:
     """Answer by the relations that the question names, by its words or by meaning (the default over graphs).
 
-    `hops`: the most relations of a path. Without a language model the answer is the names that the walks lead
-    to, their number, yes or no, or that the graph does not say it. Where documents were added to the graph, what it
-    does not record is searched as by `multihop` and answered from passages; with a filter of documents all is.
+    Without a language model the answer is the names that the walks lead to, their number, yes or no, or that the graph
+    does not say it. Where documents were added to the graph, what it does not record is searched as by `multihop` and
+    answered from passages; with a filter of documents all is.
     """
     if ix.is_without_graph:
         return multihop(ix, top_k, llm=llm)

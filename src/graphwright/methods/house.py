@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.errors import OptionError
 from graphwright.generate.answer import Unaided
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
+from graphwright.methods.options import (
+    Blend,
+    FirstSearch,
+    Help,
+    OptionalCrossEncoder,
+    OptionalLLM,
+    RequiredLLM,
+    Restart,
+    TopK,
+)
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.models.protocols import CrossEncoder
 from graphwright.operators.anchors.anchor_nodes import AnchorNodes
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, ReciprocalRank, Scaled, ScoreSum
@@ -31,23 +43,29 @@ DEPTH = 200  # passages of each part of a first search
 POOL = 100  # passages of PageRank that are scored
 BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (embedded/blend.py)
 
+Seeds = Annotated[
+    int,
+    Help("best passages of a hybrid search, at which PageRank starts, beside the entities that the question names"),
+]
+FittedScorer = Annotated[PassageScorer | None, Help("the fitted scorer of passages, by default that of the package")]
 
-def vanilla(ix: Snapshot, *, llm: LLM) -> Method:
+
+def vanilla(ix: Snapshot, *, llm: RequiredLLM) -> Method:
     """Answer with a language model alone: no passages and no citations."""
     return Method(Keep(), answer=Unaided(llm))
 
 
-def cot(ix: Snapshot, *, llm: LLM) -> Method:
+def cot(ix: Snapshot, *, llm: RequiredLLM) -> Method:
     """Answer with a language model alone after a chain of thought: no passages and no citations."""
     return Method(Keep(), answer=Unaided(llm, reasoning=True))
 
 
-def vector(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Method:
+def vector(ix: Snapshot, top_k: TopK = CONTEXT_PASSAGES, *, llm: OptionalLLM = None) -> Method:
     """Rank passages by the cosine of their vector with the question's (dense retrieval, naive RAG)."""
     return Method(VectorSearch(ix.passages) % top_k >> ToPassages(), *answering(ix, llm))
 
 
-def bm25(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, *, llm: LLM | None = None) -> Method:
+def bm25(ix: Snapshot, top_k: TopK = CONTEXT_PASSAGES, *, llm: OptionalLLM = None) -> Method:
     """Rank passages by BM25."""
     return Method(WordSearch(ix.words) % top_k >> ToPassages(), *answering(ix, llm))
 
@@ -57,11 +75,14 @@ def both(ix: Snapshot, depth: int) -> Operator:
     return ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
 
 
-def hybrid(ix: Snapshot, top_k: int = CONTEXT_PASSAGES, depth: int = DEPTH, *, llm: LLM | None = None) -> Method:
-    """Rank passages by the sum of vector and BM25 scores, each divided by its largest.
-
-    `depth`: the passages of each search.
-    """
+def hybrid(
+    ix: Snapshot,
+    top_k: TopK = CONTEXT_PASSAGES,
+    depth: Annotated[int, Help("passages of each of the two searches")] = DEPTH,
+    *,
+    llm: OptionalLLM = None,
+) -> Method:
+    """Rank passages by the sum of vector and BM25 scores, each divided by its largest."""
     return Method(both(ix, depth) % top_k >> ToPassages(), *answering(ix, llm))
 
 
@@ -78,13 +99,9 @@ def walk(ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5) -> Operato
 
 
 def ppr(
-    ix: Snapshot, top_k: int = CONTEXT_PASSAGES, seeds: int = 20, restart: float = 0.5, *, llm: LLM | None = None
+    ix: Snapshot, top_k: TopK = CONTEXT_PASSAGES, seeds: Seeds = 20, restart: Restart = 0.5, *, llm: OptionalLLM = None
 ) -> Method:
-    """Rank passages by personalised PageRank over passages and entities.
-
-    `seeds`: the best passages of a hybrid search, at which PageRank starts, beside the entities that the question
-    names; `restart`: its restart probability, 1 minus the damping factor.
-    """
+    """Rank passages by personalised PageRank over passages and entities."""
     search = walk(ix, top_k, seeds, restart) >> If(HasEvidence(), Keep(), both(ix, DEPTH) % top_k)
     return Method(search >> ToPassages(), *answering(ix, llm))
 
@@ -104,19 +121,19 @@ def multihop_search(
 
 def multihop(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    seeds: int = 20,
-    restart: float = 0.5,
+    top_k: TopK = CONTEXT_PASSAGES,
+    seeds: Seeds = 20,
+    restart: Restart = 0.5,
     *,
-    scorer: PassageScorer | None = None,
-    cover: bool = True,
-    llm: LLM | None = None,
+    scorer: FittedScorer = None,
+    cover: Annotated[
+        bool, Help("whether passages are selected by coverage, greedily, or only ranked by their scores")
+    ] = True,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages, alone and in connected pairs, by a fitted scorer, and select them by coverage (the default).
 
-    The passages are those of a personalised PageRank and of a hybrid search. `scorer`: the fitted scorer, by default
-    that of the package; `cover`: whether passages are selected by coverage, greedily, or only ranked by their scores.
-    Other options as of `ppr`.
+    The passages are those of a personalised PageRank and of a hybrid search.
     """
     return Method(multihop_search(ix, top_k, seeds, restart, scorer, cover) >> ToPassages(), *answering(ix, llm))
 
@@ -134,40 +151,33 @@ def blended(before: Operator, rank: Operator, share: float) -> Operator:
 
 def rerank(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    budget: int = 100,
-    blend: float = BLEND,
+    top_k: TopK = CONTEXT_PASSAGES,
+    budget: Annotated[int, Help("passages that are read")] = 100,
+    blend: Blend = BLEND,
     *,
-    first: Operator | None = None,
-    cross_encoder: CrossEncoder | None = None,
-    llm: LLM | None = None,
+    first: FirstSearch = None,
+    cross_encoder: OptionalCrossEncoder = None,
+    llm: OptionalLLM = None,
 ) -> Method:
-    """Rerank the passages of a hybrid search by a cross-encoder, blended with the search (retrieve, then rerank).
-
-    `budget`: the passages that are read; `blend`: the share of the cross-encoder's score in the final one, the rest
-    being the search's (1: the cross-encoder alone; see `blended`); `first`: the search, by default that of `hybrid`.
-    """
+    """Rerank the passages of a hybrid search by a cross-encoder, blended with the search (retrieve, then rerank)."""
     rank = blended(Keep(), Rerank(cross_encoder or MiniLMCrossEncoder()), blend)
     return Method((first or both(ix, max(budget, DEPTH))) % budget >> rank % top_k >> ToPassages(), *answering(ix, llm))
 
 
 def multihop_rerank(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    pool: int = 30,
-    contexts: int = 3,
+    top_k: TopK = CONTEXT_PASSAGES,
+    pool: Annotated[int, Help("passages that are read; the others keep their order after them")] = 30,
+    contexts: Annotated[
+        int, Help("best passages whose entities are added to the question, each for one more reading of the pool")
+    ] = 3,
     *,
-    first: Operator | None = None,
-    scorer: PassageScorer | None = None,
-    cross_encoder: CrossEncoder | None = None,
-    llm: LLM | None = None,
+    first: Annotated[Operator | None, Help("the search, by default that of `multihop`")] = None,
+    scorer: FittedScorer = None,
+    cross_encoder: OptionalCrossEncoder = None,
+    llm: OptionalLLM = None,
 ) -> Method:
-    """Rerank the passages of `multihop` by a cross-encoder, alone and with entities of the best; fuse both ranks.
-
-    `pool`: the passages that are read; the others keep their order after them. `contexts`: the best passages whose
-    entities are added to the question, each for one more reading of the pool (see MultiHopRerank). `first`: the search,
-    by default that of `multihop`; `scorer`: the fitted scorer of that search.
-    """
+    """Rerank the passages of `multihop` by a cross-encoder, alone and with entities of the best; fuse both ranks."""
     return Method(reread(ix, top_k, pool, contexts, first, cross_encoder, scorer) >> ToPassages(), *answering(ix, llm))
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.methods.agent import agent
@@ -16,6 +15,7 @@ from graphwright.methods.answering import method_with_search
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.method import Builder, Method
+from graphwright.methods.options import CONTEXT_HELP, Help
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.cluerag import clue_rag
 from graphwright.methods.papers.constrained import dog, gcr, structgpt
@@ -39,22 +39,42 @@ from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, re
 from graphwright.operators.operator import Operator
 from graphwright.search.snapshot import Snapshot
 
-_NUMBERS: Mapping[str, tuple[type, str]] = {"int": (Integral, "a whole number"), "float": (Real, "a number")}
-"""Types of numeric arguments by annotation, and their names in messages."""
+_NUMBERS: Mapping[object, tuple[type, str]] = {int: (Integral, "a whole number"), float: (Real, "a number")}
+"""Types of numeric options: the values that they accept, and their names in messages."""
 
 
-_OTHER = re.compile(r"[Oo]ptions as of `([\w-]+)`")
-_DEFINITION = re.compile(r"`(\w+)`: (.*?)(?=; `\w+`: |\.(?: |$)|$)")
+@dataclass(frozen=True)
+class Option:
+    """An option of a method, as the signature of its builder declares it; `default` is None for a required one."""
+
+    name: str
+    type: object
+    default: Any
+    required: bool
+    help: str
+
+    def check(self, method: str, value: object) -> None:
+        """Raise OptionError if a number is none."""
+        accepted, kind = _NUMBERS.get(self.type, (object, ""))
+        if not isinstance(value, accepted) or (kind and isinstance(value, bool)):
+            raise OptionError(f"{method}: {self.name} is {value!r}; it must be {kind} (default: {self.default!r}).")
 
 
-def definitions(text: str) -> dict[str, str]:
-    """Return what a docstring says of each argument: what follows its name and a colon, to the end of the clause.
+def declared_options(build: Callable[..., Method]) -> dict[str, Option]:
+    """Return the options of a builder by name: its parameters after the first, with the Help of their annotations.
 
-    >>> definitions("Walk. `k`: the nodes that\\nstay; `restart`: 0.5, say. More.")
-    {'k': 'the nodes that stay', 'restart': '0.5, say'}
+    >>> def walk(ix: Snapshot, k: Annotated[int, Help("paths, K")] = 15) -> Method: ...
+    >>> declared_options(walk)["k"].help
+    'paths, K'
     """
-    paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
-    return {match[1]: match[2] for part in paragraphs for match in _DEFINITION.finditer(part)}
+    hints = get_type_hints(build, include_extras=True)
+    options = {}
+    for name, parameter in list(inspect.signature(build).parameters.items())[1:]:
+        kind, *metadata = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
+        text = next((part.text for part in metadata if isinstance(part, Help)), "")
+        required = parameter.default is parameter.empty
+        options[name] = Option(name, kind, None if required else parameter.default, required, text)
+    return options
 
 
 def _judge_of(value: object) -> object:
@@ -82,12 +102,7 @@ class NamedMethod:
     def __call__(self, snapshot: Snapshot, **options: Any) -> Method:
         """Return the method over a snapshot.
 
-        Of options that many methods have: `top_k`: passages in the result; `llm`: the language model that answers and
-        does what the paper has one for, by default none; `cross_encoder`: the model that reads passages beside the
-        question, by default the embedded one; `context_passages`: passages that a language model is shown, by default
-        15; `context_tokens`: the most tokens of these, by default 3,000.
-
-        Raises OptionError if an argument without a default is missing, or a number is none.
+        Raises OptionError if a required option is missing, or a number is none.
         """
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
@@ -95,15 +110,10 @@ class NamedMethod:
                 f"{self.name} needs a language model ({' and '.join(missing)}), which has no offline twin. Name one, "
                 f"as --llm MODEL does on the command line."
             )
-        for argument in self._arguments:
-            kind, name = _NUMBERS.get(str(argument.annotation), (object, ""))
-            value = options.get(argument.name, argument.default)
-            if not isinstance(value, kind) or (name and isinstance(value, bool)):
-                raise OptionError(
-                    f"{self.name}: {argument.name} is {value!r}; it must be {name} (default: {argument.default!r})."
-                )
-        budget = {name: options.pop(f"context_{name}", None) for name in ("passages", "tokens")}
-        return self.build(snapshot, **options).within(**budget)
+        for option in self._declared.values():
+            option.check(self.name, options.get(option.name, option.default))
+        passages, tokens = (options.pop(name, None) for name in CONTEXT_HELP)
+        return self.build(snapshot, **options).within(passages, tokens)
 
     @property
     def about(self) -> str:
@@ -112,31 +122,29 @@ class NamedMethod:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Its arguments with their defaults, None for a required one."""
-        own = {p.name: None if p.default is p.empty else p.default for p in self._arguments}
-        shows = "llm" in own and "llm" not in self.required
-        return own | (dict.fromkeys(("context_passages", "context_tokens")) if shows else {})
+        """Its options with their defaults, None for a required one."""
+        own = {name: option.default for name, option in self._declared.items()}
+        return own | dict.fromkeys(CONTEXT_HELP) if self._shows_passages else own
 
     @property
-    def meanings(self) -> dict[str, str]:
-        """What the documentation says of each option, that of the builder before what all methods have in common."""
-        return {name: self._defined.get(name, "") for name in self.options}
-
-    @cached_property
-    def _defined(self) -> dict[str, str]:
-        text = inspect.getdoc(self.build) or ""
-        other = _OTHER.search(" ".join(text.split()))
-        others = METHODS[other[1]]._defined if other else {}
-        return {**definitions(inspect.getdoc(NamedMethod.__call__) or ""), **others, **definitions(text)}
+    def help(self) -> dict[str, str]:
+        """The help of each option."""
+        own = {name: option.help for name, option in self._declared.items()}
+        return {**own, **CONTEXT_HELP} if self._shows_passages else own
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The arguments without a default, such as the language model of a method that is nothing else."""
-        return tuple(p.name for p in self._arguments if p.default is p.empty)
+        """The options without a default, such as the language model of a method that is nothing else."""
+        return tuple(name for name, option in self._declared.items() if option.required)
+
+    @property
+    def _shows_passages(self) -> bool:
+        """Whether it shows passages to a language model, if it has one."""
+        return "llm" in self._declared and "llm" not in self.required
 
     @cached_property
-    def _arguments(self) -> list[inspect.Parameter]:
-        return list(inspect.signature(self.build).parameters.values())[1:]
+    def _declared(self) -> dict[str, Option]:
+        return declared_options(self.build)
 
 
 _BUILDERS: Mapping[str, Callable[..., Method]] = {

@@ -11,8 +11,9 @@ from tests.models.grammars import GrammarLLM
 from tests.toys import untrained
 
 from graphwright import Graph, start
+from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS, make_method
-from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.models.protocols import Completion
 from graphwright.testing import corpus_index
 
@@ -123,3 +124,10 @@ def test_structgpt_reads_relations_then_triples() -> None:
     state = make_method("structgpt", ON_FILMS, llm=ScriptedLLM(replies))(start(ASKED, FILMS))
     assert state.answer is not None and state.answer.short == ("Pacino",)
     assert state.evidence is not None and {FILMS.names[nodes[-1]] for nodes, _ in state.evidence} == {"Pacino", "Crowe"}
+
+
+def test_structgpt_with_a_judge_reads_by_it_though_a_language_model_answers() -> None:
+    method = make_method("structgpt", ON_FILMS, judge=OverlapCrossEncoder(), llm=ScriptedLLM(["{}"]))
+    assert "RankRelations(OverlapCrossEncoder())" in repr(method.search)
+    with pytest.raises(OptionError, match="it must be an encoder or a cross-encoder"):
+        make_method("structgpt", ON_FILMS, judge=ScriptedLLM(["{}"]))

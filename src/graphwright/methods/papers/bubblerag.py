@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering, either
 from graphwright.methods.house import entity_means
 from graphwright.methods.method import Method
+from graphwright.methods.options import Help, OptionalLLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
 from graphwright.operators.anchors.keywords import (
@@ -63,25 +66,23 @@ def node_vectors(ix: Snapshot) -> VectorIndex:
 
 def bubblerag(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    n: int = 3,
-    hops: int = 6,
-    budget: int = 10,
-    alpha: float = 1.0,
-    depth: int = 6,
-    preview: int | None = None,
+    top_k: Annotated[int, Help("passages read in all, in the preview and at the end")] = CONTEXT_PASSAGES,
+    n: Annotated[int, Help("subgraphs that remain")] = 3,
+    hops: Annotated[int, Help("h, the largest distance from the anchors")] = 6,
+    budget: Annotated[int, Help("B, the items of the expansion")] = 10,
+    alpha: Annotated[float, Help("weight of covering all groups of anchors")] = 1.0,
+    depth: Annotated[int, Help("d, the steps of the guided expansion of the subgraphs that remain")] = 6,
+    preview: Annotated[int | None, Help("passages of the preview, by default a third of `top_k`")] = None,
     *,
-    groups: Operator | None = None,
-    graphs: Operator | None = None,
-    llm: LLM | None = None,
+    groups: Annotated[
+        Operator | None, Help("replaces the steps to anchors, by default `anchor_groups`, for ablations")
+    ] = None,
+    graphs: Annotated[
+        Operator | None, Help("replaces the steps to subgraphs, by default `evidence_graphs`, for ablations")
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank the passages behind connected subgraphs that join the concepts of the question (BubbleRAG).
-
-    `top_k`: passages read in all, in the preview and at the end; `preview`: passages of the preview, by default a third
-    of them; `hops`: h, the largest distance from the anchors; `budget`: B, the items of the expansion; `alpha`: the
-    weight of covering all groups; `n`: the subgraphs that remain; `depth`: d, the steps of their guided expansion.
-    `groups`: replaces the steps to anchors, by default `anchor_groups`, for ablations; `graphs`: replaces those to
-    subgraphs, by default `evidence_graphs`.
 
     The passages are those of the entities of the subgraphs, the nearest to the question first; they and the preview are
     at most `top_k` together, and what the subgraphs leave of it the preview fills (SharedBudget). With a language model

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
+from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.models.protocols import CrossEncoder
 from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
 from graphwright.operators.anchors.link_entities import AnchorSearch, LinkEntities
 from graphwright.operators.control import Fallback, HasEvidence, If
@@ -22,20 +25,23 @@ from graphwright.search.snapshot import Snapshot
 
 def clue_rag(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    units: int = 3,
-    width: int = 5,
-    depth: int = 3,
+    top_k: TopK = CONTEXT_PASSAGES,
+    units: Annotated[
+        int, Help("K, the units nearest to the question, and the entities nearest to each of its names")
+    ] = 3,
+    width: Annotated[int, Help("M, the paths that stay at each step")] = 5,
+    depth: Annotated[int, Help("D, the steps")] = 3,
     *,
-    cross_encoder: CrossEncoder | None = None,
-    llm: LLM | None = None,
+    cross_encoder: Annotated[
+        CrossEncoder | None, Help("the model that reranks paths and passages, by default the embedded one")
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rerank the passages of knowledge units that are reached from unit to unit over shared entities (Clue-RAG).
 
     The search begins at the entities of the units nearest to the question (knowledge anchoring), and at the entities
-    nearest to each of its names (entity linking), which a language model lists, or else LinkEntities finds. `units`:
-    the number of each, K; `width`: M, the paths that stay at each step; `depth`: D, the steps. `cross_encoder`: reranks
-    paths and passages, by default the embedded one. A question that leads to no unit is searched by its vector.
+    nearest to each of its names (entity linking), which a language model lists, or else LinkEntities finds. A
+    question that leads to no unit is searched by its vector.
     """
     model = cross_encoder or MiniLMCrossEncoder()
     names = LinkEntities(ix.names) if llm is None else Fallback(Keywords(llm), NamesAndPhrases())

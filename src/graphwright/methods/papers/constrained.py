@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.learn.path import PathRetriever
 from graphwright.methods.method import Method
+from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.methods.papers.lego import answered, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.control import OnGraph
@@ -23,20 +26,21 @@ from graphwright.search.snapshot import Snapshot
 
 def gcr(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    paths: int = 10,
-    length: int = 2,
-    pool: int = 1000,
+    top_k: TopK = CONTEXT_PASSAGES,
+    paths: Annotated[int, Help("K, the paths that are written")] = 10,
+    length: Annotated[int, Help("the most edges of a path of the trie, from the question's entities")] = 2,
+    pool: Annotated[int, Help("the shortest paths, which the trie has")] = 1000,
     *,
-    decoder: LLM | PathRetriever | None = None,
-    llm: LLM | None = None,
+    decoder: Annotated[
+        LLM | PathRetriever | None, Help("the model that writes the paths, by default the language model that answers")
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by paths that a language model writes, held by a trie of the graph's paths (GCR).
 
-    `length`: the most edges of a path of the trie, from the question's entities; `pool`: the shortest paths, which the
-    trie has; `paths`: those that are written, K. `decoder`: writes them, by default the language model that answers;
-    the paper has two, a small one fine-tuned to write paths and a general one to answer. Offline a path retriever
-    decodes relation paths that exist (see `load_retriever`), else the index's encoder ranks the paths.
+    The paper has two language models: a small one, fine-tuned to write paths, which is the `decoder`, and a general one
+    to answer. Offline a path retriever as the decoder writes relation paths that exist (see `load_retriever`), else the
+    index's encoder ranks the paths.
     """
     model, trie, rank = decoder or llm, EnumeratedPaths(length) % pool, Rerank(_twin(ix))
     if isinstance(model, PathRetriever):
@@ -50,18 +54,20 @@ def gcr(
 
 def dog(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    width: int = 3,
-    length: int = 3,
-    pool: int = 256,
+    top_k: TopK = CONTEXT_PASSAGES,
+    width: Annotated[int, Help("chains of the beam")] = 3,
+    length: Annotated[int, Help("the most triples of a chain")] = 3,
+    pool: Annotated[int, Help("continuations of a step")] = 256,
     *,
-    decoder: LLM | PathRetriever | None = None,
-    llm: LLM | None = None,
+    decoder: Annotated[
+        LLM | PathRetriever | None,
+        Help("the model that writes the triples, by default the language model that answers"),
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by chains that a language model writes triple by triple, each well-formed so far (DoG).
 
-    `width`: chains of the beam; `length`: the most triples of a chain; `pool`: continuations of a step. `decoder`:
-    writes the triples; see `gcr`, which has the same two twins offline.
+    Offline it has the same two twins as `gcr`.
     """
     model = decoder or llm
     if isinstance(model, PathRetriever):
@@ -79,19 +85,21 @@ def _twin(ix: Snapshot) -> Encoder | Scorer:
 
 def structgpt(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    turns: int = 3,
-    paths: int = 100,
+    top_k: TopK = CONTEXT_PASSAGES,
+    turns: Annotated[int, Help("the most relations that are read")] = 3,
+    paths: Annotated[int, Help("walks to the entities that the relations lead to")] = 100,
     *,
-    judge: Encoder | CrossEncoder | LLM | None = None,
-    llm: LLM | None = None,
+    judge: Annotated[
+        Encoder | CrossEncoder | None,
+        Help("the model that ranks relations in place of a language model, by default the index's encoder"),
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the triples that a model reads in turns, a relation of the entities at hand each (StructGPT).
 
-    `turns`: relations read at most; `paths`: walks to the entities that they lead to. `judge`: selects relations and
-    says when the triples are enough, by default the language model that answers, else the index's encoder.
+    The language model that answers selects the relations, and says when the triples are enough, unless there is a
+    `judge`. The judge takes them for enough where no longer relation path scores higher.
     """
-    model = judge or llm or ix.encoder
-    read = ReadRelations(model, turns) if isinstance(model, LLM) else RankRelations(model, turns)
-    search = read >> Instances() % paths
+    by_llm = ReadRelations(llm, turns) if llm is not None and judge is None else None
+    search = (by_llm or RankRelations(judge or ix.encoder, turns)) >> Instances() % paths
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm, tied=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.errors import OptionError
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import blended, entity_means
 from graphwright.methods.method import Method
+from graphwright.methods.options import Blend, CorpusRelations, Help, OptionalCrossEncoder, OptionalLLM, TopK
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.protocols import LLM, CrossEncoder
+from graphwright.models.protocols import CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.granker import GRanker
@@ -19,27 +22,28 @@ from graphwright.operators.subgraph.views import RELATIONS, EntityGraph, Passage
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 
+Batch = Annotated[int, Help("BATCH, the passages or entities added at a time")]
+Budget = Annotated[int, Help("b_max, the passages or entities read in all")]
+Alpha = Annotated[float, Help("share of the neighbours of a node in what the cross-encoder makes of it (see GRanker)")]
+Beta = Annotated[float, Help("weight of the graph beside similarity, where nodes are added (see STeX)")]
+
 
 def fastinsight(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    batch: int = 10,
-    budget: int = 100,
-    alpha: float = 0.2,
-    beta: float = 1.0,
-    relations: tuple[str, ...] = RELATIONS,
-    blend: float = 1.0,
+    top_k: TopK = CONTEXT_PASSAGES,
+    batch: Batch = 10,
+    budget: Budget = 100,
+    alpha: Alpha = 0.2,
+    beta: Beta = 1.0,
+    relations: CorpusRelations = RELATIONS,
+    blend: Blend = 1.0,
     *,
-    cross_encoder: CrossEncoder | None = None,
-    llm: LLM | None = None,
+    cross_encoder: OptionalCrossEncoder = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by a reranker smoothed over the graph, expanded along references (FastInsight, Algorithm 1).
 
-    `batch`: BATCH, the passages added at a time; `budget`: b_max, those read in all; `alpha`: the share of its
-    neighbours in what the cross-encoder makes of a passage (see GRanker); `beta`: the weight of the graph beside
-    similarity, where passages are added (see STeX). `relations`: those that join passages in the corpus graph (see
-    PassageGraph), where ("refers to",) is references alone. `blend`: below 1 the final score has that share of
-    GRanker's, the rest being that of vector search, which the paper does not do.
+    The `blend` with vector search is not in the paper.
     """
     search = _expanded(ix.passages, batch, budget, alpha, beta, cross_encoder)
     ranked = blended(VectorSearch(ix.passages) % budget, search, blend)
@@ -48,22 +52,23 @@ def fastinsight(
 
 def fastinsight_entities(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    batch: int = 10,
-    budget: int = 100,
-    alpha: float = 0.2,
-    beta: float = 1.0,
-    sentences: int = 5,
+    top_k: TopK = CONTEXT_PASSAGES,
+    batch: Batch = 10,
+    budget: Budget = 100,
+    alpha: Alpha = 0.2,
+    beta: Beta = 1.0,
+    sentences: Annotated[
+        int, Help("the first sentences that state an entity's edges, which are read with it (see EntityGraph)")
+    ] = 5,
     *,
-    cross_encoder: CrossEncoder | None = None,
-    llm: LLM | None = None,
+    cross_encoder: OptionalCrossEncoder = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the entities that FastInsight finds in the entity graph (FastInsight, section 4.2.2).
 
     As `fastinsight`, on a knowledge graph with texts: an entity is read as its name, its description, and sentences;
     its vector is the mean of those of its passages (see entity_vectors). Passages are ranked by the best entity that
-    they mention. `sentences`: the first ones that state its edges, which are read (see EntityGraph). Other options as
-    of `fastinsight`.
+    they mention.
     """
     search = _expanded(entity_means(ix), batch, budget, alpha, beta, cross_encoder)
     return Method(OnGraph(EntityGraph(sentences), search) >> ToPassages(top_k), *answering(ix, llm))

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.errors import OptionError
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import DEPTH, blended, both
 from graphwright.methods.method import Method
+from graphwright.methods.options import (
+    Blend,
+    CorpusRelations,
+    FirstSearch,
+    Help,
+    OptionalCrossEncoder,
+    OptionalLLM,
+    TopK,
+)
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
-from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.operator import Keep
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.frontier import Frontier, Unseen
@@ -20,22 +30,19 @@ from graphwright.search.snapshot import Snapshot
 
 def gar(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    batch: int = 10,
-    budget: int = 100,
-    relations: tuple[str, ...] = RELATIONS,
-    blend: float = 1.0,
+    top_k: TopK = CONTEXT_PASSAGES,
+    batch: Annotated[int, Help("b, the passages read at a time")] = 10,
+    budget: Annotated[int, Help("c, the passages read in all")] = 100,
+    relations: CorpusRelations = RELATIONS,
+    blend: Blend = 1.0,
     *,
-    first: Operator | None = None,
-    cross_encoder: CrossEncoder | None = None,
-    llm: LLM | None = None,
+    first: FirstSearch = None,
+    cross_encoder: OptionalCrossEncoder = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rerank by a cross-encoder that alternates between search results and neighbours of the best (GAR, Algorithm 1).
 
-    `batch`: b, the passages read at a time; `budget`: c, those read in all; `first`: the search, by default that of
-    `hybrid`. `relations`: those that join passages in the corpus graph (see PassageGraph); where there are no
-    neighbours, search results follow. `blend`: below 1 the final score has that share of the cross-encoder's, the rest
-    being that of the search, which the paper does not do.
+    Where there are no neighbours, search results follow. The `blend` with the search is not in the paper.
     """
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): batch must be 1 to budget.")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.contexts import CommunityReports, ReportContext
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
+from graphwright.methods.options import CommunityLevel, Help, OptionalLLM, TopK
 from graphwright.models.protocols import LLM
 from graphwright.operators.communities.communities import CommunitySearch, EntitySearch, LocalContext, RateCommunities
 from graphwright.operators.communities.summaries import Summaries, WrittenSummaries
@@ -15,20 +18,18 @@ from graphwright.search.snapshot import Snapshot
 
 def graphrag_local(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    entities: int = 10,
-    relations: int = 10,
-    communities: int = 3,
-    level: int = 2,
+    top_k: TopK = CONTEXT_PASSAGES,
+    entities: Annotated[int, Help("entities nearest to the question")] = 10,
+    relations: Annotated[int, Help("relations of these entities that are shown")] = 10,
+    communities: Annotated[int, Help("communities whose summaries are shown")] = 3,
+    level: CommunityLevel = 2,
     *,
-    llm: LLM | None = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the entities nearest to the question, their relations and communities (GraphRAG, local).
 
-    `entities`: those nearest to the question; `relations`: relations of these that are shown; `communities`:
-    communities whose summaries are shown; `level`: that of these communities, 0 for the widest. A language model writes
-    the summaries when they are first needed, and answers from them, the relations and the best passages; without one a
-    community gives its most central statements. Needs the extra `communities`.
+    A language model writes the summaries when they are first needed, and answers from them, the relations and the best
+    passages; without one a community gives its most central statements. Needs the extra `communities`.
     """
     summaries = summaries_of(ix, llm)
     search = EntitySearch(ix.passages, ix.names, ix.triples) % entities
@@ -44,19 +45,20 @@ def summaries_of(ix: Snapshot, llm: LLM | None) -> Summaries:
 
 def graphrag_global(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    communities: int = 10,
-    rated: int = 40,
-    level: int = 2,
+    top_k: TopK = CONTEXT_PASSAGES,
+    communities: Annotated[int, Help("communities that the answer uses")] = 10,
+    rated: Annotated[
+        int, Help("the first communities by cosine, which a language model rates (the paper rates all of a level)")
+    ] = 40,
+    level: CommunityLevel = 2,
     *,
-    llm: LLM | None = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the communities whose summaries help most with the question (GraphRAG, global).
 
-    `level`: that of the communities, 0 for the widest; `communities`: those that the answer uses; `rated`: the first
-    ones by cosine, which a language model rates (map), where the paper rates all of a level. It writes the summaries,
-    once a snapshot, and answers from the best (reduce). Without one communities are ranked by cosine, and the answer
-    comes from their passages. Needs the extra `communities`.
+    A language model writes the summaries, once a snapshot, rates them (map), and answers from the best (reduce).
+    Without one communities are ranked by cosine, and the answer comes from their passages. Needs the extra
+    `communities`.
     """
     summaries, sources = summaries_of(ix, llm), ToPassages(top_k, index=ix.passages)
     search = CommunitySearch(summaries, level)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
-from graphwright.models.protocols import LLM
+from graphwright.methods.options import Help, OptionalLLM, RankedNodes, Restart, SeedWeight, TopK
 from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import Fallback, HasEvidence, If, OnGraph
@@ -22,13 +24,17 @@ from graphwright.search.snapshot import Snapshot
 
 
 def hipporag(
-    ix: Snapshot, top_k: int = CONTEXT_PASSAGES, nodes: int = 1000, restart: float = 0.5, *, llm: LLM | None = None
+    ix: Snapshot,
+    top_k: TopK = CONTEXT_PASSAGES,
+    nodes: RankedNodes = 1000,
+    restart: Restart = 0.5,
+    *,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the PageRank of their entities, from the entities that the question names (HippoRAG).
 
-    `restart`: 1 minus the damping factor; `nodes`: entities that are ranked. A language model lists the names, each
-    linked to the nearest entity; without one LinkEntities finds them. Seeds are weighted by node specificity. A
-    question without a name is searched by its vector.
+    A language model lists the names, each linked to the nearest entity; without one LinkEntities finds them. Seeds are
+    weighted by node specificity. A question without a name is searched by its vector.
     """
     named = LinkEntities(ix.names) if llm is None else Fallback(Keywords(llm), NamesAndPhrases())
     walk = named >> SpecificSeeds(ix.names) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)
@@ -38,21 +44,19 @@ def hipporag(
 
 def hipporag2(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    triples: int = 5,
-    phrases: int = 5,
-    nodes: int = 1000,
-    restart: float = 0.5,
-    weight: float = 0.05,
+    top_k: TopK = CONTEXT_PASSAGES,
+    triples: Annotated[int, Help("the triples nearest to the question, from which recognition memory selects")] = 5,
+    phrases: Annotated[int, Help("the most entities of the selected triples that are seeds")] = 5,
+    nodes: RankedNodes = 1000,
+    restart: Restart = 0.5,
+    weight: SeedWeight = 0.05,
     *,
-    llm: LLM | None = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by PageRank from the triples nearest to the question, and from all passages (HippoRAG 2).
 
-    `triples`: those nearest to the question, of which a language model selects (recognition memory), or else rare words
-    shared with the question. `phrases`: the most of their entities that are seeds; `weight`: that of passages as seeds,
-    relative to these; `restart`: 1 minus the damping factor; `nodes`: nodes that are ranked. If no triple is selected,
-    passages are ranked by their vectors.
+    Of the nearest triples a language model selects (recognition memory), or else rare words shared with the question.
+    If no triple is selected, passages are ranked by their vectors.
     """
     recognised = SharedWords(ix.words) if llm is None else Choose(llm)
     near = LinkEntities(ix.names) >> TripleSearch(ix.triples, triples) >> recognised

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
-from graphwright.models.protocols import LLM
+from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.operators.search.feedback import Feedback, HypotheticalPassage
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
@@ -13,12 +15,18 @@ from graphwright.search.snapshot import Snapshot
 
 
 def hyde(
-    ix: Snapshot, top_k: int = CONTEXT_PASSAGES, feedback: int = 5, beta: float = 0.75, *, llm: LLM | None = None
+    ix: Snapshot,
+    top_k: TopK = CONTEXT_PASSAGES,
+    feedback: Annotated[
+        int, Help("without a language model, the first passages of a search, which move the question's vector")
+    ] = 5,
+    beta: Annotated[float, Help("weight of the feedback passages relative to the question")] = 0.75,
+    *,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by their nearness to a hypothetical passage that answers the question (HyDE).
 
-    A language model writes that passage. Its offline twin is pseudo-relevance feedback. `feedback`: the first passages
-    of a search, which move the question's vector; `beta`: their weight relative to the question.
+    A language model writes that passage. Its offline twin is pseudo-relevance feedback.
     """
     if llm is not None:
         return Method(HypotheticalPassage(ix.passages, llm) % top_k >> ToPassages(), *answering(ix, llm))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.errors import OptionError
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import DEPTH, both
 from graphwright.methods.method import Method
-from graphwright.models.protocols import LLM, Reader
+from graphwright.methods.options import FirstSearch, Help, OptionalLLM, TopK
+from graphwright.models.protocols import Reader
 from graphwright.operators.control import Repeat
 from graphwright.operators.operator import Operator
 from graphwright.operators.search.feedback import FollowUp, HasThoughts, SentenceThought, SpanThought, Think
@@ -17,22 +20,22 @@ from graphwright.search.snapshot import Snapshot
 
 def ircot(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    k: int = 20,
-    steps: int = 3,
-    shown: int = 5,
+    top_k: TopK = CONTEXT_PASSAGES,
+    k: Annotated[int, Help("K, the passages of each search")] = 20,
+    steps: Annotated[int, Help("the most thoughts")] = 3,
+    shown: Annotated[int, Help("the best passages so far, from which the next thought comes")] = 5,
     *,
-    first: Operator | None = None,
-    reader: Reader | None = None,
-    llm: LLM | None = None,
+    first: FirstSearch = None,
+    reader: Annotated[
+        Reader | None, Help("without a language model, its answer replaces the nearest sentence in the next query")
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages of successive searches by the question and by one thought after the other (IRCoT).
 
-    `k`: passages of each search, K; `steps`: the largest number of thoughts; `shown`: the best passages so far, from
-    which the next thought comes. `first`: the search, by default that of `hybrid`; the paper's is BM25. A language
-    model writes the thoughts, and stops when it needs none. Without one the next query is the question with the
-    sentence of these passages that is nearest to it. `reader`: without a language model, what it answers from the
-    passages takes the place of that sentence.
+    A language model writes the thoughts, and stops when it needs none. Without one the next query is the question with
+    the sentence of the best passages that is nearest to it, or with what a reader answers from them. The paper searches
+    by BM25.
     """
     if steps < 1:
         raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from graphwright.errors import OptionError
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
@@ -11,6 +11,7 @@ from graphwright.generate.path_contexts import PathContext
 from graphwright.generate.readers import TargetAnswer
 from graphwright.methods.answering import answering, written
 from graphwright.methods.method import Method
+from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.methods.papers.lego_models import WHOLE_PATHS, Beams, Best, Model
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
@@ -30,6 +31,8 @@ from graphwright.search.snapshot import Snapshot
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
 Value = TypeVar("Value")
+PPRNodes = Annotated[int, Help("N_ppr, nodes of the PPR subgraph")]
+BestPaths = Annotated[int, Help("N_p, paths that stay")]
 
 
 EXTRACTIONS: Mapping[str, Callable[[int], Operator]] = {
@@ -208,17 +211,24 @@ def instance(number: int) -> Callable[..., Method]:
 
     def build(
         ix: Snapshot,
-        top_k: int = CONTEXT_PASSAGES,
-        nodes: int = 1000,
-        edges: int = 64,
-        paths: int = 32,
-        pruning: str = "TP",
-        by_step: bool = False,
-        slack: float | None = None,
+        top_k: TopK = CONTEXT_PASSAGES,
+        nodes: PPRNodes = 1000,
+        edges: Annotated[int, Help("N_e, the triples of the PPR subgraph that stay")] = 64,
+        paths: BestPaths = 32,
+        pruning: Annotated[
+            str, Help("what is pruned: TP for triples, EP for edges by their relation, NP for nodes")
+        ] = "TP",
+        by_step: Annotated[bool, Help("whether paths are scored triple by triple (see Beams)")] = False,
+        slack: Annotated[float | None, Help("slack of dynamic pruning in a beam search (see Beams)")] = None,
         *,
-        encoder: Encoder | None = None,
-        judge: CrossEncoder | LLM | None = None,
-        llm: LLM | None = None,
+        encoder: Annotated[
+            Encoder | None, Help("E, by default the index's encoder with the stored vectors of triples, else of names")
+        ] = None,
+        judge: Annotated[
+            CrossEncoder | LLM | None,
+            Help("L, by default the language model that answers, else the embedded cross-encoder"),
+        ] = None,
+        llm: OptionalLLM = None,
     ) -> Method:
         second = (judge or llm or MiniLMCrossEncoder()) if _judged(number) else None
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
@@ -230,12 +240,8 @@ def instance(number: int) -> Callable[..., Method]:
     build.__name__ = f"lego_{number}"
     build.__doc__ = f"""{_about(*INSTANCES[number])} (LEGO-GraphRAG, instance {number}).
 
-    On a knowledge graph without passages the answer is the names that the paths lead to. `nodes`: N_ppr, nodes of the
-    PPR subgraph; `edges`: N_e, triples that stay of it; `paths`: N_p, paths that stay; `pruning`: what is pruned: TP
-    for triples, EP for edges by their relation, NP for nodes; `by_step`: whether paths are scored triple by triple (see
-    Beams); `slack`: that of dynamic pruning in a beam search (see Beams). `encoder`: E, which encodes every triple and
-    path, by default the index's encoder with the stored vectors of triples, else of names; without either it encodes
-    them all too. `judge`: L, by default the language model that answers, else the embedded cross-encoder.
+    On a knowledge graph without passages the answer is the names that the paths lead to. Without stored vectors of
+    triples or names the index's encoder encodes every triple and path.
     """
     return build
 

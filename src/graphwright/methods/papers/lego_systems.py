@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.contexts import CommunityReports, ReportContext
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.learn.planner import Planner
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
+from graphwright.methods.options import CommunityLevel, Help, OptionalLLM, TopK
 from graphwright.methods.papers.graphrag import summaries_of
-from graphwright.methods.papers.lego import answered, lego, scorer
+from graphwright.methods.papers.lego import BestPaths, PPRNodes, answered, lego, scorer
 from graphwright.methods.papers.lego_models import Best, ranker
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -28,6 +31,19 @@ from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.search.snapshot import Snapshot
 
 Model = Encoder | CrossEncoder | Scorer | LLM
+Plans = Annotated[int, Help("relation paths that are carried out")]
+PlanLength = Annotated[int, Help("the most relations of a plan")]
+PlanPool = Annotated[
+    int,
+    Help(
+        "the shortest relation paths, which are scored; if edges are words of text, nearly each is distinct, "
+        "and there are thousands"
+    ),
+]
+PlanModel = Annotated[
+    LLM | Encoder | CrossEncoder | PathRetriever | Planner | None,
+    Help("the model that makes the plans, by default the language model that answers, else the index's encoder"),
+]
 
 
 def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool: int = 1000) -> Operator:
@@ -60,22 +76,21 @@ def selected(model: Model, encoder: Encoder | Scorer, hops: int = 2, paths: int 
 
 def rog(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    plans: int = 3,
-    paths: int = 100,
-    length: int = 3,
-    pool: int = 1000,
+    top_k: TopK = CONTEXT_PASSAGES,
+    plans: Plans = 3,
+    paths: Annotated[
+        int, Help("walks along the plans, one to each node that they lead to, those of the best plan first")
+    ] = 100,
+    length: PlanLength = 3,
+    pool: PlanPool = 1000,
     *,
-    planner: LLM | Encoder | CrossEncoder | PathRetriever | Planner | None = None,
-    llm: LLM | None = None,
+    planner: PlanModel = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by paths that carry out relation plans, from the question's entities to an answer (RoG).
 
-    `plans`: relation paths that are carried out; `length`: the most relations of a plan; `paths`: walks along them, one
-    to each node that they lead to, those of the best plan first. `pool`: the shortest relation paths that are scored;
-    if edges are words of text, nearly each is distinct, and there are thousands. `planner`: makes the plans, by default
-    the language model that answers, else the index's encoder; the answer is then the ends of the best plan. RoG trains
-    its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
+    RoG trains its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
+    On a knowledge graph without passages, and without a language model, the answer is the ends of the best plan.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
     walks = Instances(returning=isinstance(planner, PathRetriever | Planner)) % paths
@@ -84,20 +99,19 @@ def rog(
 
 def gsr(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    plans: int = 3,
-    paths: int = 32,
-    length: int = 3,
-    pool: int = 1000,
+    top_k: TopK = CONTEXT_PASSAGES,
+    plans: Plans = 3,
+    paths: Annotated[int, Help("shortest paths that stay")] = 32,
+    length: PlanLength = 3,
+    pool: PlanPool = 1000,
     *,
-    planner: LLM | Encoder | CrossEncoder | PathRetriever | Planner | None = None,
-    llm: LLM | None = None,
+    planner: PlanModel = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by shortest paths in the subgraph of the relation paths that fit the question (GSR).
 
     As `rog`, but the walks make a subgraph, and its shortest paths are retrieved. GSR trains a small language model to
-    write the relation paths; here a path retriever takes its place. `paths`: shortest paths that stay. Other options as
-    of `rog`.
+    write the relation paths; here a path retriever takes its place.
     """
     planning = planned(planner or llm or ix.encoder, plans, length, pool)
     walks = Instances(returning=isinstance(planner, PathRetriever | Planner))
@@ -107,18 +121,19 @@ def gsr(
 
 def kelp(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    hops: int = 2,
-    paths: int = 32,
-    pool: int = 1000,
+    top_k: TopK = CONTEXT_PASSAGES,
+    hops: Annotated[int, Help("the most edges of a path")] = 2,
+    paths: Annotated[int, Help("the best paths, which stay")] = 32,
+    pool: Annotated[int, Help("the shortest paths, which are scored")] = 1000,
     *,
-    judge: CrossEncoder | LLM | None = None,
-    llm: LLM | None = None,
+    judge: Annotated[
+        CrossEncoder | LLM | None, Help("the model that scores paths, by default the index's encoder")
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the paths of one and two hops from the question's entities that fit it best (KELP).
 
-    `hops`: the most edges of a path; `pool`: the shortest paths that are scored; `paths`: the best of them, which stay.
-    `judge`: scores them, by default the index's encoder; KELP trains a scorer of its own.
+    KELP trains a scorer of its own.
     """
     encoder = scorer(ix)
     search = selected(judge or encoder, encoder, hops, paths, pool)
@@ -127,37 +142,35 @@ def kelp(
 
 def tog(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    width: int = 3,
-    depth: int = 3,
+    top_k: TopK = CONTEXT_PASSAGES,
+    width: Annotated[int, Help("N, the relations, and then the entities, that stay at each step")] = 3,
+    depth: Annotated[int, Help("D_max, the steps")] = 3,
     *,
-    judge: Encoder | CrossEncoder | LLM | None = None,
-    llm: LLM | None = None,
+    judge: Annotated[
+        Encoder | CrossEncoder | LLM | None,
+        Help("the model that selects, by default the language model that answers, else the index's encoder"),
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by the paths of a beam search in which a model selects relations, then entities (ToG).
-
-    `width`: N, relations, and then entities, that stay at each step; `depth`: D_max, the steps. `judge`: selects, by
-    default the language model that answers, else the index's encoder.
-    """
+    """Rank passages by the paths of a beam search in which a model selects relations, then entities (ToG)."""
     search = Explore(ranker(judge or llm or ix.encoder), width, depth)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
 def grag_m(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    communities: int = 3,
-    level: int = 2,
-    nodes: int = 1000,
-    paths: int = 32,
+    top_k: TopK = CONTEXT_PASSAGES,
+    communities: Annotated[int, Help("communities that hold most of the paths")] = 3,
+    level: CommunityLevel = 2,
+    nodes: PPRNodes = 1000,
+    paths: BestPaths = 32,
     *,
-    llm: LLM | None = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the paths of lego-12 and by central statements of their communities (GRAG-M of LEGO-GraphRAG).
 
-    `communities`: those that hold most of the paths; `level`: that of these communities, 0 for the widest; `nodes`:
-    N_ppr, nodes of the PPR subgraph; `paths`: N_p, paths that stay. A language model writes the summaries when they are
-    first needed; without one the communities' most central statements follow the paths. Needs the extra `communities`.
+    A language model writes the summaries when they are first needed; without one the communities' most central
+    statements follow the paths. Needs the extra `communities`.
     """
     summaries = summaries_of(ix, llm)
     search = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (

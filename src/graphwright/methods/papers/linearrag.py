@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
-from graphwright.models.protocols import LLM
+from graphwright.methods.options import Help, OptionalLLM, RankedNodes, Restart, SeedWeight, TopK
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, OnGraph
 from graphwright.operators.operator import Keep
@@ -22,23 +24,20 @@ from graphwright.search.snapshot import Snapshot
 
 def linearrag(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    rounds: int = 2,
-    sentences: int = 3,
-    threshold: float = 0.4,
-    ratio: float = 2.0,
-    weight: float = 0.05,
-    restart: float = 0.5,
-    nodes: int = 1000,
+    top_k: TopK = CONTEXT_PASSAGES,
+    rounds: Annotated[int, Help("rounds in which active entities activate others")] = 2,
+    sentences: Annotated[int, Help("sentences that an active entity selects in a round")] = 3,
+    threshold: Annotated[float, Help("the least score of an entity that is activated (see Bridge)")] = 0.4,
+    ratio: Annotated[float, Help("weight of a passage's cosine beside that of its active entities")] = 2.0,
+    weight: SeedWeight = 0.05,
+    restart: Restart = 0.5,
+    nodes: RankedNodes = 1000,
     *,
-    llm: LLM | None = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by PageRank from entities that sentences connect with the question's, no relation used (LinearRAG).
 
-    `rounds`: in which active entities activate others; `sentences`: those that an active entity selects in a round;
-    `threshold`: the least score of an entity that is activated (see Bridge). `ratio`: the weight of a passage's cosine
-    beside that of its active entities; `weight`: that of passages as seeds (see BridgeSeeds). `restart`: 1 minus the
-    damping factor; `nodes`: nodes that are ranked. A question that names no entity is searched by its vector.
+    A question that names no entity is searched by its vector.
     """
     active = LinkEntities(ix.names) >> Bridge(ix.triples, rounds, sentences, threshold)
     seeds = active >> BridgeSeeds(ix.passages, ratio, weight)

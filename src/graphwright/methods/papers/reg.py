@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import ChainContext
@@ -13,7 +14,8 @@ from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, Explain, LastNode, Retriever
 from graphwright.methods.answering import answering, written
 from graphwright.methods.method import Method
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.methods.options import Help, OptionalLLM, TopK
+from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
@@ -91,23 +93,32 @@ def gnn_rag(retriever: Retriever, paths: int = 32, nodes: int = 1000) -> Operato
 
 def reg(
     ix: Snapshot,
-    top_k: int = CONTEXT_PASSAGES,
-    triples: int = 500,
-    nodes: int = 1000,
-    length: int | None = None,
+    top_k: TopK = CONTEXT_PASSAGES,
+    triples: Annotated[int, Help("K, the triples nearest to the question")] = 500,
+    nodes: Annotated[int, Help("nodes of the PPR subgraph, which the retriever sees")] = 1000,
+    length: Annotated[int | None, Help("L, the most triples of a chain")] = None,
     *,
-    retriever: Retriever | Planner | Checkpoint | Path | str | None = None,
-    scorer: Encoder | CrossEncoder | None = None,
-    llm: LLM | None = None,
+    retriever: Annotated[
+        Retriever | Planner | Checkpoint | Path | str | None,
+        Help(
+            "a retriever trained on questions and answers (`graphwright train`), or its file; or the folder of "
+            "a planner"
+        ),
+    ] = None,
+    scorer: Annotated[
+        Encoder | CrossEncoder | None,
+        Help(
+            "the model that replaces a trained retriever, by default the index's encoder with the stored "
+            "vectors of triples"
+        ),
+    ] = None,
+    llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
 
-    `retriever`: a retriever trained on questions and answers (`graphwright train`), or its file; or the folder of a
-    planner. `nodes`: the size of the PPR subgraph that the retriever sees; `triples`: K, those nearest to the question;
-    `length`: L, the most triples of a chain. `scorer`: replaces a trained retriever, by default the index's encoder
-    with the stored vectors of triples. Without these every triple of the subgraph is encoded for each question. On a
-    knowledge graph without passages the answer is the ends of the chain nearest to the question, or of the chain that a
-    trained retriever ranks first.
+    Without stored vectors of triples every triple of the subgraph is encoded for each question. On a knowledge graph
+    without passages the answer is the ends of the chain nearest to the question, or of the chain that a trained
+    retriever ranks first.
     """
     trained = None if retriever is None else _loaded(ix, retriever)
     ranker = EdgeSearch(ix.triples) if scorer is None and ix.triples is not None else scorer or ix.encoder
