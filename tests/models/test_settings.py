@@ -124,7 +124,7 @@ def test_bytes_that_are_no_text_and_a_folder_in_its_place_are_said(tmp_path: Pat
         read_settings(tmp_path / SETTINGS)
     with pytest.raises(DataError, match="cannot be read"):
         read_settings(tmp_path)
-    with pytest.raises(OptionError, match="text that UTF-8 can hold"):
+    with pytest.raises(OptionError, match="text that can be encoded as UTF-8"):
         LLMSettings("m\ud800")
 
 
