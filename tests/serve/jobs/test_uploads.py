@@ -105,7 +105,7 @@ def test_two_files_of_one_name_do_not_overwrite_each_other(tmp_path: Path) -> No
 
 def test_nothing_to_read_is_an_error_with_the_reasons(tmp_path: Path) -> None:
     upload = UploadFolder(tmp_path).store_files("job", [sent("a.bin", bytes(1000))], Limits())
-    with pytest.raises(DataError, match=r"Nothing of what was sent can be read\. a\.bin: "):
+    with pytest.raises(DataError, match=r"None of the uploaded documents can be read\. a\.bin: "):
         read(upload)
 
 
