@@ -6,8 +6,8 @@
         restart: Annotated[float, Between(0, 1)] = 0.15
         order: Annotated[str, OneOf("score", "hops")] = "score"
 
-Fields that are plain texts, truth values or tuples of texts are checked too. The dataclasses stay standard ones: values
-are checked, never converted.
+Fields of type `str`, `bool` and `tuple[str, ...]` are checked without a declaration. Values are checked, never
+converted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_NESTED = 100  # levels of a JSON value
 class Constraint:
     """A condition on one value; `expected` completes the sentence "It must be …".
 
-    `holds`: whether a value meets the condition; called with numbers that are finite.
+    `holds`: whether a value meets the condition; numbers are finite when it is called.
     """
 
     expected: str
@@ -39,17 +39,17 @@ class Constraint:
 
 
 def AtLeast(low: float) -> Constraint:
-    """Return the condition of a number that is `low` or more."""
+    """Require a number of at least `low`."""
     return Constraint(f"at least {low}", lambda value: value >= low)
 
 
 def MoreThan(low: float) -> Constraint:
-    """Return the condition of a number above `low`."""
+    """Require a number above `low`."""
     return Constraint(f"more than {low}", lambda value: value > low)
 
 
 def Between(low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> Constraint:
-    """Return the condition of a number from `low` to `high`, the ends included unless `open_low` or `open_high`."""
+    """Require a number from `low` to `high`, the ends included unless `open_low` or `open_high`."""
     above = MoreThan(low) if open_low else AtLeast(low)
     below = f"less than {high}" if open_high else f"at most {high}"
 
@@ -60,12 +60,12 @@ def Between(low: float, high: float, *, open_low: bool = False, open_high: bool 
 
 
 def OneOf(*values: Any) -> Constraint:
-    """Return the condition of one of a few values."""
+    """Require one of `values`."""
     return Constraint("one of " + ", ".join(map(repr, values)), values.__contains__)
 
 
 def Has(expected: str, *names: str) -> Constraint:
-    """Return the condition of an object with these methods or attributes; `expected`: a description for the error."""
+    """Require an object with these methods or attributes; `expected`: a description for the error."""
     return Constraint(expected, lambda value: all(hasattr(value, name) for name in names))
 
 
@@ -74,7 +74,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_json(value: Any, levels: int = _MAX_NESTED) -> bool:
-    """Return whether a value can be sent as JSON: standard numbers, no half surrogate pairs, and bounded nesting."""
+    """Return whether a value can be sent as JSON: standard numbers, no lone surrogates, and bounded nesting."""
     if isinstance(value, Mapping):
         return levels > 0 and all(_is_text(name) and _is_json(part, levels - 1) for name, part in value.items())
     if isinstance(value, list | tuple):
@@ -86,14 +86,14 @@ def _is_json(value: Any, levels: int = _MAX_NESTED) -> bool:
     return value is None or _is_text(value)
 
 
-TEXT = Constraint("text that UTF-8 can hold", _is_text)
-"""The condition of a text without halves of surrogate pairs."""
+TEXT = Constraint("text that can be encoded as UTF-8", _is_text)
+"""Requires a text without lone surrogates."""
 JSON_OBJECT = Constraint(
-    f"an object of JSON: names with texts, finite numbers of at most 64 bits, true, false, null, lists and objects, at "
-    f"most {_MAX_NESTED} levels deep",
+    f"a JSON object of texts, finite numbers of at most 64 bits, true, false, null, lists and objects, nested at most "
+    f"{_MAX_NESTED} levels deep",
     lambda value: isinstance(value, Mapping) and _is_json(value),
 )
-"""The condition of a value that can be sent as a JSON object."""
+"""Requires a value that can be sent as a JSON object."""
 
 
 _PLAIN = {
@@ -108,9 +108,9 @@ _PLAIN |= {f"{name} | None": constraint for name, constraint in _PLAIN.items()}
 
 
 class Checked:
-    """A base for dataclasses whose fields are checked when an instance is made.
+    """Base of dataclasses whose fields are checked when an instance is created.
 
-    Declared constraints are checked, and the types of fields that are texts, truth values, or tuples of texts.
+    Declared constraints are checked, and fields of type `str`, `bool` and `tuple[str, ...]`.
 
     >>> @dataclass(frozen=True)
     ... class Search(Checked):
@@ -122,7 +122,7 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        """Raise OptionError at the first invalid field; a subclass that adds checks of its own calls this first."""
+        """Raise OptionError at the first invalid field; a subclass with further checks calls this first."""
         for name, kinds, constraints in _declared(type(self)):  # type: ignore[arg-type]
             value = getattr(self, name)
             if problem := _problem(value, kinds, constraints):
@@ -130,7 +130,7 @@ class Checked:
 
 
 def _shown(value: Any) -> str:
-    """Return the repr of a value, cut where it is long."""
+    """Return the repr of a value, shortened if it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # thousands of digits, or nested too deeply
@@ -157,7 +157,7 @@ def _is_number(value: Any, *, whole: bool) -> bool:
 
 @cache
 def _declared(kind: Any) -> tuple[tuple[str, tuple[Any, ...], tuple[Constraint, ...]], ...]:
-    """Return the name, types and constraints of each field of a plain type, or with declared constraints."""
+    """Return the name, types and constraints of each field that is checked."""
     declared: list[tuple[str, tuple[Any, ...], tuple[Constraint, ...]]] = []
     for field in fields(kind):
         hint = _resolved(kind, field.name)
@@ -172,7 +172,7 @@ def _declared(kind: Any) -> tuple[tuple[str, tuple[Any, ...], tuple[Constraint, 
 
 
 def _resolved(kind: type, name: str) -> Any:
-    """Return a field's annotation; one written as text is evaluated only where it declares constraints."""
+    """Return a field's annotation. An annotation in quotes is evaluated only if it declares constraints."""
     owner = next(base for base in kind.__mro__ if name in vars(base).get("__annotations__", {}))
     hint = owner.__annotations__[name]
     if isinstance(hint, str) and hint.startswith("Annotated["):

@@ -1,7 +1,7 @@
-"""Engines: where work on many items is done: in processes of this machine, or on a cluster of Ray.
+"""Engines apply a function to many items: in local processes, or on a Ray cluster.
 
-The work is a function of an item alone, so that it may be done anywhere, in any order, and twice: results do not depend
-on the number of workers, or on workers that die.
+The function depends on its item alone. It may run anywhere, in any order, and twice, so results do not depend on the
+number of workers, or on workers that die.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphwright.errors import GraphwrightError, OptionError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_TRIALS = 3  # of the same items, when workers die without a result between two deaths
+_MAX_DEATHS = 3  # worker deaths in a row without a new result
 _EXTRA = 'The engine ray needs Ray. Install it here and on every node: pip install "graphwright[ray]"'
 
 
@@ -28,19 +28,19 @@ class EngineError(GraphwrightError):
 
 
 class Engine(Protocol):
-    """A place where work is done; used by one thread."""
+    """A pool of workers, used by one thread."""
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Return the result of each item, in order. Raises what the function raises, or EngineError."""
+        """Return the result of each item, in order. Raises the errors of the function, and EngineError."""
         ...
 
     def close(self) -> None:
-        """End the workers."""
+        """Stop the workers."""
         ...
 
 
 class LocalEngine:
-    """Work in processes of this machine. Those that die are replaced, and what they did not finish is done again.
+    """A pool of local processes. Processes that die are replaced, and their unfinished items are computed again.
 
     >>> engine = LocalEngine(workers=1)
     >>> engine.map(len, ["Graz", "Linz on the Danube"])
@@ -49,12 +49,12 @@ class LocalEngine:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        """`workers`: processes, by default one for each processor."""
+        """`workers`: number of processes, by default one for each processor."""
         self._workers = _checked(workers) or os.cpu_count() or 1
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Return the result of each item, in order. Raises what the function raises, or EngineError."""
+        """Return the result of each item, in order. Raises the errors of the function, and EngineError."""
         results = dict[int, Result]()
         deaths = 0
         while len(results) < len(items):
@@ -64,15 +64,15 @@ class LocalEngine:
             except BrokenProcessPool as error:
                 self.close()
                 deaths = 0 if len(results) > before else deaths + 1
-                if deaths >= _TRIALS:
+                if deaths >= _MAX_DEATHS:
                     raise EngineError(
                         f"processes of the engine died {deaths} times in a row ({error}). Is the memory used up? Try "
-                        f"fewer workers; what was done is stored, and the same command continues."
+                        f"fewer workers; finished work is stored, and the same command continues."
                     ) from error
         return [results[number] for number in range(len(items))]
 
     def _run(self, function: Callable[[Item], Result], items: Sequence[Item], results: dict[int, Result]) -> None:
-        """Compute the results that are missing; raises BrokenProcessPool if a process dies."""
+        """Compute the missing results. Raises BrokenProcessPool if a process dies."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self._workers, mp_context=get_context("spawn"))
         tasks = {n: self._pool.submit(function, item) for n, item in enumerate(items) if n not in results}
@@ -90,20 +90,20 @@ class LocalEngine:
             raise broken
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
 
 class RayEngine:
-    """Work on a cluster of Ray, or on this machine by Ray. Work of nodes and workers that die is done again."""
+    """A Ray cluster, or a local Ray. Tasks of nodes and workers that die are repeated."""
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        """`address`: of the cluster, as ray://HOST:10001, HOST:6379 or auto; by default Ray is started here.
+        """Connect to the cluster at `address` (ray://HOST:10001, HOST:6379 or auto); by default start Ray locally.
 
-        `workers`: most tasks at a time, by default as many as the cluster has processors. Ray's dashboard is not
-        started, and no usage statistics are sent. Raises EngineError if Ray cannot be reached.
+        `workers`: maximum number of tasks at a time, by default the cluster's number of processors. Ray's dashboard is
+        not started, and no usage statistics are sent. Raises EngineError if Ray cannot be reached.
         """
         self._workers = _checked(workers)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -119,7 +119,7 @@ class RayEngine:
                 self._ray.init(address=address, log_to_driver=False, logging_level="error", **started)
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Return the result of each item, in order. Raises what the function raises, or EngineError."""
+        """Return the result of each item, in order. Raises the errors of the function, and EngineError."""
         ray = self._ray
         task = ray.remote(num_cpus=1, max_retries=-1)(_call)
         limit = self._workers or max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
@@ -137,7 +137,7 @@ class RayEngine:
         return [results[number] for number in range(len(items))]
 
     def close(self) -> None:
-        """Leave the cluster; one that was started here ends."""
+        """Disconnect from Ray. If the engine has started Ray, stop it."""
         if self._owner:
             with suppress(Exception):
                 self._ray.shutdown()
@@ -151,11 +151,11 @@ ENGINES: dict[str, Callable[[str | None, int | None], Engine]] = {
 
 
 def engine_of(name: str, address: str | None = None, workers: int | None = None) -> Engine:
-    """Return an engine by its name. Raises OptionError for an unknown one, and an address for one of this machine."""
+    """Return an engine by name. Raises OptionError for an unknown name, or an address without the engine ray."""
     if name not in ENGINES:
         raise OptionError(f"the engine is {name!r}; choose from {', '.join(ENGINES)}.")
     if address is not None and name != "ray":
-        raise OptionError(f"the address {address} is that of a cluster of Ray; choose the engine ray.")
+        raise OptionError(f"the address {address} is that of a Ray cluster; choose the engine ray.")
     return ENGINES[name](address, workers)
 
 
@@ -166,21 +166,21 @@ def _checked(workers: int | None) -> int | None:
 
 
 def _call(function: Callable[[Item], Result], item: Item) -> Result:
-    """Do the work on one item, on a worker of Ray."""
+    """Apply a function to an item, on a Ray worker."""
     return function(item)
 
 
 @contextmanager
 def _errors(failure: str, kind: type[Exception] = Exception) -> Iterator[None]:
-    """Translate errors of Ray; one that the work itself raised is raised as it was."""
+    """Raise errors of Ray as EngineError. A GraphwrightError of the function is raised unchanged."""
     try:
         yield
     except kind as error:
         cause = getattr(error, "cause", None)
         if isinstance(cause, GraphwrightError):
             raise cause from None
-        line = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         raise EngineError(
-            f"{failure} ({type(error).__name__}: {line[-1] if line else ''}). What was done is stored, and the same "
+            f"{failure} ({type(error).__name__}: {lines[-1] if lines else ''}). Finished work is stored, and the same "
             f"command continues."
         ) from error

@@ -1,9 +1,9 @@
 """Exceptions of graphwright.
 
     GraphwrightError
-    ├── NeedsError     a pipeline is wired wrongly: no earlier step gives the field that a step needs
+    ├── NeedsError     a step of a pipeline needs a field that no earlier step gives
     ├── OptionError    an argument's value or name is not usable (also a ValueError)
-    ├── DataError      a file or a record cannot be read, or a file not be written
+    ├── DataError      a file or a record cannot be read, or a file cannot be written
     ├── StoreError     an index folder is missing, damaged, locked, or of another version or encoder
     └── ModelError     a model could not be loaded, or did not answer
         ├── LLMResponseError  a language model replied, but not as requested
@@ -48,7 +48,7 @@ class ModelError(GraphwrightError):
 
 
 class LLMResponseError(ModelError):
-    """A language model replied, but not as requested, also after one repair; `text` is its last reply."""
+    """A language model's reply is not as requested, even after one repair; `text` is its last reply."""
 
     text: str = ""
 
@@ -64,12 +64,12 @@ class BudgetError(ModelError):
 
 
 def meant(name: object, known: Iterable[str]) -> str:
-    """Return the question to put into an error about a name: which known one was meant, if one is near, else nothing.
+    """Return the suggestion for an error about an unknown name: the closest known name, or "" if none is close.
 
     >>> meant("BubleRAG", ["bubblerag", "ppr"]), meant("GRAZ", ["Graz"]), meant("x", ["ppr"])
     (" Did you mean 'bubblerag'?", " Did you mean 'Graz'?", '')
     """
-    import difflib  # only where something went wrong
+    import difflib  # imported only when an error is raised
 
     names = {each.lower(): each for each in known}
     near = difflib.get_close_matches(str(name).lower(), names, 1)
@@ -86,11 +86,11 @@ def counted(count: int, noun: str) -> str:
 
 
 def cut(text: str, most: int = 240) -> str:
-    """Return the first `most` characters of a text, the last an ellipsis where it is too long."""
+    """Return a text, shortened to `most` characters with an ellipsis at the end if it is longer."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-_ROOM = 65_536  # bytes, more than SQLite's index of a log
+_MIN_FREE = 65_536  # bytes of a disk; the index of SQLite's log needs less
 _SPACE = "Free some space, then run the same command again."
 _CAUSES: dict[int, tuple[str, str]] = {
     errno.EMFILE: (
@@ -109,7 +109,7 @@ _CAUSES: dict[int, tuple[str, str]] = {
     errno.ESTALE: ("the network file system has lost the file", "Mount it again, then try again."),
     errno.EBUSY: ("another process is indexing into it", "Wait for the other to finish, then try again."),
 }
-# Result codes of SQLite, by the number of the same cause; an extended code comes before the one that it extends.
+# Result codes of SQLite, each with the errno of the same cause. An extended code comes before its basic code.
 _SQLITE = {
     "SQLITE_FULL": errno.ENOSPC,
     "SQLITE_IOERR_NOMEM": errno.ENOMEM,
@@ -123,10 +123,9 @@ _SQLITE = {
 
 
 def cause_of(error: BaseException) -> int:
-    """Return the errno of the cause for which the system refused a file, 0 if it did not refuse.
+    """Return the errno of the reason why the system refused access to a file, 0 if it did not refuse.
 
-    Errors of OSError, MemoryError and sqlite3 are told apart. A file that is missing, and contents that cannot be read,
-    are no refusal.
+    Supports OSError, MemoryError and errors of sqlite3. Missing files and unreadable contents give 0.
 
     >>> errno.errorcode[cause_of(OSError(errno.ENOSPC, ""))], cause_of(FileNotFoundError(errno.ENOENT, ""))
     ('ENOSPC', 0)
@@ -142,7 +141,7 @@ def cause_of(error: BaseException) -> int:
 
 
 def _refused_descriptor() -> int:
-    """Return EMFILE or ENFILE if no further file can be opened now, else 0: SQLite does not say why it could not."""
+    """Return EMFILE or ENFILE if no further file can be opened now, else 0. SQLite does not report this cause."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
@@ -151,17 +150,17 @@ def _refused_descriptor() -> int:
 
 
 def _is_full(file: Path) -> bool:
-    """Return whether a file may be written, but its disk has no room."""
+    """Return whether a file is writable but its disk is full."""
     try:
-        return os.access(file, os.W_OK) and shutil.disk_usage(file.parent).free < _ROOM
+        return os.access(file, os.W_OK) and shutil.disk_usage(file.parent).free < _MIN_FREE
     except OSError:
         return False
 
 
 def explained(error: BaseException, otherwise: str, place: Path | None = None) -> str:
-    """Return the reason of a failed access to a file, and what to do; `otherwise`: if the system did not refuse it.
+    """Return the cause of a failed access to a file, and the remedy: `otherwise`, unless the system refused access.
 
-    `place`: the SQLite file; SQLite calls one read-only where the disk is too full for the files that it needs beside.
+    `place`: the SQLite file. SQLite reports it as read-only if the disk is too full for SQLite's further files.
 
     >>> explained(OSError(errno.ENOSPC, "No space left on device"), "Build the index again.")
     'the disk is full ([Errno 28] No space left on device). Free some space, then run the same command again.'

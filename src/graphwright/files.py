@@ -17,12 +17,12 @@ from typing import Any
 from graphwright.errors import DataError, explained
 
 _CHECK = "Check that its folder exists and can be written."
-_TOGETHER = 16  # files that are flushed at a time
+_FLUSH_THREADS = 16
 
 
 @contextmanager
 def scratch(path: Path) -> Iterator[Path]:
-    """Yield a path beside a file for a draft of it. The draft is removed when the block ends."""
+    """Yield the path of a draft beside a file. The draft is removed when the block ends."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         yield draft
@@ -54,7 +54,7 @@ def whole(path: Path | str) -> Iterator[Path]:
 
 
 def make_private(path: Path) -> None:
-    """Create a file and its folder where they are missing, and take all rights to the file from others than its owner.
+    """Create a file and its folder if they are missing, and restrict the file to its owner.
 
     Raises OSError if that is not possible.
     """
@@ -88,7 +88,7 @@ def growing(path: Path) -> Iterator[Callable[[Any], None]]:
     """
 
     def add(value: Any) -> None:
-        # Half a pair of surrogates is written as JSON escapes it.
+        # Lone surrogates are written as JSON escapes.
         unwritten = memoryview((json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
         try:
             while unwritten:
@@ -130,7 +130,7 @@ def remove_drafts(folder: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file, which is never changed, a second name; where the file system has no links, copy it."""
+    """Hard-link a file that never changes; copy it if the file system has no links."""
     try:
         os.link(source, target)
     except OSError:
@@ -145,14 +145,14 @@ def flush(path: Path) -> None:
 
 
 def flush_all(paths: Iterable[Path]) -> None:
-    """Wait until files are on disk: several at a time, because a file system completes these together."""
-    with ThreadPoolExecutor(_TOGETHER) as pool:
+    """Wait until files are on disk. Several are flushed at a time, because file systems combine their writes."""
+    with ThreadPoolExecutor(_FLUSH_THREADS) as pool:
         for _ in pool.map(flush, paths):
             pass
 
 
 def flush_folder(path: Path) -> None:
-    """Wait until the names in a folder are on disk, where the system knows such a thing."""
+    """Wait until the names in a folder are on disk, if the system supports it."""
     with suppress(OSError):
         number = os.open(path, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Events of an answer that is being made: steps, evidence, text, citations."""
+"""Streaming of an answer as events: steps, evidence, text, citations."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Kind = Literal["trace", "evidence", "token", "citation", "dropped", "usage", "do
 
 @dataclass(frozen=True)
 class Event:
-    """One event of an answer that is being made; `data` as JSON can hold it.
+    """One event of a streamed answer; `data` is serialisable as JSON.
 
-    In this order: `trace`: a step that has ended. `evidence`: passages, evidence and anchors, once, when the search
-    has ended and nothing is written yet. `token`: a piece of the answer's text, provisional. `trace`: the steps that
-    wrote the answer. `citation`: a verified citation and its number. `dropped`: a quote that is in no passage.
-    `usage`: of all models. `done`: the complete answer, as State.to_dict returns it.
+    In this order: `trace`: a finished step. `evidence`: passages, evidence and anchors, once, between the search and
+    the first text. `token`: a piece of the answer's text, provisional. `trace`: the steps that wrote the answer.
+    `citation`: a verified citation and its number. `dropped`: a quote that is in no passage. `usage`: of all models.
+    `done`: the complete answer, as State.to_dict returns it.
     """
 
     kind: Kind
@@ -38,10 +38,10 @@ Work = Callable[[OnEvent, Run], object]
 
 
 class Events:
-    """Run a method, and report its events.
+    """Reports the events of a method's run.
 
-    `method`, `top_k`: as State.to_dict takes them. `cancel`: ends the run after the step in which it is set; not that
-    of the run, which may be a deadline of the language model alone.
+    `method`, `top_k`: arguments of State.to_dict. `cancel`: ends the run after the step in which it is set. It is
+    separate from the run's own `cancel`, which may be a deadline of the language model alone.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class Events:
         self._evidence_sent = False
 
     def answer(self, method: Method, state: State, run: Run) -> State:
-        """Return the state after the method. A cancelled run ends after the step that it is in."""
+        """Run a method and return the state after it. A cancelled run ends after its current step."""
         method.pipeline.check(state)
-        heard = run.on_text
+        also_on_text = run.on_text
 
         def on_text(text: str) -> None:
             self._send_evidence(self._latest or state)
             self._send(Event("token", {"text": text}))
-            if heard is not None:
-                heard(text)
+            if also_on_text is not None:
+                also_on_text(text)
 
         def on_step(step: Step) -> None:
             self._latest = step.after or self._latest
@@ -76,14 +76,14 @@ class Events:
         return self._end(method.ending.execute(state, run))
 
     def _send_evidence(self, state: State) -> None:
-        """Report the evidence, the first time."""
+        """Report the evidence, once."""
         if not self._evidence_sent:
             self._evidence_sent = True
             output = state.to_dict(method=self._method, top_k=self._top_k)
             self._send(Event("evidence", {name: output[name] for name in ("passages", "evidence", "anchors")}))
 
     def _end(self, state: State) -> State:
-        """Report what is verified, and the answer as a whole."""
+        """Report the citations, the dropped quotes, the usage and the complete answer."""
         output = state.to_dict(method=self._method, top_k=self._top_k)
         for number, citation in enumerate(output["citations"], 1):
             self._send(Event("citation", {"number": number, **citation}))
@@ -95,7 +95,7 @@ class Events:
 
 
 def stream(work: Work) -> Iterator[Event]:
-    """Yield the events of a call that runs in a thread of its own; closing the generator cancels it.
+    """Run a call in a thread and yield its events. Closing the generator cancels the call.
 
     An exception of the call is raised here.
     """
@@ -123,7 +123,7 @@ def stream(work: Work) -> Iterator[Event]:
 
 
 async def stream_async(work: Work) -> AsyncIterator[Event]:
-    """Yield the events of a call that runs in a thread, without blocking the event loop; otherwise as `stream`."""
+    """Run a call in a thread and yield its events without blocking the event loop; otherwise as `stream`."""
     loop, events = asyncio.get_running_loop(), asyncio.Queue[Event | None]()
 
     def put(event: Event | None) -> None:
@@ -146,7 +146,7 @@ async def stream_async(work: Work) -> AsyncIterator[Event]:
 
 
 async def cancellable(call: Callable[[Run], Result]) -> Result:
-    """Return the result of a call that runs in a thread. If the task is cancelled, so is the run, which is awaited."""
+    """Return the result of a call in a thread. Cancelling the task cancels the run and waits for its end."""
     cancel = Cancellation()
     thread = asyncio.create_task(asyncio.to_thread(call, Run(cancel=cancel)))
     try:

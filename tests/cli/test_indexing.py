@@ -236,7 +236,7 @@ def test_missing_server_names_offline_alternative(docs: Path, tmp_path: Path) ->
     with LLMServer([error(503, "loading")] * 20) as server:
         done = graphwright(*question, server.url, "--deadline", 1)
     assert done.returncode == 0 and "[1]" in done.stdout
-    assert "'m' could not be reached, or gave no whole reply" in done.stderr and "loading" in done.stderr
+    assert "'m' could not be reached, or its reply was cut off" in done.stderr and "loading" in done.stderr
     assert "no reply of m" in done.stderr and "no language model" not in done.stderr
 
 

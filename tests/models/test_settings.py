@@ -124,7 +124,7 @@ def test_binary_settings_and_folder_raise(tmp_path: Path) -> None:
         read_settings(tmp_path / SETTINGS)
     with pytest.raises(DataError, match="cannot be read"):
         read_settings(tmp_path)
-    with pytest.raises(OptionError, match="text that UTF-8 can hold"):
+    with pytest.raises(OptionError, match="text that can be encoded as UTF-8"):
         LLMSettings("m\ud800")
 
 

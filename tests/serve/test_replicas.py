@@ -91,7 +91,7 @@ def test_replica_is_served_while_the_storage_is_down(
     (tmp_path / "storage").rename(tmp_path / "away")
     with opened(tmp_path, url) as catalog:
         assert len(catalog["cities"].list_documents()) == len(DOCUMENTS)
-    assert "cities serves what was pulled before" in caplog.text
+    assert "cities serves its last pulled state" in caplog.text
     with pytest.raises(StoreError, match="there is no folder"):
         local_folders([f"new={url}"], tmp_path / "data")
 

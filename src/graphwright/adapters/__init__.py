@@ -1,1 +1,1 @@
-"""Adapters to other frameworks. Each module needs its framework, and says which extra installs it."""
+"""Adapters to other frameworks. Each module needs its framework; the import error names the extra to install."""

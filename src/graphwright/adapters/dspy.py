@@ -20,8 +20,8 @@ class GraphwrightRM(dspy.Retrieve):
 
     `index`: an open index, or the path of its folder; `k`: passages; `method`: a name of `graphwright methods`;
     `options`: further arguments of Index.retrieve. The prediction has `passages` (texts) and `sources` (for each its
-    id, document, title, characters, location, score and the document's metadata); of several queries, each passage
-    once, by its best place.
+    id, document, title, characters, location, score and the document's metadata). With several queries, each passage
+    occurs once, at its best rank.
     """
 
     def __init__(self, index: Index | str | Path, k: int = 15, method: str | None = None, **options: Any) -> None:

@@ -16,14 +16,14 @@ except ImportError as error:
 
 
 class _Component:
-    """What both components share: an index that is opened when it is first used, and their arguments as a dict."""
+    """Base of both components: opens the index on first use, and converts the component to and from a dict."""
 
     _index: Index | None
     _given: Index | str
     _options: dict[str, Any]
 
     def _take(self, index: Index | str, options: Mapping[str, Any]) -> None:
-        # The decorator makes a new class, so that super() of a component's __init__ would fail.
+        # The decorator creates a new class, so super() in a component's __init__ would fail.
         self._index, self._given, self._options = None if isinstance(index, str) else index, index, dict(options)
 
     def warm_up(self) -> None:
@@ -37,14 +37,14 @@ class _Component:
         return self._index
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as a dict, the index by the path of its folder."""
+        """Return the component as a dict, with the path of the index folder."""
         path = self._given if isinstance(self._given, str) else str(self._given.path)
         record: dict[str, Any] = default_to_dict(self, index=path, **self._options)
         return record
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Any:
-        """Return the component of a dict."""
+        """Create the component from a dict."""
         return default_from_dict(cls, data)
 
 
@@ -81,7 +81,7 @@ class GraphwrightRetriever(_Component):
 
 @component
 class GraphwrightAnswerer(_Component):
-    """Answer questions from an index, offline: the documents of an answer are its cited passages, in order.
+    """Answer questions from an index, offline. The documents of an answer are its cited passages, in order.
 
     Each answer's metadata has `found`, `verified` and the citations with their characters. Arguments as in
     GraphwrightRetriever.
@@ -101,9 +101,9 @@ class GraphwrightAnswerer(_Component):
         """Return one answer."""
         index = self._opened()
         state = index.ask(query, **self._options)
-        output, of_passages = state.to_dict(), metadata_of(index, state)
+        output, metadata = state.to_dict(), metadata_of(index, state)
         documents = {
-            passage.id: _document(passage, of_passages) for _, passage in cited_passages(state) if passage is not None
+            passage.id: _document(passage, metadata) for _, passage in cited_passages(state) if passage is not None
         }
         meta = {name: output[name] for name in ("found", "verified", "short", "citations")}
         answer = GeneratedAnswer(data=output["answer"], query=query, documents=list(documents.values()), meta=meta)

@@ -1,4 +1,4 @@
-"""igraph: graphs in and out."""
+"""igraph: import and export of graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except ImportError as error:
 
 
 def from_igraph(graph: Any) -> Graph:
-    """Return the graph of an igraph graph. Vertices are named, and edges labelled, as in `from_networkx`.
+    """Convert an igraph graph. Vertices are named, and edges labelled, as in `from_networkx`.
 
     >>> rivers = igraph.Graph([(0, 1)], directed=True, vertex_attrs={"name": ["Mur", "Drava"]})
     >>> from_igraph(rivers).triple(0)
@@ -35,8 +35,8 @@ def from_igraph(graph: Any) -> Graph:
 def to_igraph(graph: Graph, evidence: Evidence | None = None) -> Any:
     """Return a directed igraph graph; an attribute that a vertex or edge lacks is None.
 
-    Attributes are those of `graphwright.graph.export`, with the ids of nodes and edges as `id`. `evidence`: only its
-    part of the graph, with rank and score.
+    Attributes are those of `graphwright.graph.export`, with the ids of nodes and edges as `id`. `evidence`: export
+    only the nodes and edges of the evidence, with rank and score.
 
     >>> to_igraph(Graph.from_triples([("Mur", "flows into", "Drava")])).es["relation"]
     ['flows into']

@@ -74,7 +74,7 @@ class GraphwrightQueryEngine(BaseQueryEngine):
 
 
 def _node(passage: Passage, metadata: Mapping[str, dict[str, Any]], citation: Citation | None = None) -> NodeWithScore:
-    """Return a passage, or what is cited of it, as a node."""
+    """Return a passage, or a citation in it, as a node."""
     place = passage if citation is None else citation
     fields = metadata[passage.id]
     if citation is not None and citation.location:

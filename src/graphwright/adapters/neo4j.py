@@ -1,4 +1,4 @@
-"""Neo4j: graphs in and out of a server, through its driver."""
+"""Neo4j: import and export of graphs, through its driver."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _BATCH = 10_000
 
 
 def from_neo4j(driver: Any, database: str | None = None) -> Graph:
-    """Return the graph of a Neo4j database, given an open driver (`neo4j.GraphDatabase.driver(...)`).
+    """Read the graph of a Neo4j database, given an open driver (`neo4j.GraphDatabase.driver(...)`).
 
-    A node is named by its property `name`, `title`, `label` or `entity_id`, else by its id; its text has its labels and
-    its `description`. Nodes and edges are in the order of their ids. Raises DataError where the server refuses, and
-    where the database has no relationship.
+    The name of a node is its property `name`, `title`, `label` or `entity_id`, else its id; its text has its labels and
+    its `description`. Nodes and edges are in the order of their ids. Raises DataError if the server refuses a query, or
+    the database has no relationship.
     """
     nodes = (node_of(r["id"], r["properties"], r["labels"]) for r in _run(driver, _NODES, database))
     edges = [edge_of(r["head"], r["tail"], r["properties"], r["type"]) for r in _run(driver, _EDGES, database)]
@@ -49,9 +49,9 @@ def to_neo4j(
 ) -> Exported:
     """Write a graph into a Neo4j database; return the number of nodes and edges.
 
-    Labels are kinds (Entity, Chunk, Document), types relations. Nodes and edges have their id as `graphwright_id`: what
-    the database has under it is updated, not repeated, so that a broken export can be run again. `evidence`: only its
-    part of the graph. Rows are sent `batch` at a time. Raises DataError where the server refuses.
+    Node labels are kinds (Entity, Chunk, Document); relationship types are relations. Nodes and edges are merged by
+    their id, the property `graphwright_id`, so an interrupted export can be run again. `evidence`: export only the
+    nodes and edges of the evidence. Rows are sent `batch` at a time. Raises DataError if the server refuses a query.
     """
     part = Part(graph, evidence)
     by_kind = defaultdict[str, list[dict[str, Any]]](list)
@@ -77,7 +77,7 @@ def to_neo4j(
 
 
 def _quoted(name: str) -> str:
-    """Return a name as Cypher takes it in backticks; it cannot be a parameter, and must not end the quotation."""
+    """Return a name in backticks for Cypher, which takes no parameters for relationship types."""
     plain = (name or NO_RELATION).replace("\\u0060", "`")  # Cypher reads the escape as the character
     return f"`{plain.replace('`', '``')}`"
 

@@ -1,4 +1,4 @@
-"""NetworkX: graphs in and out."""
+"""NetworkX: import and export of graphs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ except ImportError as error:
 
 
 def from_networkx(graph: Any) -> Graph:
-    """Return the graph of a networkx graph, of any of its four classes.
+    """Convert a networkx graph of any of its four classes.
 
-    A node is named by its attribute `name`, `title`, `label` or `entity_id`, else by itself; two nodes must not be the
-    same as text, as 1 and "1" are. An edge's relation is its attribute `relation`, `predicate`, `label`, `type` or
-    `name`, else a key that is a text, else "linked to". Texts: see
-    graphwright.data.graph_files.property_graphs. An undirected edge has the direction in which networkx lists it.
-    Raises DataError for two nodes that are the same as text.
+    The name of a node is its attribute `name`, `title`, `label` or `entity_id`, else its key as text. The relation of
+    an edge is its attribute `relation`, `predicate`, `label`, `type` or `name`, else its key if that is a text, else
+    "linked to". Texts: see graphwright.data.graph_files.property_graphs. An undirected edge has the direction in which
+    networkx lists it. Raises DataError if two node keys are the same as text, such as 1 and "1".
 
     >>> rivers = nx.DiGraph(); rivers.add_edge("Mur", "Drava", relation="flows into")
     >>> from_networkx(rivers).triple(0)
@@ -50,7 +49,8 @@ def _edge(head: object, tail: object, key: object, data: dict[str, Any]) -> Any:
 def to_networkx(graph: Graph, evidence: Evidence | None = None) -> Any:
     """Return a networkx MultiDiGraph: nodes by id, edges with their id as key.
 
-    Attributes are those of `graphwright.graph.export`. `evidence`: only its part of the graph, with rank and score.
+    Attributes are those of `graphwright.graph.export`. `evidence`: export only the nodes and edges of the evidence,
+    with rank and score.
 
     >>> to_networkx(Graph.from_triples([("Mur", "flows into", "Drava")])).edges[0, 1, 0]
     {'relation': 'flows into'}

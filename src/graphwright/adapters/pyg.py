@@ -1,4 +1,4 @@
-"""PyTorch Geometric: graphs in and out."""
+"""PyTorch Geometric: import and export of graphs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ except ImportError as error:
 
 
 def from_pyg(data: Any, names: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> Graph:
-    """Return the graph of a `Data` with `edge_index` and perhaps `edge_type`.
+    """Convert a `Data` with `edge_index` and optional `edge_type`.
 
-    `names`: of the nodes, by default `data.names`, else their numbers. `relations`: of the edge types, by default
-    `data.relations`, else "relation 0" and so on; without edge types "linked to". Raises DataError where `edge_index`
-    is missing, or names another number of nodes or relations than there are.
+    `names`: names of the nodes, by default `data.names`, else their numbers. `relations`: names of the edge types, by
+    default `data.relations`, else "relation 0" and so on; without edge types "linked to". Raises DataError if
+    `edge_index` is missing, or does not match the number of nodes or relations.
     """
     if getattr(data, "edge_index", None) is None:
         raise DataError(f"{data!r} has no edge_index; give a torch_geometric Data with one.")
@@ -52,7 +52,7 @@ def from_pyg(data: Any, names: Sequence[str] | None = None, relations: Sequence[
 
 
 def _whole_numbers(data: Any, name: str, dimensions: int) -> list[Any]:
-    """Return a tensor of whole numbers as lists: int[m], or int[2, m]. Raises DataError for another one."""
+    """Return a tensor of whole numbers as lists: int[m], or int[2, m]. Raises DataError for other types and shapes."""
     tensor = torch.as_tensor(getattr(data, name))
     whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
     if not whole or tensor.dim() != dimensions or (dimensions == 2 and len(tensor) != 2):
@@ -65,9 +65,9 @@ def _whole_numbers(data: Any, name: str, dimensions: int) -> list[Any]:
 
 
 def to_pyg(graph: Graph, vectors: VectorIndex | None = None) -> Any:
-    """Return a `Data` of a graph or a part of it: `edge_index`, `edge_type`, `names`, `relations`, `kind`, `node_id`.
+    """Convert a graph or a part of it to `Data`: `edge_index`, `edge_type`, `names`, `relations`, `kind`, `node_id`.
 
-    Nodes are numbered from 0; `node_id` are their ids. `vectors`: those of nodes become `x`, zero for a node without.
+    Nodes are numbered from 0; `node_id` has their ids. `vectors`: node vectors for `x`, zero if a node has none.
     """
     columns, edges, nodes = graph.columns, graph.edges, graph.nodes
     ends = np.stack([np.searchsorted(nodes, column[edges]) for column in (columns.heads, columns.tails)])

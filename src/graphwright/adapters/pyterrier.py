@@ -1,4 +1,4 @@
-"""PyTerrier: our methods as transformers in its experiments, and its retrievers as operators in our pipelines."""
+"""PyTerrier: graphwright methods as transformers, and PyTerrier retrievers as operators."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _COLUMNS = ["docno", "score", "rank", "title", "text", "start", "end", "passage"
 
 
 class GraphwrightTransformer(pt.Transformer):
-    """Retrieve passages of an index for each query: columns qid and query become ranked documents.
+    """Rank passages of an index for each row of a frame with the columns qid and query.
 
-    `index`: an open index, or the path of its folder; `method`: a name of `graphwright methods`; `top_k`: passages a
-    query; `documents`: one row for each document, that of its best passage, as a collection's judgements need it; else
-    one for each passage, whose id is in `passage`. `options`: further arguments of the method.
+    `index`: an open index, or the path of its folder; `method`: a name of `graphwright methods`; `top_k`: passages per
+    query; `documents`: return one row for each document, with its best passage, as relevance judgements need it; if
+    false, one row for each passage, with its id in `passage`. `options`: further arguments of the method.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class GraphwrightTransformer(pt.Transformer):
         self.options = {"top_k": top_k, "filter": filter, **options}
 
     def transform(self, inp: Any) -> Any:
-        """Return the ranked documents of a frame of queries."""
+        """Return the ranked documents for a frame of queries."""
         pt.validate.query_frame(inp, ["query"])
-        kept = [name for name in inp.columns if name not in _COLUMNS]
-        queries = zip(*(inp[name].tolist() for name in kept), strict=True)
-        rows = [(*values, *row) for values in queries for row in self._rows(values[kept.index("query")])]
-        columns = zip(*rows, strict=True) if rows else [()] * (len(kept) + len(_COLUMNS))
-        # A frame is made much faster of columns than of rows.
-        return pd.DataFrame(dict(zip([*kept, *_COLUMNS], map(list, columns), strict=True)))
+        names = [name for name in inp.columns if name not in _COLUMNS]
+        queries = zip(*(inp[name].tolist() for name in names), strict=True)
+        rows = [(*values, *row) for values in queries for row in self._rows(values[names.index("query")])]
+        columns = zip(*rows, strict=True) if rows else [()] * (len(names) + len(_COLUMNS))
+        # Building a frame from columns is much faster than from rows.
+        return pd.DataFrame(dict(zip([*names, *_COLUMNS], map(list, columns), strict=True)))
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         """Yield the values of _COLUMNS for each passage of a query."""
@@ -66,7 +66,7 @@ class GraphwrightTransformer(pt.Transformer):
 
     @property
     def schematic(self) -> dict[str, str]:
-        """The method's name, and where it is described, for drawings of pipelines."""
+        """The method's name and the address of its documentation, for drawings of pipelines."""
         return {"label": self.method, "help_url": _HELP}
 
     def __repr__(self) -> str:
@@ -74,8 +74,8 @@ class GraphwrightTransformer(pt.Transformer):
 
 
 @dataclass(frozen=True)
-class _Searched:
-    """The search of a transformer; equal for the same one."""
+class _TransformerSearch:
+    """Search function of a transformer; equal if the transformers are equal."""
 
     transformer: Any
 
@@ -88,11 +88,11 @@ class _Searched:
 def from_pyterrier(transformer: Any) -> FunctionSearch:
     """Return a PyTerrier retriever as an operator: its documents become passages of the graph.
 
-    A `docno` is the id of a passage or of a document, whose passages then share the place.
+    A `docno` is the id of a passage, or of a document whose passages then share its rank.
     """
-    return FunctionSearch(_Searched(transformer))
+    return FunctionSearch(_TransformerSearch(transformer))
 
 
 def _plain(question: str) -> str:
-    """Return a question without the marks that Terrier's query language gives a meaning."""
+    """Return a question without the operators of Terrier's query language."""
     return "".join(character if character.isalnum() or character.isspace() else " " for character in question)

@@ -1,4 +1,4 @@
-"""Results in the form that adapters share: metadata of passages, an answer with its sources as text."""
+"""Helpers that adapters share: metadata of passages, an answer with its sources as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def missing_extra(extra: str, error: ImportError) -> ImportError:
 
 
 def opened(index: Index | str | Path) -> Index:
-    """Return an index, opened where its folder is given. Raises OptionError for anything else."""
+    """Return an index; open it if its folder is given. Raises OptionError for anything else."""
     if isinstance(index, str | Path):
         return Index.open(index)
     if not isinstance(index, Index):
@@ -34,22 +34,22 @@ def passages_of(state: State) -> list[Passage]:
 
 
 def metadata_of(index: Index, state: State) -> dict[str, dict[str, Any]]:
-    """Return what a framework may store beside the text of each passage, by id.
+    """Return the metadata of each passage by its id.
 
-    That is the metadata of its document, such as a date, all its other fields, which have precedence, and where the
-    document has places its `location`, such as "page 3".
+    It has the metadata of the document, such as a date; all fields of the passage but its text, which have precedence;
+    and its `location`, such as "page 3", if the document has places.
     """
     passages = passages_of(state)
     of_documents = index.metadata_by_document({passage.document for passage in passages})
-    found: dict[str, dict[str, Any]] = {}
+    metadata: dict[str, dict[str, Any]] = {}
     for passage in passages:
         fields = passage.to_dict()
         del fields["text"]
         location = _location(state.graph, passage)
-        found[passage.id] = (
+        metadata[passage.id] = (
             of_documents.get(passage.document, {}) | fields | ({"location": location} if location else {})
         )
-    return found
+    return metadata
 
 
 def _location(graph: Graph, passage: Passage) -> str:
@@ -61,14 +61,14 @@ def _location(graph: Graph, passage: Passage) -> str:
 
 
 def cited_passages(state: State) -> list[tuple[Citation, Passage | None]]:
-    """Return each citation with the passage that it is in, None where the passage is not among those retrieved."""
+    """Return each citation with its passage, None if the passage is not among those retrieved."""
     by_id = {passage.id: passage for passage in passages_of(state)}
     answer = state.answer
     return [(citation, by_id.get(citation.chunk)) for citation in (() if answer is None else answer.citations)]
 
 
 def answer_with_sources(state: State) -> str:
-    """Return the answer's text, and below it each citation: number, document, place, characters, quote."""
+    """Return the answer's text followed by its citations: number, document, place, characters, quote."""
     if state.answer is None:
         return ""
     sources: list[str] = []

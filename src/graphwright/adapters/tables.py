@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and Arrow: graphs in and out."""
+"""Tables of pandas, polars and Arrow: import and export of graphs."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _NUMBERS = ("id", "head_id", "tail_id", "start", "end", "rank", "score")
 
 
 def from_tables(edges: Any, nodes: Any = None, *, columns: Sequence[str] | None = None) -> Graph:
-    """Return the graph of a table of edges, and perhaps one of nodes: of pandas, polars or Arrow, or a dict of lists.
+    """Convert a table of edges and an optional table of nodes: of pandas, polars or Arrow, or a dict of lists.
 
-    `columns`: those of head, relation and tail, or head and tail, in the table of edges; by default head (source,
-    subject), relation (predicate, label, type) and tail (target, object). With a table of nodes the ends are ids in its
-    column `id`, else names. Further columns: see graphwright.data.graph_files.property_graphs. Raises DataError for
-    a column that is missing, and for a row without head or tail.
+    `columns`: names of the columns for head, relation and tail, or head and tail, in the table of edges; by default
+    head (source, subject), relation (predicate, label, type) and tail (target, object). With a table of nodes, heads
+    and tails are ids in its column `id`, else names. Further columns: see
+    graphwright.data.graph_files.property_graphs. Raises DataError for a missing column, and a row without head or tail.
 
     >>> from_tables({"source": ["Mur"], "relation": ["flows into"], "target": ["Drava"]}).triple(0)
     ('Mur', 'flows into', 'Drava')
     """
     rows = _rows(edges, "edges")
     head, relation, tail = _places(list(rows[0]) if rows else [], columns)
-    read = []
+    edge_list = []
     for number, row in enumerate(rows):
         if row[head] is None or row[tail] is None:
             raise DataError(f"row {number} of edges has no {head if row[head] is None else tail}: {str(row)[:80]}.")
         label = "" if relation is None or row[relation] is None else str(row[relation])
-        read.append(edge_of(row[head], row[tail], row, label))
+        edge_list.append(edge_of(row[head], row[tail], row, label))
     if nodes is None:
-        names = dict.fromkeys(end for edge in read for end in (edge.head, edge.tail))
-        return graph_of([Node(name, name) for name in names], read)
-    given = _rows(nodes, "nodes")
-    if given and "id" not in given[0]:
-        raise DataError(f"the table of nodes has no column 'id'; it has {', '.join(map(repr, given[0]))}.")
-    return graph_of([node_of(row["id"], row) for row in given], read)
+        names = dict.fromkeys(end for edge in edge_list for end in (edge.head, edge.tail))
+        return graph_of([Node(name, name) for name in names], edge_list)
+    node_rows = _rows(nodes, "nodes")
+    if node_rows and "id" not in node_rows[0]:
+        raise DataError(f"the table of nodes has no column 'id'; it has {', '.join(map(repr, node_rows[0]))}.")
+    return graph_of([node_of(row["id"], row) for row in node_rows], edge_list)
 
 
 def _places(names: list[str], columns: Sequence[str] | None) -> tuple[str, str | None, str]:
@@ -83,9 +83,9 @@ def _listed(column: Any) -> list[Any]:
 def to_tables(graph: Graph, library: str = "pandas", evidence: Evidence | None = None) -> tuple[Any, Any]:
     """Return the tables of nodes and of edges, of pandas, polars or pyarrow.
 
-    Nodes have `id`, `name`, `kind` and perhaps further attributes of `graphwright.graph.export`; edges `id`, `head`,
-    `relation`, `tail`, which are ids of nodes, and perhaps `text`. `evidence`: only its part of the graph. Raises
-    OptionError for another library.
+    Nodes have `id`, `name`, `kind` and any further attributes of `graphwright.graph.export`. Edges have `id`, `head`
+    and `tail` (ids of nodes), `relation`, and `text` if there is any. `evidence`: export only the nodes and edges of
+    the evidence. Raises OptionError for another library.
 
     >>> nodes, edges = to_tables(Graph.from_triples([("Mur", "flows into", "Drava")]), "pyarrow")
     ... # doctest: +SKIP

@@ -1,7 +1,7 @@
 """The command line: its entry point, and the commands that read an index.
 
 Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Commands import
-what they need when they run, so that `--help` is fast.
+their modules when they run, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def methods(
     index: Annotated[Path | None, "Index folder, to show each method's expression over it."] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the retrieval methods, their speed, and what they need."""
+    """List the retrieval methods, their speed and requirements."""
     from graphwright.cli.listing import show_methods
 
     show_methods(name, index, as_json=as_json)
@@ -200,7 +200,7 @@ def show(
 ) -> None:
     """Print the text of a document, with page or cell numbers.
 
-    Citations count characters in the text without these numbers. To stderr the metadata go, with --characters the page.
+    Citations count characters in the text without these numbers. Metadata, or with --characters the page, go to stderr.
     """
     from graphwright.cli.asking import open_index
 
@@ -264,7 +264,7 @@ def export(
         graph, evidence = (opened.graph, None) if question is None else _evidence(opened, question, method, top_k)
         if to != _STDOUT:
             written = export_to_file(graph, to, form, evidence)
-        else:  # always in UTF-8, which the file itself declares
+        else:  # always UTF-8, as declared in the file
             file = TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
             try:
                 written = FORMATS[form](graph, file, evidence)
@@ -276,7 +276,7 @@ def export(
 
 
 def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
-    """Return the graph that was searched and the best items of evidence; passages where there are no items."""
+    """Return the searched graph and the best items of evidence, or the best passages if there is no evidence."""
     from graphwright.cli.method import to_ask
     from graphwright.graph.evidence import Evidence
 
@@ -327,16 +327,16 @@ app.add_typer(train, name="train")
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: an error becomes one message on stderr and an exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # A letter that the terminal cannot show is escaped instead of raising.
+        # A letter that the terminal cannot encode is escaped instead of raising an error.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if arguments is None and sys.argv[1:2] in [[name] for name in _CHANGING]:
         with suppress(AttributeError, OSError):
-            os.nice(10)  # questions go before indexing
+            os.nice(10)  # questions have priority over indexing
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
         raise SystemExit(_run(arguments))
-    except BrokenPipeError:  # whoever read the output, such as head, has enough
+    except BrokenPipeError:  # the reader of the output, such as head, has closed it
         raise SystemExit(1) from None
     except (GraphwrightError, OSError, sqlite3.Error) as error:
         _fail(error, as_json=as_json)
@@ -364,7 +364,7 @@ def _run(arguments: list[str] | None) -> int | str | None:
     except Exception as error:
         if not (hasattr(error, "show") and hasattr(error, "exit_code")):
             raise
-        with redirect_stderr(StringIO()) as usage:  # wrong usage, which may repeat the name of a file
+        with redirect_stderr(StringIO()) as usage:  # cleaned by `note`, because it may contain a file name
             error.show()
         note(usage.getvalue().rstrip("\n"))
         return int(error.exit_code)
@@ -376,7 +376,7 @@ def _run(arguments: list[str] | None) -> int | str | None:
 
 def _fail(error: Exception, *, as_json: bool) -> NoReturn:
     message = explained(error, "") if cause_of(error) else str(error)
-    with suppress(DataError, OSError):  # the message on stderr is left
+    with suppress(DataError, OSError):  # then only stderr has the message
         if as_json and sys.stdout is not None:
             print_json({"error": type(error).__name__, "message": message})
             flush_output()

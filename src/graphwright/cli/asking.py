@@ -1,4 +1,4 @@
-"""Ask an index, and print the result: answers with citations, passages, JSON; and the demo."""
+"""Ask an index and print the result: answers with citations, passages, or JSON; and the demo."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
-_DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions that are answered in few lines, and rightly
+_DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions with short, correct answers
 
 
 def open_index(folder: Path) -> Index:
@@ -44,22 +44,22 @@ def open_index(folder: Path) -> Index:
     if index.imported is not None and not index.documents:
         return index
     if index.is_being_written:
-        listed = counted(len(index.list_documents()), "document")
-        far = "" if (state := index.progress) is None else f" ({progress_text(*state)})"
-        note(f"note: {folder} is being indexed{far}; {listed} can be searched now, the others when that ends.")
+        documents = counted(len(index.list_documents()), "document")
+        progress = "" if (state := index.progress) is None else f" ({progress_text(*state)})"
+        note(f"note: {folder} is being indexed{progress}; {documents} can be searched now, the others when that ends.")
     elif not index.documents:
         note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")
     elif not index.is_current:
         note(
-            f"note: a change of {folder} was interrupted; the newest documents cannot be searched yet, and what was "
-            f"removed or replaced is hidden. Run the same command again, or: graphwright verify --repair --index "
+            f"note: a change of {folder} was interrupted; the newest documents cannot be searched yet, and removed or "
+            f"replaced documents are hidden. Run the same command again, or: graphwright verify --repair --index "
             f"{folder}"
         )
     return index
 
 
 def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions) -> None:
-    """Ask a question and print the answer. On a terminal, the text of a language model is shown while it is written."""
+    """Ask a question and print the answer. On a terminal, show the text of a language model while it streams."""
     settings, options = model.settings(folder), query.index_options()
     if settings is not None:
         options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
@@ -77,20 +77,20 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
     _show(state, index, query, _ANSWER_PASSAGES)
     if settings is not None:
         for text in _faults(state)[:1]:
-            note(f"note: the language model {settings.model!r} could not be reached, or gave no whole reply: {text}")
+            note(f"note: the language model {settings.model!r} could not be reached, or its reply was cut off: {text}")
     if settings is not None or console().is_terminal:
         note(cost_line(state, query.named or index.default_method, "" if settings is None else settings.model))
 
 
 def _faults(state: State) -> list[str]:
-    """Return why replies of a language model did not arrive whole."""
+    """Return the reasons why replies of a language model were cut off."""
     notes = (text for step in state.trace for text in step.notes)
     return [text.removeprefix(f"{CUT_SHORT}: ") for text in notes if text.startswith(CUT_SHORT)]
 
 
 @contextmanager
 def _draft() -> Iterator[Callable[[str], None]]:
-    """Show the text of an answer while it is written; it is cleared, as the verified answer is printed after it."""
+    """Show the text of an answer while it streams, then clear it, because the verified answer is printed next."""
     text = Text(style="dim")
     with Live(text, console=console(), transient=True, vertical_overflow="ellipsis", auto_refresh=False) as live:
 
@@ -104,7 +104,7 @@ def _draft() -> Iterator[Callable[[str], None]]:
 def cost_line(state: State, method: str, model: str = "") -> str:
     """Return the method, seconds, calls, tokens and cost of an answer, on one line.
 
-    `model`: the language model that was named.
+    `model`: the name of the language model, if any.
 
     >>> from graphwright import Graph, start
     >>> cost_line(start("?", Graph.from_triples([])), "multihop")
@@ -131,7 +131,7 @@ def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
 
 
 def _question(text: str, query: QueryOptions, index: Index) -> Question:
-    """Return the question with its entities. Raises DataError for a name that no node has."""
+    """Return the question with its entities. Raises DataError for the name of no node."""
     for name in query.entity or ():
         index.graph.id(name)
     return Question(text, entities=tuple(query.entity or ()))
@@ -150,8 +150,8 @@ def _show(state: State, index: Index, query: QueryOptions, passages: int) -> Non
 def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
     """Print the answer with its citations, the passages, and with `explain` the steps.
 
-    On a terminal lines are wrapped. Elsewhere a line is a line of the answer, a citation, or if there is no answer a
-    passage: its score, id, title and text, separated by tabs.
+    On a terminal lines are wrapped. Elsewhere each line is a line of the answer or a citation; without an answer it is
+    a passage: score, id, title and text, separated by tabs.
     """
     output = console()
     if state.answer is not None:
@@ -179,7 +179,7 @@ def _show_answer(output: Console, state: State, answer: Answer) -> None:
     _print(output, text)
     if answer.citations or output.is_terminal:
         output.print()
-    said = " ".join(answer.text.split())
+    answer_line = " ".join(answer.text.split())
     passages = state.graph.passages
     for number, citation in enumerate(answer.citations, 1):
         title = passages.title_of(state.graph.id(citation.chunk)) if passages is not None else ""
@@ -189,7 +189,7 @@ def _show_answer(output: Console, state: State, answer: Answer) -> None:
             source.append(f"  {citation.location}," if citation.location else " ")
             source.append(f" characters {citation.start}-{citation.end}", "dim")
         _print(output, source)
-        if " ".join(citation.text.split()) not in said and citation.text != citation.chunk:
+        if " ".join(citation.text.split()) not in answer_line and citation.text != citation.chunk:
             _print(output, Text(f"“{' '.join(citation.text.split())}”", "italic"), _INDENT)
         if path := shown_path(state.graph, citation.path):
             _print(output, _path(path), _INDENT)
@@ -228,7 +228,7 @@ def _show_passages(output: Console, state: State, top_k: int) -> None:
 
 
 def run_demo(folder: Path | None) -> None:
-    """Index the bundled corpus and ask two questions; the index stays if a folder is given."""
+    """Index the bundled corpus and ask two questions; keep the index if a folder is given."""
     start = time.perf_counter()
     note_compilation()
     with ExitStack() as stack:

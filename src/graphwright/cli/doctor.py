@@ -1,7 +1,6 @@
-"""Check the installation, an index and a language model, and name a remedy for each failure.
+"""Checks of the installation, an index and a language model, with a remedy for each failure.
 
-Nothing is changed. The checks import packages themselves, because a package that cannot be imported is one of the
-failures.
+Nothing is changed. The checks import packages themselves, to report a package that cannot be imported.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _GB = 1e9
 
 
 class Status(StrEnum):
-    """Result of a check: fine; worth a note, such as a folder that is read-only; or failed."""
+    """Result of a check; NOTE is for a restriction, such as a read-only folder."""
 
     OK = "ok"
     NOTE = "note"
@@ -226,7 +225,7 @@ def check_writable(folder: Path) -> Check:
 
 
 def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Iterator[Check]:
-    """Check the language model that is named, else that of the index: its key, a reply, and a JSON schema."""
+    """Check a language model, by default that of the index: its key, a reply, and a JSON schema."""
     try:
         settings = ModelOptions(llm=llm, base_url=base_url).settings(folder)
     except Exception as error:
@@ -253,7 +252,7 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
 
 
 def _check_reply(client: LLM, name: str) -> Check:
-    """Check that the model answers a short prompt, and that its server reports token counts."""
+    """Check that the model replies to a short prompt, and that its server reports token counts."""
     from graphwright.models.budget import estimated_tokens
 
     prompt = ("Answer with one word.", "Say: ready")
@@ -261,7 +260,7 @@ def _check_reply(client: LLM, name: str) -> Check:
     completion = client.complete(*prompt)
     detail = f"{name}, in {time.perf_counter() - start:.1f} s"
     tokens = completion.usage.prompt_tokens, completion.usage.completion_tokens
-    # Counts equal to the client's estimate mean that the server reports none; the chat template makes real ones larger.
+    # Counts equal to the client's estimate mean that the server reports none. Real counts include the chat template.
     if tokens == (sum(map(estimated_tokens, prompt)), estimated_tokens(completion.text)):
         remedy = "No action needed; tokens, costs and budgets are estimates with this server."
         return Check("answers", Status.NOTE, f"{detail}; reports no tokens", remedy)
@@ -282,7 +281,7 @@ def _check_schema(client: LLM) -> Check:
 
 
 def _checked(name: str, check: Callable[[], Check], remedy: str) -> Check:
-    """Return the result of a check, which has failed if it raises."""
+    """Run a check and return its result; an exception is a failure."""
     try:
         return check()
     except Exception as error:
@@ -290,13 +289,13 @@ def _checked(name: str, check: Callable[[], Check], remedy: str) -> Check:
 
 
 def _failure(name: str, error: Exception, remedy: str) -> Check:
-    """Return a failed check; our own messages end with the remedy."""
+    """Return a failed check. The message of a GraphwrightError ends with the remedy."""
     detail, advice = _split(str(error)) if isinstance(error, GraphwrightError) else (_first_line(error), "")
     return Check(name, Status.FAILED, _redacted(detail), _redacted(advice or remedy))
 
 
 def _split(message: str) -> tuple[str, str]:
-    """Split a message after its first sentence, which may hold others in brackets."""
+    """Split a message after its first sentence, which may contain other sentences in brackets."""
     depth = 0
     for position, letter in enumerate(message):
         depth += (letter == "(") - (letter == ")")
@@ -312,7 +311,7 @@ def _first_line(error: Exception) -> str:
 def _redacted(text: str) -> str:
     """Return a text without the key, which a server may repeat in its message."""
     secret = os.environ.get(_KEY, "").strip()
-    # A short value such as "none" or "ollama" is not a secret, and may be a word of the message.
+    # A short value such as "none" or "ollama" is not a secret, and may occur in the message.
     return text.replace(secret, f"<{_KEY}>") if len(secret) >= 8 else text
 
 

@@ -1,4 +1,4 @@
-"""The evaluate command: run an experiment, print its table, and name the report."""
+"""The evaluate command: run an experiment, print its table and the path of its report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExperimentOptions:
     ] = None
 
     def experiment(self, plan: Path | None) -> Experiment:
-        """Return the experiment that these options describe, over those of a file if one is given."""
+        """Return the experiment of these options; they override those of the file `plan`, if given."""
         from graphwright.evaluate.entries import split_list
         from graphwright.evaluate.experiment import Experiment, read_plan
         from graphwright.methods.method_file import read_method_file
@@ -109,7 +109,7 @@ def evaluate(
 
 
 def _grid(sweep: list[str]) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each option that --sweep names."""
+    """Return the values of each option in --sweep."""
     from graphwright.evaluate.entries import values
 
     grid: dict[str, tuple[Any, ...]] = {}

@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item
-# An argument that is a part of the index, with the comma after it, or the one before it where it is not the first.
+# An argument that is a part of the index, with the comma after it, or before it if it is not the first.
 _PART = re.compile(r"(?<=\()((\w+=)?ix\.\w+(, |(?=\))))+|, (\w+=)?ix\.\w+(?=[,)])")
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
-_SCORES = {"FlowPaths": "reliability"}  # names of scores that have one of their own
+_SCORES = {"FlowPaths": "reliability"}  # operators whose score has a special name
 _NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
 _FIELDS = ("answer", "context", "passages", "evidence", "anchors", "graph")  # most informative first
 
 Changed = tuple[Step, str, State | None]
-"""A step, the most telling field that it changed ("" if none), and the state before it."""
+"""A step, the most informative field that it changed ("" if none), and the state before it."""
 
 
 def explain(state: State, output: Console | None = None) -> None:
-    """Print how a question was answered, as `graphwright ask --explain` does.
+    """Print the explanation of an answer, as `graphwright ask --explain` does.
 
-    That is the anchors with their weights, the items of evidence with their scores, and the steps with their results,
-    time and tokens. `output`: a console of rich, by default one of stdout.
+    It has the anchors with their weights, the items of evidence with their scores, and the steps with their results,
+    time and tokens. `output`: a rich console, by default for stdout.
 
     >>> from graphwright import Graph, KHop, start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur")])
@@ -74,9 +74,9 @@ def _show_anchors(output: Console, steps: Sequence[Changed]) -> None:
     table.add_column("nodes and edges", ratio=3)
     for step, field, before in steps:
         if field == "anchors" and step.after is not None:
-            known = set() if before is None else set(before.anchors or ())
+            earlier = set() if before is None else set(before.anchors or ())
             label = _name_of(step)
-            for anchor in (anchor for anchor in step.after.anchors or () if anchor not in known):
+            for anchor in (anchor for anchor in step.after.anchors or () if anchor not in earlier):
                 kind = "" if anchor.kind == "entity" else f"  ({anchor.kind})"
                 words = Text(anchor.text).append(kind, "dim")
                 table.add_row(label, f"{anchor.weight:.2f}", words, _lines_of(step.after.graph, anchor))
@@ -86,7 +86,7 @@ def _show_anchors(output: Console, steps: Sequence[Changed]) -> None:
 
 
 def _lines_of(graph: Graph, anchor: Anchor) -> Text:
-    """Return the names of an anchor's nodes, and its edges, one on a line."""
+    """Return the names of an anchor's nodes on one line, and its edges, one a line."""
     names = _names(graph, anchor.nodes.tolist(), _MAX_NAMES)
     return Text("\n").join([*([Text(names)] if names else []), *_triples(graph, anchor.edges.tolist(), _MAX_EDGES)])
 
@@ -102,7 +102,7 @@ def _names(graph: Graph, nodes: Sequence[int], limit: int) -> str:
 
 
 def _show_items(output: Console, step: Step, state: State) -> None:
-    """Print the best items of evidence that a step gave, unless all of them are single nodes."""
+    """Print the best items of evidence of a step, unless all are single nodes."""
     evidence = state.evidence
     if evidence is None or not len(evidence.edges):
         return
@@ -119,7 +119,7 @@ def _show_items(output: Console, step: Step, state: State) -> None:
 
 
 def _item(graph: Graph, item: Item) -> Text:
-    """Return a path as names and arrows, and any other item as its triples and its other nodes."""
+    """Return a path as names and arrows, and any other item as its triples and remaining nodes."""
     if item.kind == ItemKind.PATH:
         path = Text(_name(graph, item.nodes[0]))
         for (edge, forward), node in zip(item.steps, item.nodes[1:], strict=True):
@@ -161,7 +161,7 @@ def _show_steps(output: Console, steps: Sequence[Changed]) -> None:
         table.add_column("result", ratio=4, overflow="fold")
     for name in ("ms", "model ms", "texts", "LLM tokens"):
         table.add_column(name, justify="right", no_wrap=True)
-    if not output.is_terminal:  # lines are as long as their results
+    if not output.is_terminal:  # last, because results have no fixed width
         table.add_column("result")
 
     def add(name: Text, result: str, numbers: list[str]) -> None:
@@ -184,7 +184,7 @@ def _numbers(seconds: float, usage: Usage) -> list[str]:
 
 
 def _brief(operator: str) -> str:
-    """Return an expression without the parts of the index, and without what stands in nested brackets.
+    """Return an expression without parts of the index, and without the contents of nested brackets.
 
     >>> _brief("Rerank(Composed(names=ix.names))"), _brief("ScorePassages(ix.passages, ix.words, MiniLM()) % 3")
     ('Rerank(Composed)', 'ScorePassages(MiniLM) % 3')
@@ -212,7 +212,7 @@ def _result(step: Step, field: str) -> str:
     if field == "passages" and state.passages is not None:
         best = _names(state.graph, state.passages.ids[:3].tolist(), 3)
     if field == "evidence" and state.evidence is not None and not len(state.evidence.edges):
-        # items with edges are shown in a table of their own
+        # items with edges are shown in a separate table
         best = "; ".join(_names(state.graph, nodes[:3].tolist(), 3) for nodes, _ in state.evidence.top(3))
     size = counted(step.sizes["nodes" if field == "graph" else field], _NOUNS[field])
     return size + (f": {shortened(best, _RESULT_WIDTH)}" if best else "")

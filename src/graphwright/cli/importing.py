@@ -1,4 +1,4 @@
-"""The command that creates an index from a knowledge graph, or from another system's index."""
+"""The import command: create an index from a knowledge graph, or from another system's index."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ def import_(
     source: Any = files[0]
     if not (len(files) == 1 and source.is_dir()):
         table["named_graph"] = named_graph
-        own = any(value is not None for value in table.values())
-        source = files if not own and any(map(is_property_graph, files)) else [dump_of(f, **table) for f in files]
+        has_options = any(value is not None for value in table.values())
+        is_graph = not has_options and any(map(is_property_graph, files))
+        source = files if is_graph else [dump_of(file, **table) for file in files]
     elif any(value is not None for value in table.values()):
         raise OptionError("--columns, --delimiter and --header are for tables of triples; leave them out for a folder.")
     for file in source if isinstance(source, list) else ():

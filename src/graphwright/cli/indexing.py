@@ -1,4 +1,4 @@
-"""Commands that change an index: extract, estimate, store and report, with progress on stderr."""
+"""Commands that change an index: index, sync, reextract and remove."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def index(
     references: References = None,
     files: FileOptions,
     where: EngineOptions,
-    name: Annotated[str | None, "Id of what is read from stdin; its suffix tells the format, such as notes.md."] = None,
+    name: Annotated[str | None, "Id of the document on stdin; its suffix sets the format, such as notes.md."] = None,
     estimate: Estimate = False,
     as_json: AsJson = False,
     model: ExtractionOptions,
@@ -93,13 +93,13 @@ def index(
     with tempfile.TemporaryDirectory() as scratch:
         documents = read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
-            citing: list[Document] = []  # that the model would read
-            transform = partial(_listed, citing) if references == "llm" else refer
+            citing: list[Document] = []  # documents whose references the model would list
+            transform = partial(_collected, citing) if references == "llm" else refer
             chunks = _new_chunks(documents, into, settings, reading, transform)
             show_estimate(chunks, llm, model, citing, as_json=as_json)
             return
-        stored = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
-        extractor = stored or _extractor(llm, client, model)
+        precomputed = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
+        extractor = precomputed or _extractor(llm, client, model)
         with where.started() as engine, opened_index(into, settings, encoder, extractor) as opened:
             _change(
                 opened,
@@ -165,7 +165,7 @@ def reextract(
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Extract entities and relations again, by another model.
+    """Extract entities and relations again, with another model.
 
     Use --llm, or --offline for extraction without a language model. The original files are not needed: the index stores
     their text.
@@ -217,7 +217,7 @@ def remove(
 
 
 def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> LLM | None:
-    """Return the client of a model, which caches replies in the folder, and needs no key in a dry run."""
+    """Return the client of a model. It caches replies in the folder, and needs no key in a dry run."""
     if llm is None:
         return None
     return llm.llm(api_key="none") if dry_run else model.client(llm, folder)
@@ -226,7 +226,7 @@ def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, 
 def _references(
     references: str | None, llm: LLMSettings | None, client: LLM | None
 ) -> Callable[..., list[Document]] | None:
-    """Return the function that finds references between documents; None if there is none to be called."""
+    """Return the function that finds references between documents, or None."""
     from graphwright.extract.references import with_references
 
     if references not in (None, "rules", "llm"):
@@ -244,19 +244,18 @@ def _extractor(llm: LLMSettings | None, client: LLM | None, model: ExtractionOpt
 
     if llm is None or client is None:
         options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")
-        if given := [name for name in options if getattr(model, name) is not None]:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-            raise OptionError(f"{flags} is for a language model; add --llm MODEL.")
+        if flags := [f"--{name.replace('_', '-')}" for name in options if getattr(model, name) is not None]:
+            raise OptionError(f"{', '.join(flags)} is for a language model; add --llm MODEL.")
         return model.extractor
     if model.extractor is not None:
         raise OptionError("--extractor is for extraction without a language model; leave out --llm, or add --offline.")
     return GenerativeExtractor(client, extraction=llm.extraction, gleanings=llm.gleanings, threads=llm.concurrency)
 
 
-def _listed(listed: list[Document], documents: Iterable[Document]) -> list[Document]:
+def _collected(collected: list[Document], documents: Iterable[Document]) -> list[Document]:
     """Add documents to a list, and return it."""
-    listed += documents
-    return listed
+    collected += documents
+    return collected
 
 
 def _new_chunks(
@@ -266,7 +265,7 @@ def _new_chunks(
     reading: ReadOptions,
     transform: Callable[..., list[Document]] | None,
 ) -> list[Excerpt]:
-    """Return the chunks of new and changed documents; an index that does not exist is created in a scratch folder."""
+    """Return the chunks of new and changed documents; without an index, those of a temporary new one."""
     from graphwright.index_folder.index import Index
     from graphwright.store.settings import Settings
 
@@ -280,7 +279,7 @@ def _new_chunks(
 def _change(
     index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, model: bool, as_json: bool
 ) -> Changes:
-    """Change an index, with progress on stderr; print the changes, and the documents that could not be read.
+    """Change an index, with progress on stderr; print the changes and the unreadable documents.
 
     `model`: whether a language model extracts.
     """

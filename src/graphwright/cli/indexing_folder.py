@@ -1,4 +1,4 @@
-"""The index folder of the commands that add documents: opened, or created and deleted again if nothing is added."""
+"""The index folder of commands that add documents. A new folder is deleted again if nothing is added."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def opened_index(
     into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
 ) -> Iterator[Index]:
-    """Yield an index; a missing one is created, and deleted again if nothing could be added."""
+    """Yield an index. Create it if it is missing; delete it again if nothing could be added."""
     from graphwright.store.locks import check_unwritten
 
-    check_unwritten(into)  # at once: what is imported below may take long beside another process that computes
+    check_unwritten(into)  # first, because the imports below are slow while another process computes
     from graphwright.index_folder.index import Index
     from graphwright.store.settings import Settings
 
@@ -41,7 +41,7 @@ def opened_index(
 
 
 def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
-    """Raise OptionError for a setting that only a new index can be given."""
+    """Raise OptionError if an option differs from a setting that is fixed when an index is created."""
     from graphwright.index_folder.index import Index
     from graphwright.models.registry import encoder_of
 
@@ -57,12 +57,12 @@ def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any
 
 
 def _shown(value: Any) -> str:
-    """Return the value of a setting as it is written on the command line."""
+    """Return the value of a setting in the form of the command line."""
     return (",".join(value) or "nothing") if isinstance(value, tuple | list) else str(value)
 
 
 def _delete_unused(into: Path, keep_folder: bool) -> None:
-    """Delete an index to which nothing was added, unless another process writes it, or a model's replies are in it."""
+    """Delete an index without documents, unless another process writes it, or it has cached replies of a model."""
     from graphwright.index_folder.index import Index
     from graphwright.store.folder_creation import delete_folder
     from graphwright.store.layout import IndexLayout

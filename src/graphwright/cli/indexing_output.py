@@ -1,4 +1,4 @@
-"""Output of the commands that change an index: the changes, what was imported, and the estimated cost of a model."""
+"""Output of the commands that change an index: changes, imports, and the estimated cost of a model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
 
 
 def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, model: bool, as_json: bool) -> None:
-    """Print what a command changed; what could not be read, and other details, on stderr.
+    """Print the changes of a command; print unreadable files and other details to stderr.
 
     `info`: the index afterwards; `model`: whether a language model extracts.
     """
@@ -74,7 +74,7 @@ def _details(changes: Changes) -> dict[str, Any]:
 def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
     """Print the details of the counts to stderr: skipped files, retained documents, a resumed run.
 
-    `model`: whether a language model extracts; what waits for one is of no concern to other runs.
+    `model`: whether a language model extracts; only then chunks that wait for a model are listed.
     """
     _show_skipped(changes.skipped)
     if changes.retained:
@@ -85,7 +85,7 @@ def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
             f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(str(into))}"
         )
     if changes.resumed:
-        note("note: an earlier run had stored or removed a part of this already; what it had left is done now.")
+        note("note: an earlier run had stored or removed a part of this already; the rest is done now.")
     for reason, count in changes.unsuitable.items():
         note(
             f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "
@@ -106,7 +106,7 @@ def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
 
 
 def _show_skipped(skipped: list[Skipped]) -> None:
-    """Print what was not read, by reason: first what may hold data, then what is left out."""
+    """Print skipped files and rows by reason: first those that may contain data, then those left out on purpose."""
     groups = _by_reason((item.path, item.reason) for item in sorted(skipped, key=lambda item: not item.unread))
     for reason, paths in groups[:_MAX_SKIPPED]:
         kind = "row" if all(path.rpartition(":")[2].isdecimal() for path in paths) else "file"
@@ -117,7 +117,7 @@ def _show_skipped(skipped: list[Skipped]) -> None:
 
 
 def _by_reason(items: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Return places by reason, in the order of the first place of each."""
+    """Group places by reason, in the order of their first place."""
     groups = dict[str, list[str]]()
     for place, reason in items:
         groups.setdefault(reason, []).append(place)
@@ -129,7 +129,7 @@ def _first(names: list[str]) -> str:
 
 
 def show_source(info: Mapping[str, Any], seconds: float) -> None:
-    """Print what was imported from another system's index."""
+    """Print the contents of an index that was imported from another system's."""
     source = info["source"]
     for remark in source["remarks"]:
         note(f"note: {remark}.")
@@ -141,7 +141,7 @@ def show_source(info: Mapping[str, Any], seconds: float) -> None:
 
 
 def show_graph(info: Mapping[str, Any], seconds: float) -> None:
-    """Print what was imported from files of triples."""
+    """Print the contents of an index that was imported from files of triples."""
     imported = info["imported"]
     if imported["malformed"]:
         note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
@@ -190,7 +190,7 @@ def show_estimate(
 
 
 def estimate_table(estimates: dict[str, Estimate]) -> str:
-    """Return the estimates of several kinds of extraction as a table, a column each.
+    """Return the estimates as a table, with a column for each kind of extraction.
 
     >>> from graphwright.extract import Estimate
     >>> print(estimate_table({"full": Estimate(10, 10, 9000, 4000), "triples": Estimate(10, 10, 4000, 1500, 2.0, 0.5)}))

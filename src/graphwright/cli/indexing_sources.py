@@ -1,4 +1,4 @@
-"""Sources of the commands that add documents: paths as they are, and what is read from stdin or the web."""
+"""Sources of the commands that add documents: paths, stdin and web pages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def check_paths(paths: list[Path]) -> None:
 def read_sources(
     sources: list[str], scratch: Path, name: str | None, reading: ReadOptions, skipped: list[Skipped]
 ) -> list[Path | Document]:
-    """Return paths as they are, and the documents of stdin (-) and of web pages.
+    """Return paths unchanged, and the documents of stdin (-) and of web pages.
 
-    Raises DataError if one cannot be read, before anything is indexed.
+    Raises DataError, before anything is indexed, if a source cannot be read.
     """
     from graphwright.data import fetch, is_url, read_file
 
     if name is not None and "-" not in sources:
-        raise OptionError(f"--name {name} is the id of what is read from stdin; give - as a path to read it.")
+        raise OptionError(f"--name {name} is the id of the document on stdin; give - as a path to read it.")
     check_paths([Path(source) for source in sources if source != "-" and not is_url(source)])
     documents: list[Path | Document] = []
     for number, source in enumerate(dict.fromkeys(sources)):
@@ -43,12 +43,12 @@ def read_sources(
         folder = scratch / str(number)
         folder.mkdir()
         file = fetch(source, folder) if is_url(source) else _save_stdin(folder, name)
-        known = len(skipped)
+        before = len(skipped)
         id = source if is_url(source) else name or _id_of_content(file)
         part = list(read_file(file, id, skipped.append, reading))
-        skipped[known:] = [replace(item, path=item.path.replace(str(file), id)) for item in skipped[known:]]
+        skipped[before:] = [replace(item, path=item.path.replace(str(file), id)) for item in skipped[before:]]
         if not part:
-            reason = skipped[-1].reason if len(skipped) > known else "empty"
+            reason = skipped[-1].reason if len(skipped) > before else "empty"
             raise DataError(f"nothing to read in {'stdin' if source == '-' else source}: {reason}.")
         documents += part
     return documents
@@ -67,6 +67,6 @@ def _save_stdin(folder: Path, name: str | None) -> Path:
 
 
 def _id_of_content(file: Path) -> str:
-    """Return the id of a text without a name, which is the same whenever the text is."""
+    """Return the id of a text without a name, which depends only on the text."""
     with file.open("rb") as content:
         return f"stdin-{hashlib.file_digest(content, 'sha256').hexdigest()[:16]}"

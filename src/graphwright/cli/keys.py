@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphwright.serve.security.keys import Key, Keys
 
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of the server.")
-Data = Annotated[Path | None, "Folder of keys and jobs, as of 'serve' (default: by the platform's rules)."]
+Data = Annotated[Path | None, "Folder of keys and jobs, as for 'serve' (default: the platform's data folder)."]
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT")
 _HEADER = "Authorization: Bearer KEY"
@@ -35,13 +35,13 @@ def create(
     name: Annotated[str, typer.Argument(help="Name of the holder, for lists and the audit log.")],
     scope: Annotated[str, "Rights: read, write (documents too) or admin."] = "read",
     index: Annotated[list[str] | None, "Name of an index that the key sees (default: all). Repeatable."] = None,
-    expires: Annotated[str | None, "When the key ends: 12h, 90d, 2w, 1y or a date (default: never)."] = None,
+    expires: Annotated[str | None, "Expiry of the key: 12h, 90d, 2w, 1y or a date (default: never)."] = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a key and print it.
 
-    It is shown once and cannot be read again. A running server asks for a key from then on.
+    The key is shown only once. From then on a running server requires a key.
     """
     now = time.time()
     with _opened(data) as opened:
@@ -52,8 +52,8 @@ def create(
             say(token)
             note(f"Key {key.id} with scope {key.scope}. It is shown only now; clients send it as {_HEADER}.")
         if index:
-            note("Names of indexes are not checked here: the server's log names those that it does not serve.")
-        _audit(opened, "keys create", key)  # last: the key is stored, and this is the only time that it is shown
+            note("Names of indexes are not checked here; the server logs a warning for unknown ones.")
+        _audit(opened, "keys create", key)  # last, because an error must not prevent that the key is shown
 
 
 @keys.command("list")
@@ -113,7 +113,7 @@ def _audit(opened: Keys, action: str, key: Key) -> None:
 
 
 def _user() -> str:
-    """Return the name of the user; in a container a uid may have none, and then its number stands for it."""
+    """Return the name of the user, or the uid if it has no name, as in a container."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -121,7 +121,7 @@ def _user() -> str:
 
 
 def _end(text: str, now: float) -> float:
-    """Return the time that a duration or a date names, in seconds since 1970; a date without time is midnight in UTC.
+    """Return the end of a duration, or a date (midnight in UTC), in seconds since 1970.
 
     >>> _end("2d", 1000.0), _end("2030-01-01", 0.0)
     (173800.0, 1893456000.0)
@@ -147,6 +147,6 @@ def _time(seconds: float | None) -> str | None:
 
 
 def _shown(value: Any) -> str:
-    """Return a value for the table, of a time its day."""
+    """Return a value for the table; for a time only its date."""
     text = ", ".join(value) if isinstance(value, list) else str(value or "")
     return text[:10] if _TIME.match(text) else text

@@ -1,4 +1,4 @@
-"""Listings for people: the methods in groups, and the facts of an index."""
+"""Listings: the methods in groups, and the facts of an index."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SLOW: Mapping[str, str] = {
     ),
     **dict.fromkeys(("clue-rag", *(f"lego-{number}" for number in (4, 5, 8, 9, 11, 13, 15))), "many seconds"),
 }
-"""Methods that take longer than some tenths of a second for a question, offline, over thousands of passages."""
+"""Methods that are slower than some tenths of a second for a question, offline, over thousands of passages."""
 _MAX_LISTED = 20
 
 
@@ -73,9 +73,9 @@ class _Row(NamedTuple):
 
 
 def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None:
-    """Print the methods in groups, one a line; or one method with its options and their help.
+    """Print the methods in groups, one a line; or the method `name` with its options and their help.
 
-    `index`: print each method's expression over it; a method that cannot run here has a problem in its place.
+    `index`: print each method's expression over it, or the problem of a method that cannot run here.
     """
     snapshot = None if index is None else Index.open(index).snapshot
     if name is not None:
@@ -161,7 +161,7 @@ def _show_options(output: Console, method: NamedMethod) -> None:
 
 
 def show_info(folder: Path, *, as_json: bool) -> None:
-    """Print the contents, settings and size of an index; a note on stderr if some documents cannot be searched yet."""
+    """Print the contents, settings and size of an index."""
     with open_index(folder) as opened:
         facts = opened.info()
     if as_json:
@@ -173,7 +173,7 @@ def show_info(folder: Path, *, as_json: bool) -> None:
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the facts of an index by the words of a person."""
+    """Return the facts of an index as texts by label."""
     imported = facts.get("imported")
     has_documents = not imported or facts["documents"] > 0
     settings, relations = facts["settings"], f", {counted(imported['relations'], 'relation')}" if imported else ""

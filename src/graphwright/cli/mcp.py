@@ -32,14 +32,14 @@ def mcp(
     except ImportError as error:
         raise DataError(EXTRA.format(error.name)) from error
     chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
-    with ExitStack() as held, suppress(KeyboardInterrupt):
+    with ExitStack() as stack, suppress(KeyboardInterrupt):
         catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
-        held.callback(catalog.close)
+        stack.callback(catalog.close)
         library = Library.of(catalog, chosen)
-        held.callback(library.workers.close)
+        stack.callback(library.workers.close)
         if chosen.allow_write:
             library.jobs.start()
-            held.callback(library.jobs.close)
-        note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # to stderr: stdout is the protocol's
-        held.enter_context(catalog.refreshing(chosen.poll_seconds))
+            stack.callback(library.jobs.close)
+        note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # stdout is for the protocol
+        stack.enter_context(catalog.refreshing(chosen.poll_seconds))
         create_mcp(library, writing=chosen.allow_write).run("stdio")

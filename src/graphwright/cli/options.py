@@ -25,43 +25,43 @@ if TYPE_CHECKING:
     from graphwright.search.filter import Filter, Range
 
 DEFAULT_FOLDER = ".graphwright"
-"""Name of the index that is made, and looked for, where none is named."""
+"""Default name of the index folder."""
 _VARIABLE = "GRAPHWRIGHT_INDEX"
 
 
 def found_index() -> Path | None:
     """Return the index of GRAPHWRIGHT_INDEX, else the nearest one in this folder or above it; None if there is none.
 
-    A folder's index is the folder itself, or `.graphwright` in it.
+    The index of a folder is the folder itself, or `.graphwright` in it.
     """
-    if named := os.environ.get(_VARIABLE):
-        return Path(named)
+    if value := os.environ.get(_VARIABLE):
+        return Path(value)
     here = Path.cwd()
     candidates = (place for folder in (here, *here.parents) for place in (folder, folder / DEFAULT_FOLDER))
     return next((place for place in candidates if (place / "index.sqlite").is_file()), None)
 
 
 def index_folder() -> Path:
-    """Return the index that is meant where none is named. Raises OptionError if there is none."""
-    if (found := found_index()) is None:
-        if "_GRAPHWRIGHT_COMPLETE" in os.environ:  # a shell completes the words of a command, which is not run
+    """Return the default index. Raises OptionError if there is none."""
+    if (path := found_index()) is None:
+        if "_GRAPHWRIGHT_COMPLETE" in os.environ:  # for shell completion, which does not run the command
             return Path(DEFAULT_FOLDER)
         raise OptionError(
             f"no index is named, and none is in {Path.cwd()} or above it. Name one by --index DIR or {_VARIABLE}, or "
             f"make one: graphwright index PATH"
         )
-    return found
+    return path
 
 
 def one_folder(argument: Path | None, option: Path | None) -> Path:
-    """Return the index that a command is given as an argument or by --index. Raises OptionError for two of them."""
+    """Return the index given as an argument or by --index, else the default. Raises OptionError for two indexes."""
     if argument is not None and option is not None and argument.resolve() != option.resolve():
         raise OptionError(f"two indexes are named, {argument} and --index {option}; leave one of them out.")
     return argument or option or index_folder()
 
 
 def served_folders(folders: list[str] | None) -> list[str]:
-    """Return the index folders of a server: those given, else the default one, by the name of the folder it is in."""
+    """Return the index folders of a server, by default the default index with the name of the folder around it."""
     if folders:
         return folders
     path = index_folder()
@@ -69,7 +69,7 @@ def served_folders(folders: list[str] | None) -> list[str]:
 
 
 def _new_index_folder() -> Path:
-    """Return the index to which documents are added where none is named: that of this folder, or a new one in it."""
+    """Return the default index for new documents: an existing one, or a new one in this folder."""
     return found_index() or Path(DEFAULT_FOLDER)
 
 
@@ -136,16 +136,16 @@ class ModelOptions:
     max_cost: Annotated[float | None, typer.Option(min=0, help="Maximum cost of the LLM.")] = None
     timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds for one reply of the LLM.")] = None
     max_completion_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of one reply of the LLM, with its hidden thoughts.")
+        int | None, typer.Option(min=1, help="Tokens of one reply of the LLM, reasoning included.")
     ] = None
     reasoning_effort: Annotated[str | None, "Effort of a reasoning model, such as low."] = None
     llm_seed: Annotated[int | None, "Random seed of the LLM."] = None
     extra_body: Annotated[str | None, "More fields of each LLM request, as JSON."] = None
 
     def settings(self, folder: Path | None) -> LLMSettings | None:
-        """Return the settings of the language model: the options, else the settings.toml of the index folder.
+        """Return the settings of the language model from the options, else from settings.toml of the index folder.
 
-        None if there is no language model. Raises OptionError for options that contradict each other.
+        None if there is no language model. Raises OptionError for contradictory options.
         """
         from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
 
@@ -156,7 +156,7 @@ class ModelOptions:
             return None
         if settings is None:
             settings = LLMSettings(str(self.llm), self.base_url)
-        elif self.llm not in (None, settings.model):  # prices and rates are those of another model
+        elif self.llm not in (None, settings.model):  # prices and rates are for another model
             settings = replace(
                 settings, prompt_price=None, completion_price=None, prompt_rate=None, completion_rate=None
             )
@@ -170,12 +170,12 @@ class ModelOptions:
     def _changes(self) -> dict[str, Any]:
         """Return the settings that are given as options."""
         names = {"timeout", "max_completion_tokens", "reasoning_effort"}
-        given = {name: getattr(self, name) for name in names} | {"seed": self.llm_seed}
-        given["extra_body"] = None if self.extra_body is None else _object(self.extra_body)
-        return {name: value for name, value in given.items() if value is not None}
+        changes = {name: getattr(self, name) for name in names} | {"seed": self.llm_seed}
+        changes["extra_body"] = None if self.extra_body is None else _object(self.extra_body)
+        return {name: value for name, value in changes.items() if value is not None}
 
     def client(self, settings: LLMSettings, folder: Path) -> LLM:
-        """Return a client of the language model that stays in the budget and caches replies in the index folder."""
+        """Return a client of the language model that keeps to the budget and caches replies in the index folder."""
         from graphwright.models.budget import BudgetedLLM
         from graphwright.models.cache import CachedLLM
         from graphwright.store.layout import IndexLayout
@@ -185,7 +185,7 @@ class ModelOptions:
         model: LLM = settings.llm()
         if self.max_tokens is not None or self.max_cost is not None:
             model = BudgetedLLM(model, self.max_tokens, self.max_cost)
-        writable = os.access(folder, os.W_OK) or not folder.exists()  # a missing folder will be created by its command
+        writable = os.access(folder, os.W_OK) or not folder.exists()  # the command will create a missing folder
         return CachedLLM(model, IndexLayout(folder).replies) if writable else model
 
 
@@ -209,12 +209,12 @@ def _object(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AnswerModelOptions(ModelOptions):
-    """The language model of a command, which may be turned off."""
+    """The language model of a command, with an option to use none."""
 
     offline: Annotated[bool, "Use no language model, even if settings.toml names one."] = False
 
     def settings(self, folder: Path | None) -> LLMSettings | None:
-        """Return the settings of the language model; None if it is turned off."""
+        """Return the settings of the language model; None if there is none, or with --offline."""
         if not self.offline:
             return super().settings(folder)
         if self.llm or self.base_url:
@@ -273,7 +273,7 @@ class ExtractionOptions(AnswerModelOptions):
 
 @dataclass(frozen=True)
 class FileOptions:
-    """The files that are read, and the columns of rows."""
+    """The files to read, and the columns of tables."""
 
     include: Annotated[
         list[str] | None, "Read only files of a folder that match this pattern, as in a .gitignore. Repeatable."
@@ -288,7 +288,7 @@ class FileOptions:
     id_column: Annotated[str | None, "Column of tables and JSON rows whose values are the ids."] = None
 
     def read_options(self) -> ReadOptions:
-        """Return the options as `Index.add` and `Index.sync` take them."""
+        """Return the options for `Index.add` and `Index.sync`."""
         from graphwright.data.read_options import ReadOptions
 
         include, exclude = tuple(self.include or ()), tuple(self.exclude or ())
@@ -298,23 +298,23 @@ class FileOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Where chunks are extracted and texts encoded."""
+    """The engine that extracts from chunks and encodes texts."""
 
     engine: Annotated[
-        str | None, "Extract and encode in processes (local) or on a cluster of Ray (ray); the result is the same."
+        str | None, "Extract and encode in processes (local) or on a Ray cluster (ray); the result is the same."
     ] = None
-    address: Annotated[str | None, "Address of the cluster of Ray (default: start Ray on this machine)."] = None
+    address: Annotated[str | None, "Address of the Ray cluster (default: start Ray on this machine)."] = None
     workers: Annotated[int | None, typer.Option(min=1, help="Processes or tasks at a time (default: all).")] = None
 
     @contextmanager
     def started(self) -> Iterator[Engine | None]:
-        """Yield the engine, whose workers end with the block; None if none is named."""
+        """Yield the engine, which is closed after the block, or None."""
         if self.engine is None:
             if self.address is not None or self.workers is not None:
                 raise OptionError("--address and --workers are for an engine; add --engine local or --engine ray.")
             yield None
             return
-        from graphwright.engines import engine_of  # only where one is named: it loads what processes need
+        from graphwright.engines import engine_of  # imported only when it is used
 
         with closing(engine_of(self.engine, self.address, self.workers)) as engine:
             yield engine
@@ -322,7 +322,7 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class QueryOptions:
-    """A method, its number of passages, and the documents that it searches."""
+    """A method, its number of passages, and the documents to search."""
 
     method: Method = None
     method_file: MethodFile = None
@@ -347,7 +347,7 @@ class QueryOptions:
 
     @property
     def named(self) -> str | None:
-        """What the method is called in output: as --method says, or by the name of its file; None if not given."""
+        """The name of the method in output: the value of --method, or the name of its file; None if not given."""
         return self.method if self.method_file is None else self.method_file.stem
 
     def index_options(self) -> dict[str, Any]:
@@ -365,14 +365,14 @@ class QueryOptions:
         return "" if entry is None else str(entry.method)
 
     def _second_model(self) -> str:
-        """Return the argument that a cross-encoder is for: in the methods of LEGO-GraphRAG it is a judge."""
+        """Return the argument for a cross-encoder, which is `judge` in the methods of LEGO-GraphRAG."""
         from graphwright.methods.registry import METHODS
 
         method = METHODS.get(self._named)
         return "judge" if method is not None and "judge" in method.options else "cross_encoder"
 
     def _filter(self) -> Filter | None:
-        """Return the filter that --document, --folder and --where describe; None if none is given."""
+        """Return the filter of --document, --folder and --where; None if none is given."""
         from graphwright.search.filter import Filter
 
         if self.document is None and self.folder is None and not self.where:
@@ -386,9 +386,9 @@ _BOUNDS = {">=": "at_least", ">": "more_than", "<=": "at_most", "<": "less_than"
 
 
 def _conditions(texts: Sequence[str]) -> dict[str, str | Range]:
-    """Return the conditions of --where by name; bounds of the same name make one range.
+    """Return the conditions of --where by name. Bounds of the same name are combined into one range.
 
-    Two dots make a range beside a number or a date, and are part of any other value.
+    Two dots next to a number or a date separate the bounds of a range; otherwise they are part of the value.
 
     >>> _conditions(["kind=memo", "year=2020..2024", "date>=2024-03", "date<2024-06"])["date"]
     Range(at_least='2024-03', more_than=None, at_most=None, less_than='2024-06')
@@ -429,10 +429,10 @@ def names_in(text: str | None) -> tuple[str, ...] | None:
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command for typer, with its options declared briefly.
+    """Convert a command with short declarations of options for typer.
 
-    `Annotated[type, "help"]` declares an option, a bool a flag; and each field of a dataclass parameter is an option
-    of its own.
+    `Annotated[type, "help"]` declares an option, or a flag for a bool. Each field of a dataclass parameter becomes an
+    option.
 
     >>> @expanded
     ... def ask(question: Annotated[str, "Question."], query: QueryOptions) -> None:
@@ -462,7 +462,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _declared(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return a parameter as typer reads it, keyword only."""
+    """Return a keyword-only parameter in the form that typer needs."""
     kind, *metadata = get_args(parameter.annotation)
     if isinstance(metadata[0], str):
         flag = [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []

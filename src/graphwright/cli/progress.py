@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: bars on a terminal, elsewhere a line every ten seconds."""
+"""Progress on stderr: bars on a terminal, otherwise a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = 10.0  # between two lines
 
 
 def progress_text(work: str, done: int, total: int, seconds: float = 0) -> str:
-    """Return how far some work is, with its rate and the time left after `seconds` of it.
+    """Return the progress of some work as text, with its rate and the remaining time after `seconds`.
 
     >>> progress_text("encode passages", 1200, 4800, 60)
     'encode passages: 1,200 of 4,800, 20/s, 3 min left'
@@ -47,7 +47,7 @@ def _duration(seconds: float) -> str:
 
 
 def _elapsed(seconds: float) -> str:
-    """Return a time that has passed, to the second.
+    """Return a duration as text, to the second.
 
     >>> _elapsed(50), _elapsed(70), _elapsed(4000)
     ('50 s', '1 min 10 s', '1 h 6 min 40 s')
@@ -61,7 +61,7 @@ def _elapsed(seconds: float) -> str:
 def progress(usage: Usage | None = None) -> Iterator[Show]:
     """Yield a callback (name of the work, done, total) that shows progress on stderr.
 
-    `usage`: the meter whose tokens and cost are shown while they grow.
+    `usage`: show its current tokens and cost.
     """
     with _bars(usage) if console(stderr=True).is_terminal else _Lines(usage).running() as show:
         yield show
@@ -92,7 +92,7 @@ def _bars(usage: Usage | None) -> Iterator[Show]:
 
 @dataclass
 class _Lines:
-    """A line on stderr every ten seconds, also while the work does not report: then it says for how long it runs."""
+    """Prints a line to stderr every ten seconds, with the elapsed time, even if the work reports nothing."""
 
     usage: Usage | None
     interval: float = _SECONDS
@@ -115,7 +115,7 @@ class _Lines:
             thread.join()
 
     def show(self, work: str, done: int, total: int) -> None:
-        """Note how far the work is."""
+        """Store the progress of the work."""
         with self._lock:
             if work not in self._done or done < self._done[work]:
                 self._begun[work] = time.monotonic()
@@ -136,7 +136,7 @@ class _Lines:
 
 
 def note_compilation() -> None:
-    """Say on stderr that the kernels are compiled, if this is the first run of an installation."""
+    """Print to stderr that the kernels are compiled, on the first run of an installation."""
     from graphwright.kernels.csr import compiled_before
 
     if not compiled_before():

@@ -1,4 +1,4 @@
-"""Push an index to object storage, and pull it from there."""
+"""The push and pull commands."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or f
 def push(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Index folder.")],
     url: Annotated[str, typer.Argument(help=_URL)],
-    force: Annotated[bool, "Replace what others have pushed since this folder was last pushed or pulled."] = False,
-    full: Annotated[bool, "Send all files again, also those that are there, such as damaged ones."] = False,
-    prune: Annotated[bool, "Delete from there what only earlier pushes need."] = False,
+    force: Annotated[bool, "Replace pushes of others since this folder was last pushed or pulled."] = False,
+    full: Annotated[bool, "Send all files again, for example if objects are damaged."] = False,
+    prune: Annotated[bool, "Delete objects that only earlier pushes need."] = False,
     as_json: AsJson = False,
 ) -> None:
     """Push an index to object storage.
 
-    Only what is missing there is sent. Of two pushes at the same time, one succeeds. Credentials are read from the
+    Only missing pieces are sent. Of two pushes at the same time, one succeeds. Credentials are read from the
     environment.
     """
     from graphwright.remote.pushing import push as push_folder
@@ -49,13 +49,13 @@ def push(
 def pull(
     url: Annotated[str, typer.Argument(help=_URL)],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder, or one that was pulled or pushed before.")],
-    force: Annotated[bool, "Give up changes of the folder that were not pushed."] = False,
+    force: Annotated[bool, "Discard changes of the folder that were not pushed."] = False,
     as_json: AsJson = False,
 ) -> None:
     """Pull an index from object storage.
 
-    Only what the folder lacks is fetched, and every file is verified. Run it again after an interruption. Credentials
-    are read from the environment.
+    Only missing pieces are fetched, and every file is verified. Run it again after an interruption. Credentials are
+    read from the environment.
     """
     from graphwright.remote.pulling import pull as pull_folder
 
@@ -72,7 +72,7 @@ def pull(
 
 
 def _megabytes(size: int) -> str:
-    """Return a size as it is printed.
+    """Return a size in megabytes as text.
 
     >>> _megabytes(1_234_567), _megabytes(120)
     ('1.2 MB', '0.0 MB')

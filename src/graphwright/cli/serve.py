@@ -1,4 +1,4 @@
-"""Serve indexes over HTTP."""
+"""The serve command."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from graphwright.serve.settings import ServeSettings
 
 EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
-_GRACE = 5  # seconds that requests have at the end of the server; two before, those that still run are told
+_GRACE = 5  # seconds for running requests at shutdown; two seconds earlier they get an error reply
 
 
 Folders = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[DIR]...",
-        help="Index folders, or URLs that indexes were pushed to; NAME=DIR gives one another name (default: that of "
-        "this folder).",
+        help="Index folders, or URLs of pushed indexes; NAME=DIR sets the name of an index (default: its folder's "
+        "name, or for the default index, that of this folder).",
     ),
 ]
 SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
-DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: by the platform's rules)."]
+DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
 AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
 
 
@@ -90,7 +90,7 @@ def serve(
 
 
 def server_settings(file: Path | None, llm: str | None, base_url: str | None, options: dict[str, Any]) -> ServeSettings:
-    """Return the settings of the file with the options in place of its own."""
+    """Return the settings of the file, overridden by the options."""
     from graphwright.models.settings import LLMSettings
     from graphwright.serve.settings import ServeSettings, read_server_file
 
@@ -108,22 +108,22 @@ def server_settings(file: Path | None, llm: str | None, base_url: str | None, op
 
 
 def _compute_in_single_threads() -> None:
-    """Let each product of matrices use one thread, before numpy is loaded, unless the environment says otherwise.
+    """Limit matrix products to one thread each, before numpy is loaded, unless the environment sets a number.
 
-    The server computes several questions at a time. Threads of one product, which wait for each other in a loop, would
-    cost them more than twice the processor time.
+    The server computes several questions at a time. The threads of a product wait for each other in busy loops, which
+    would more than double the processor time.
     """
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises OptionError where the address cannot be bound."""
+    """Return a listening socket. Raises OptionError if the address cannot be bound."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
         ]
-        # asyncio sends small writes at once (TCP_NODELAY) only on sockets that name their protocol.
+        # asyncio sets TCP_NODELAY only for sockets with an explicit protocol.
         listening = socket.socket(family, kind, socket.IPPROTO_TCP)
         try:
             if os.name == "posix":
@@ -141,7 +141,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _shown(host: str) -> str:
-    """Return a host as an address shows it.
+    """Return a host in the form of a URL.
 
     >>> _shown("::1"), _shown("0.0.0.0")
     ('[::1]', '0.0.0.0')
@@ -150,7 +150,7 @@ def _shown(host: str) -> str:
 
 
 def _raise_descriptor_limit() -> None:
-    """Raise the soft limit of open files to the hard one: each connection takes one."""
+    """Raise the soft limit of open files to the hard limit, because each connection needs a descriptor."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,7 +1,7 @@
-"""Terminal output: clean text, JSON, tables and progress bars.
+"""Terminal output: clean text, JSON and tables.
 
-Every command prints by `say`, `note`, `print_json` or a `console`. They clean what they print, so that no document,
-file name or server can control the terminal or hide text on it.
+Every command prints by `say`, `note`, `print_json` or a `console`. They clean their texts, so that no document, file
+name or server can control the terminal or hide text on it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from graphwright.models.protocols import Usage
 
 _UNWRAPPED = 100_000  # columns
-_SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and moves; of other escape sequences the text stays
-_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and line end
+_SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor moves; the text of other escape sequences remains
+_CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # all except tab and line end
 _DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates
 _INVISIBLE = (  # characters without width: fillers, separators, annotations, tags, and selectors of rare variants
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
     r"\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
 _JOINERS, _VARIANTS = r"\u200c\u200d", r"\ufe00-\ufe0f"
-# Scripts and emoji need a joiner or a selector after a character of their own; elsewhere, and in runs, they hide text.
+# Scripts and emoji need a joiner or a selector after a visible character; elsewhere, and in runs, they can hide text.
 _NO_BASE = rf"\x00-\x9f{_DIRECTIONS}{_INVISIBLE}{_JOINERS}"
 _STRAY = rf"(?<![^{_NO_BASE}])[{_JOINERS}]|(?<![^{_NO_BASE}{_VARIANTS}])[{_VARIANTS}]"
 _UNSAFE = re.compile(rf"{_SEQUENCE}|[{_CONTROLS}{_DIRECTIONS}{_INVISIBLE}]|{_STRAY}")
@@ -40,10 +40,10 @@ _UNSAFE_IN_JSON = re.compile(rf"[\x7f-\x9f{_DIRECTIONS}{_INVISIBLE}{_JOINERS}{_V
 
 
 def clean(text: str) -> str:
-    """Return a text without what controls a terminal or hides text on it.
+    """Remove characters that control a terminal or hide text on it.
 
-    Removed are escape sequences, control characters except tab and line end, characters that change the direction of
-    text, and invisible characters. Joiners and variation selectors stay where scripts and emoji need them.
+    These are escape sequences, control characters except tab and line end, characters that change the direction of
+    text, and invisible characters. Joiners and variation selectors remain where scripts and emoji need them.
 
     >>> clean("\x1b[31mred\x1b[0m\x07 \u202egpj.exe"), clean("pass\u200bword"), clean("می\u200cخواهم")
     ('red gpj.exe', 'password', 'می\u200cخواهم')
@@ -52,7 +52,7 @@ def clean(text: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return a clean text on one line of at most `width` characters, cut between words where it has several.
+    """Return a clean text on one line of at most `width` characters, cut between words if possible.
 
     >>> shortened("Graz lies\\n on the Mur", 40), shortened("Graz lies on the Mur", 12), shortened("m.0abcdefgh", 6)
     ('Graz lies on the Mur', 'Graz lies …', 'm.0a …')
@@ -64,7 +64,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def plain_size(size: int) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes with a unit.
 
     >>> plain_size(800), plain_size(207_383), plain_size(3_200_000_000)
     ('800 bytes', '207.4 kB', '3.2 GB')
@@ -89,13 +89,13 @@ def say(text: str, *, end: str = "\n") -> None:
 
 
 def note(text: str) -> None:
-    """Print a message to stderr; where that cannot be written, as on a full disk, the work goes on without it."""
+    """Print a message to stderr; ignore errors, such as a full disk."""
     with suppress(OSError):
         print(clean(text), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
-    """Print a value to stdout as one line of JSON; characters that `clean` may remove are escaped."""
+    """Print a value to stdout as one line of JSON, with an escape for each character that `clean` may remove."""
     text = json.dumps(value, ensure_ascii=False)
     _print(_UNSAFE_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], text), "\n")
 
@@ -114,10 +114,10 @@ def _lost(error: OSError) -> DataError:
 
 
 def check_output() -> None:
-    """Raise DataError where stdout is closed; replace a closed stderr.
+    """Raise DataError if stdout is closed; replace a closed stderr.
 
-    Without a stream for errors, `print` would write them to stdout; and the next file that is opened would take the
-    descriptor of a closed stream, and get what a library prints.
+    Without stderr, `print` would write errors to stdout. A file opened later would get the descriptor of the closed
+    stream, and with it the output of libraries.
     """
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (as long as the process)
@@ -126,7 +126,7 @@ def check_output() -> None:
 
 
 def flush_output() -> None:
-    """Write what is buffered for stdout. Raises DataError where it cannot be written, BrokenPipeError for a pipe."""
+    """Flush stdout. Raises DataError if it cannot be written, BrokenPipeError for a closed pipe."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -136,35 +136,35 @@ def flush_output() -> None:
 
 
 def discard_unwritable() -> None:
-    """Discard what a stream has buffered and cannot write: Python would try once more, and end with its own message."""
+    """Discard unwritable buffers of stdout and stderr; otherwise Python would report an error at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError, AttributeError):  # a full disk, a broken pipe; a closed stream; none
+        except (OSError, ValueError, AttributeError):  # a full disk or broken pipe; a closed stream; no stream
             with suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor
-                descriptor, nowhere = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, descriptor)
-                os.close(nowhere)
+                descriptor, devnull = stream.fileno(), os.open(os.devnull, os.O_WRONLY)
+                os.dup2(devnull, descriptor)
+                os.close(devnull)
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """Return a console that cleans its texts, reads no markup in them, and wraps lines only on a terminal."""
-    made: Console = _console_class()(stderr=stderr, quiet=quiet, highlight=False, markup=False)
-    if not made.is_terminal:
-        made.width = _UNWRAPPED
-    return made
+    """Return a console that cleans its texts, ignores markup in them, and wraps lines only on a terminal."""
+    output: Console = _console_class()(stderr=stderr, quiet=quiet, highlight=False, markup=False)
+    if not output.is_terminal:
+        output.width = _UNWRAPPED
+    return output
 
 
 @cache
 def _console_class() -> Any:
-    """Return the class of consoles; `rich` is imported only where it is used."""
+    """Return the class of consoles; import `rich` only when it is used."""
     from rich.console import Console
     from rich.segment import Segment
 
     class CleanConsole(Console):
         def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
             for segment in super().render(*arguments, **options):
-                # The console's own sequences are marked as control; styles are written as sequences later.
+                # Segments marked as control are the console's own sequences. Styles become sequences later.
                 yield segment if segment.control else Segment(clean(segment.text), segment.style)
 
     return CleanConsole

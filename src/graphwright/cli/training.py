@@ -25,7 +25,7 @@ train = typer.Typer(
     rich_markup_mode=None,
 )
 
-LabelsFile = Annotated[Path, typer.Argument(help="File of labels, which graphwright train labels makes.")]
+LabelsFile = Annotated[Path, typer.Argument(help="File of labels, made by graphwright train labels.")]
 Epochs = Annotated[int, typer.Option(min=1, help="Number of epochs.")]
 Seed = Annotated[int, "Random seed."]
 
@@ -38,7 +38,7 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """The questions to learn from, and the choice of the paths to learn."""
+    """The training questions, and the choice of the paths to learn."""
 
     refine: Annotated[str, "Paths to learn: neighbours, cosine, shortest (all shortest paths), or llm."] = "neighbours"
     max_unusable: Annotated[
@@ -62,7 +62,7 @@ class LabelOptions:
         return Examples(tuple(examples.usable[int(position)] for position in positions), examples.left_out)
 
     def refiner(self, snapshot: Snapshot) -> Refiner:
-        """Return the choice of paths that needs no language model."""
+        """Return the refiner, for a choice of paths without a language model."""
         from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, ShortestPathLabels
 
         if self.refine == "llm":
@@ -89,7 +89,7 @@ def labels(
     model: ModelOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Choose the paths that a retriever will learn to find."""
+    """Choose the paths that a retriever learns to find."""
     from graphwright.learn.labels import make_labels
 
     snapshot = _snapshot(index)
@@ -217,10 +217,12 @@ def _add_tuning(kind: str) -> None:
         *,
         labels: LabelsFile,
         index: IndexFolder,
-        into: Annotated[Path, "Folder of the model, to be named as sbert:FOLDER."],
+        into: Annotated[Path, "Folder of the model, for use as sbert:FOLDER."],
         base: Annotated[str, "Model to fine-tune: its name on Hugging Face, or a folder."] = _BASES[kind],
         epochs: Epochs = 1,
-        negatives: Annotated[int, typer.Option(min=1, help="Other texts for each that explains an answer.")] = 7,
+        negatives: Annotated[
+            int, typer.Option(min=1, help="Negative texts for each text that explains an answer.")
+        ] = 7,
         seed: Seed = 0,
         as_json: AsJson = False,
     ) -> None:
@@ -257,7 +259,7 @@ def _llm_refiner(index: Path, model: ModelOptions) -> Refiner:
 
 
 def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
-    """Print the counts of the labels; for a trained retriever also its best scores and its file."""
+    """Print the counts of the labels, and for a trained retriever its best scores and its file."""
     summary = labels.summary()
     if as_json:
         print_json({**summary, **{name: str(v) if isinstance(v, Path) else v for name, v in trained.items()}})
@@ -268,7 +270,7 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
         if isinstance(value, list):
             epoch = len(value) - value[::-1].index(max(value))
             say(f"{_MEASURES[name]} after epoch {epoch} of {len(value)}, which is kept: {100 * max(value):.1f} %")
-            if len(labels.rows) < _FEW:
+            if len(labels.rows) < _MIN_QUESTIONS:
                 note(
                     f"note: a twentieth of {counted(len(labels.rows), 'question')} is held out, too few to judge by; "
                     f"measure the retriever on other questions: graphwright evaluate"
@@ -277,7 +279,7 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
         say(f"{name}: {value:.3f}" if isinstance(value, float) else f"{name}: {value}")
 
 
-_FEW = 400  # questions of which a twentieth says little
+_MIN_QUESTIONS = 400  # of which a twentieth is enough to measure a retriever
 _COUNTS = {
     "questions": "questions",
     "paths, mean": "paths to an answer, mean of a question",
@@ -285,7 +287,7 @@ _COUNTS = {
     "candidates, mean": "candidates (paths with the same relations are one), mean",
     "candidates, max": "candidates, most",
     "chosen, mean": "chosen to learn from, mean",
-    "without any": "questions of which none is chosen",
+    "without any": "questions without a chosen path",
 }
 _MEASURES = {
     "first path kept": "held-out questions whose first path is a chosen one",

@@ -1,4 +1,4 @@
-"""Indexes on object storage: push, pull, and replicas that follow what others push.
+"""Indexes on object storage: push and pull.
 
 The names are listed in `__init__.pyi`, and each is loaded when it is first used.
 """

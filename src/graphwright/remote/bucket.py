@@ -1,4 +1,4 @@
-"""A folder of a bucket on object storage: objects are read, written, and replaced on condition."""
+"""A folder of a bucket on object storage: read, write, and conditionally replace objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CREDENTIALS = {
 _CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
 _ALLOW_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "AZURE_STORAGE_USE_EMULATOR", "AZURE_USE_EMULATOR")
-_LOCK_SECONDS = 10.0  # that a writer of a local folder waits for another one
+_LOCK_SECONDS = 10.0  # for which a writer of a local folder waits for the lock
 _SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|SAS|CREDENTIAL|SERVICE_ACCOUNT")
 _DETAIL = re.compile(r"<Code>(.*?)</Code>\s*<Message>(.*?)</Message>", re.DOTALL)
 _DENIED = re.compile(r"status code: 40[13]|169\.254\.169\.254|metadata|[Cc]redential|must be specified|token request")
@@ -41,11 +41,11 @@ Result = TypeVar("Result")
 
 
 class ConflictError(StoreError):
-    """Another writer has replaced the object, or the index of a URL, in the meantime."""
+    """Another writer has replaced the object, or the index at the URL, in the meantime."""
 
 
 class Listed(NamedTuple):
-    """An object of a bucket: its path, and when it was written last."""
+    """An object of a bucket: its path, and the time of its last modification."""
 
     path: str
     modified: datetime
@@ -62,11 +62,10 @@ def is_url(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Bucket:
-    """The objects below a URL; those of `file://` are files of a folder. Threads may share it.
+    """The objects below a URL; those of `file://` are files of a folder. Thread-safe.
 
-    Credentials come from the environment, as obstore reads it, and are in no message. A request ends after a minute at
-    most; one that fails is repeated up to three times. Raises StoreError where the server cannot be reached, refuses,
-    or has no such bucket.
+    obstore reads credentials from the environment; no message contains them. A request has a timeout of a minute, and
+    up to three retries. Raises StoreError if the server cannot be reached, refuses, or has no such bucket.
 
     >>> import tempfile; bucket = Bucket.open(f"file://{tempfile.mkdtemp()}")
     >>> bucket.replace("CURRENT", b"1", None); content, version = bucket.read("CURRENT")
@@ -83,7 +82,7 @@ class Bucket:
 
     @classmethod
     def open(cls, url: str, *, create: bool = False) -> Bucket:
-        """Open a URL; nothing is sent yet. `create`: whether a missing folder of `file://` is made.
+        """Open a URL; nothing is sent yet. `create`: create a missing folder of `file://`.
 
         Raises OptionError for a URL that cannot be used, StoreError for a missing folder.
         """
@@ -118,23 +117,23 @@ class Bucket:
         return self._translated(get, path)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write an object, which may exist with the same content."""
+        """Write an object that does not exist, or has the same content."""
         import obstore
 
         self._translated(lambda: obstore.put(self._store, path, content, use_multipart=False))
 
     def replace(self, path: str, content: bytes, version: Mapping[str, str] | None) -> None:
-        """Write an object on condition that it has this version, or that there is none if `version` is None.
+        """Replace an object if it has this version; if `version` is None, create it if it does not exist.
 
-        `content` must be one that the object never had, because a version may be no more than a checksum. Raises
-        ConflictError if it has another version: then nothing was written.
+        `content` must be new for this object, because a version may be only a checksum. Raises ConflictError, and
+        writes nothing, if the object has another version.
         """
         import obstore
 
         conflict = f"{path} was replaced by another writer."
         mode: Any = "create" if version is None else dict(version)
         with ExitStack() as stack:
-            if self.scheme == "file" and version is not None:  # obstore knows no condition on the version of a file
+            if self.scheme == "file" and version is not None:  # obstore has no conditional writes of files
                 mode = "overwrite"
                 try:
                     stack.enter_context(hold(Path(unquote(urlsplit(self.url).path), ".lock"), _LOCK_SECONDS))
@@ -148,7 +147,7 @@ class Bucket:
                 raise ConflictError(conflict) from error
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
-        """Yield the objects whose path begins with whole folders."""
+        """Yield the objects below the folder `prefix`."""
         import obstore
 
         parts = iter(obstore.list(self._store, prefix or None))
@@ -158,7 +157,7 @@ class Bucket:
                     yield Listed(item["path"], item["last_modified"])
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete objects; missing ones are passed over."""
+        """Delete objects; ignore missing ones."""
         import obstore
 
         for start in range(0, len(paths), 500):
@@ -182,7 +181,7 @@ class Bucket:
 
 
 def checked(url: str) -> tuple[str, str]:
-    """Return a URL without its last slash, and its scheme. Raises OptionError, which shows no credentials."""
+    """Return a URL without trailing slashes, and its scheme. Raises OptionError, without credentials in its message."""
     known = ", ".join(SCHEMES.values())
     try:
         parts = urlsplit(url)
@@ -202,9 +201,9 @@ def checked(url: str) -> tuple[str, str]:
 
 
 def _translated(url: str, call: Callable[[], Result], path: str | None = None) -> Result:
-    """Return the result of a call of obstore; its errors become ours.
+    """Call obstore, and translate its errors.
 
-    Raises KeyError where the object `path` does not exist, ConflictError where a condition does not hold.
+    Raises KeyError if the object `path` does not exist, ConflictError if a condition fails, else StoreError.
     """
     from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
@@ -220,7 +219,7 @@ def _translated(url: str, call: Callable[[], Result], path: str | None = None) -
 
 
 def _reason(message: str) -> str:
-    """Return an error of obstore in one line, without the values of secret variables and queries of addresses."""
+    """Return an error of obstore in one line, without secrets of the environment and query strings of URLs."""
     head = message.partition("\n\nDebug source")[0]
     if detail := _DETAIL.search(head):
         head = f"{head[: head.index('<')].rstrip(': ').removesuffix('<?xml')} ({detail[1]}: {detail[2].strip()})"
@@ -232,7 +231,7 @@ def _reason(message: str) -> str:
 
 
 def _remedy(url: str, message: str) -> str:
-    """Return what to do about an error of obstore."""
+    """Return the remedy for an error of obstore."""
     scheme = urlsplit(url).scheme
     if _NO_BUCKET.search(message):
         return "Create the bucket, or correct the address."

@@ -1,8 +1,8 @@
-"""The manifest of a pushed index: its files, each as pieces that are named by their SHA-256.
+"""The manifest of a pushed index: its files, each in pieces named by their SHA-256.
 
 Objects below the URL of an index:
 
-    CURRENT               name and SHA-256 of the current manifest; the only object that is ever replaced
+    CURRENT               name and SHA-256 of the current manifest; the only object that is replaced
     manifests/PUSH.json   the manifest of one push
     pieces/PUSH/SHA256    at most 4 MB of a file, written by the push that needed it first
 """
@@ -24,7 +24,7 @@ from graphwright.store.tables import SCHEMA
 
 CURRENT = "CURRENT"
 PIECE = 4 * 2**20
-"""Most bytes of a piece: a page of vectors is one."""
+"""Maximum bytes of a piece; a page of vectors is one piece."""
 LAYOUT = 1  # version of the layout of objects
 _PUSH = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{16}")
 _PIECE = re.compile(rf"{_PUSH.pattern}/[0-9a-f]{{64}}")
@@ -33,8 +33,8 @@ Version = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A file of an index: its size, and its pieces in order, each as the push that wrote it and its SHA-256."""
+class ManifestEntry:
+    """A file of an index: its size, and its pieces in order, each as PUSH/SHA256."""
 
     bytes: int
     pieces: tuple[str, ...]
@@ -47,17 +47,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The files of a pushed index by name, and what it takes to read them.
+    """The files of a pushed index by name, with the formats and the encoder needed to read them.
 
-    `push`: the name of the push. `formats`: of snapshot, store and records. `encoder`: that of the vectors. `finished`:
-    the pushes that ever became current, and still have objects.
+    `push`: the name of the push. `formats`: format versions of snapshot, store and records. `encoder`: encoder of the
+    vectors. `finished`: the pushes that became current and still have objects.
     """
 
     push: str
     revision: int
     encoder: str
     formats: Mapping[str, int]
-    files: Mapping[str, Entry]
+    files: Mapping[str, ManifestEntry]
     finished: tuple[str, ...] = ()
 
     @staticmethod
@@ -79,7 +79,7 @@ class Manifest:
 
     @classmethod
     def decoded(cls, content: bytes, url: str) -> Manifest:
-        """Return the manifest of JSON. Raises StoreError for another version, or one that is damaged."""
+        """Parse a manifest. Raises StoreError if it is damaged or of another layout."""
         try:
             values = json.loads(content)
             if (layout := values.pop("layout")) != LAYOUT:
@@ -87,7 +87,10 @@ class Manifest:
                     f"{url} has layout {layout}; this version reads layout {LAYOUT}. Use the version that pushed it, "
                     f"or push the index again by this version, with --force."
                 )
-            files = {name: Entry(int(e["bytes"]), tuple(e["pieces"])) for name, e in values.pop("files").items()}
+            files = {
+                name: ManifestEntry(int(entry["bytes"]), tuple(entry["pieces"]))
+                for name, entry in values.pop("files").items()
+            }
             manifest = cls(files=files, **{**values, "finished": tuple(values["finished"])})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"{url} has a damaged manifest ({error}). {_PUSH_AGAIN}") from error
@@ -98,10 +101,13 @@ class Manifest:
 
     def check_readable(self, url: str) -> None:
         """Raise StoreError if this version cannot read the files."""
-        if dict(self.formats) != (own := self.own_formats()):
-            shown = [", ".join(f"{name} {number}" for name, number in part.items()) for part in (self.formats, own)]
+        if dict(self.formats) != self.own_formats():
+            pushed, readable = (
+                ", ".join(f"{name} {number}" for name, number in formats.items())
+                for formats in (self.formats, self.own_formats())
+            )
             raise StoreError(
-                f"{url} holds an index of another format ({shown[0]}); this version reads {shown[1]}. Use the version "
+                f"{url} holds an index of another format ({pushed}); this version reads {readable}. Use the version "
                 f"that pushed it, or index the documents again and push with --force."
             )
 
@@ -109,8 +115,8 @@ class Manifest:
 _PUSH_AGAIN = "Push the index again from a folder that has it, with --full --force."
 
 
-def _is_sound(name: str, entry: Entry) -> bool:
-    """Return whether a file of a manifest has a usable name and pieces that make up its size."""
+def _is_sound(name: str, entry: ManifestEntry) -> bool:
+    """Return whether a file of a manifest has a usable name and the number of pieces for its size."""
     usable = _NAME.fullmatch(name) and ".." not in PurePosixPath(name).parts
     pieces = all(isinstance(piece, str) and _PIECE.fullmatch(piece) for piece in entry.pieces)
     return bool(usable) and pieces and len(entry.pieces) == -(-entry.bytes // PIECE)
@@ -119,7 +125,7 @@ def _is_sound(name: str, entry: Entry) -> bool:
 def read_current(bucket: Bucket) -> tuple[Manifest, Version] | None:
     """Return the current manifest of a bucket and the version of CURRENT, None if nothing was pushed yet.
 
-    Raises StoreError for a bucket that holds something else, or a manifest that is damaged or of another layout.
+    Raises StoreError for a bucket with other contents, or a manifest that is damaged or of another layout.
     """
     try:
         content, version = bucket.read(CURRENT)

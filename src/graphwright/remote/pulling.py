@@ -1,4 +1,4 @@
-"""Pull an index from object storage: what the folder lacks is fetched and verified, then published atomically."""
+"""Pull an index from object storage: fetch and verify the missing files, then publish them atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from pathlib import Path
 from graphwright.errors import StoreError, explained
 from graphwright.files import flush, flush_folder, link
 from graphwright.remote.bucket import Bucket
-from graphwright.remote.manifest import PIECE, Entry, Manifest, digest, names_of, piece_at, read_current, sums_of
+from graphwright.remote.manifest import (
+    PIECE,
+    Manifest,
+    ManifestEntry,
+    digest,
+    names_of,
+    piece_at,
+    read_current,
+    sums_of,
+)
 from graphwright.remote.record import Record, Unfinished, read_record, write_record
 from graphwright.store.changes import Progress
 from graphwright.store.folder_creation import create_folder
@@ -23,13 +32,13 @@ from graphwright.store.locks import hold, writer_lock
 from graphwright.store.store import Store
 
 THREADS = 8
-_TRIALS = 3  # of a pull whose state is pruned meanwhile
+_ATTEMPTS = 3  # of a pull, if the pushed state is pruned meanwhile
 _STORE = "index.sqlite"
 
 
 @dataclass(frozen=True)
 class Pulled:
-    """Result of a pull: bytes that were fetched, and bytes of the index; whether the folder changed."""
+    """Result of a pull: bytes fetched, bytes of the index, and whether the folder changed."""
 
     push: str
     fetched: int
@@ -38,25 +47,24 @@ class Pulled:
 
 
 def pull(url: str, folder: str | Path, *, force: bool = False, progress: Progress | None = None) -> Pulled:
-    """Make a folder the index that was pushed to a URL last: a new folder, or one that was pulled or pushed before.
+    """Pull the latest index of a URL into a new folder, or one that was pulled or pushed before.
 
-    Only what the folder lacks is fetched; every file is verified by SHA-256, those that the folder has too. Then the
-    store is replaced in one transaction and the snapshot published, as by any other change: queries do not wait. An
-    interrupted pull leaves no half index, and continues where it stopped. The index is a complete one: it can be
-    changed, and pushed again. `force`: replace changes of the folder that were not pushed.
+    Only missing files are fetched; all files are verified by SHA-256. The store is then replaced in one transaction and
+    the snapshot published, so queries do not wait. An interrupted pull leaves no partial index, and continues where it
+    stopped. The pulled index can be changed and pushed again. `force`: replace changes that were not pushed.
 
-    Raises StoreError if nothing was pushed, for another format, a damaged object, a folder with changes of its own,
-    and where the storage cannot be used.
+    Raises StoreError if nothing was pushed, for another format, a damaged object or unpushed changes of the folder, and
+    if the storage cannot be used.
     """
     path, bucket = Path(folder).resolve(), Bucket.open(url)
-    for trial in range(_TRIALS):
+    for attempt in range(_ATTEMPTS):
         manifest = _current(bucket)
         try:
             if IndexLayout(path).store.exists():
                 return _update(bucket, manifest, IndexLayout(path), force, progress)
             return _create(bucket, manifest, path, progress)
         except KeyError as error:
-            if trial == _TRIALS - 1 or _current(bucket).push == manifest.push:
+            if attempt == _ATTEMPTS - 1 or _current(bucket).push == manifest.push:
                 raise StoreError(
                     f"{url} lacks {error.args[0]}, which its manifest names. Push the index again from a folder that "
                     f"has it, with --full --force."
@@ -65,7 +73,7 @@ def pull(url: str, folder: str | Path, *, force: bool = False, progress: Progres
 
 
 def _current(bucket: Bucket) -> Manifest:
-    """Return the current manifest of a URL. Raises StoreError if there is none that can be read."""
+    """Return the current manifest of a URL. Raises StoreError if there is none, or its format cannot be read."""
     if (current := read_current(bucket)) is None:
         other = next(bucket.list(), None)
         finding = "it is empty" if other is None else f"it has other objects, such as {other.path}"
@@ -105,18 +113,18 @@ def _update(bucket: Bucket, manifest: Manifest, layout: IndexLayout, force: bool
         write_record(layout.path, replace(record, unfinished=begun))
         with ExitStack() as stack:
             for revision in sorted({manifest.revision, *_withdrawing(staging / _STORE)}):
-                stack.enter_context(layout.changing(revision))  # readers do not take it for an interrupted change
+                stack.enter_context(layout.changing(revision))  # readers must not treat it as an interrupted change
             _replace_store(staging / _STORE, layout.store)
             _install_imported(layout, staging, manifest)
             layout.publish(manifest.revision, lambda target: _link(staging / "snapshot", target, manifest, "snapshot"))
         write_record(layout.path, Record(bucket.url, manifest.push, manifest.revision))
-        layout.delete_cache(layout.replies)  # they may quote what was removed
+        layout.delete_cache(layout.replies)  # they may quote removed documents
         store.checkpoint()
     return Pulled(manifest.push, fetched, manifest.size(), True)
 
 
 def _check_unchanged(url: str, manifest: Manifest, layout: IndexLayout, store: Store, force: bool) -> Record:
-    """Return the record of an index that can be replaced. Raises StoreError for one with changes of its own."""
+    """Return the record of an index that may be replaced. Raises StoreError if it may not, or has unpushed changes."""
     record, folder = read_record(layout.path), layout.path
     if record is None or record.url != url:
         source = "was not pulled" if record is None else f"was pulled from {record.url}, or pushed to it"
@@ -137,7 +145,7 @@ def _check_unchanged(url: str, manifest: Manifest, layout: IndexLayout, store: S
 
 @contextmanager
 def _staging(path: Path) -> Iterator[Path]:
-    """Yield the folder beside an index where fetched files wait; it stays after an error, for the next trial.
+    """Yield the staging folder for fetched files. After an error it remains, and the next pull continues from it.
 
     Raises StoreError if another process pulls into the same folder.
     """
@@ -160,8 +168,8 @@ def _fetch(
 ) -> int:
     """Put all files of a manifest into the staging folder, verified; return the number of bytes fetched.
 
-    Pieces come from the staging folder and the `local` files where they have them. Raises KeyError for a missing
-    object, StoreError for a damaged one.
+    Pieces that the staging folder or the `local` files have are not fetched. Raises KeyError for a missing object,
+    StoreError for a damaged one.
     """
     jobs: list[tuple[Path, int, str]] = []
     for name, entry in manifest.files.items():
@@ -185,8 +193,8 @@ def _part(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
-def _missing(path: Path, entry: Entry, local: Path | None) -> list[tuple[Path, int, str]]:
-    """Return the pieces of a file that are to be fetched, as places in its unfinished form, which has all others.
+def _missing(path: Path, entry: ManifestEntry, local: Path | None) -> list[tuple[Path, int, str]]:
+    """Return the pieces of a file to fetch, as (unfinished file, number, piece); write all others into that file.
 
     A file that is complete, in the staging folder or locally, is used as it is.
     """
@@ -200,15 +208,15 @@ def _missing(path: Path, entry: Entry, local: Path | None) -> list[tuple[Path, i
     path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = _part(path)
-    known = sums_of(part) if part.exists() else []
-    beside = sums_of(local) if local is not None and local.is_file() else []
+    staged_sums = sums_of(part) if part.exists() else []
+    local_sums = sums_of(local) if local is not None and local.is_file() else []
     missing = []
     with part.open("r+b" if part.exists() else "w+b") as file:
         file.truncate(entry.bytes)
         for at, (piece, sum) in enumerate(zip(entry.pieces, entry.sums, strict=True)):
-            if known[at : at + 1] == [sum]:
+            if staged_sums[at : at + 1] == [sum]:
                 continue
-            if local is not None and beside[at : at + 1] == [sum]:
+            if local is not None and local_sums[at : at + 1] == [sum]:
                 file.seek(at * PIECE)
                 file.write(piece_at(local, at))
             else:
@@ -217,7 +225,7 @@ def _missing(path: Path, entry: Entry, local: Path | None) -> list[tuple[Path, i
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Link a file that never changes, or copy the store, which does."""
+    """Copy the store; link any other file, because it never changes."""
     if source.name == _STORE:
         shutil.copyfile(source, target)
         flush(target)
@@ -226,7 +234,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _fetch_piece(bucket: Bucket, part: Path, at: int, piece: str) -> int:
-    """Fetch a piece into its place; a damaged one is fetched once more. Raises StoreError if it stays damaged."""
+    """Fetch a piece into its file, twice if it is damaged. Raises StoreError if it is damaged both times."""
     for _ in range(2):
         content, _version = bucket.read(f"pieces/{piece}")
         if digest(content) == piece.rpartition("/")[2]:
@@ -241,7 +249,7 @@ def _fetch_piece(bucket: Bucket, part: Path, at: int, piece: str) -> int:
 
 
 def _link(source: Path, target: Path, manifest: Manifest, part: str) -> None:
-    """Make a folder of the fetched files of a part of a manifest."""
+    """Create a folder with the fetched files of a part of a manifest."""
     target.mkdir()
     for name in names_of(manifest.files, part):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -249,7 +257,7 @@ def _link(source: Path, target: Path, manifest: Manifest, part: str) -> None:
 
 
 def _install_imported(layout: IndexLayout, staging: Path, manifest: Manifest) -> None:
-    """Put the kept snapshot of an imported graph into an index that lacks it; it never changes."""
+    """Add the snapshot of an imported graph, which never changes, to an index that lacks it."""
     if names_of(manifest.files, "imported") and not layout.imported.is_dir():
         draft = layout.path / ".imported.draft"
         shutil.rmtree(draft, ignore_errors=True)
@@ -258,7 +266,7 @@ def _install_imported(layout: IndexLayout, staging: Path, manifest: Manifest) ->
 
 
 def _withdrawing(store: Path) -> set[int]:
-    """Return the revisions in which a fetched store withdrew documents."""
+    """Return the revisions of a fetched store in which documents were withdrawn."""
     with closing(sqlite3.connect(f"{store.resolve().as_uri()}?immutable=1", uri=True)) as db:
         rows = db.execute(
             "SELECT DISTINCT j.value FROM settings, json_each(settings.value) j WHERE name = 'withdrawn'"
@@ -267,7 +275,7 @@ def _withdrawing(store: Path) -> set[int]:
 
 
 def _replace_store(fetched: Path, store: Path) -> None:
-    """Replace the content of a store in one transaction, so that open connections go on."""
+    """Replace the content of a store in one transaction, so that open connections stay usable."""
     with (
         closing(sqlite3.connect(f"{fetched.resolve().as_uri()}?immutable=1", uri=True)) as source,
         closing(sqlite3.connect(store, timeout=10.0)) as target,

@@ -1,4 +1,4 @@
-"""Push an index to object storage: what it lacks is sent, then the new state is made current on condition."""
+"""Push an index to object storage: send the missing pieces, then conditionally make the new state current."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from graphwright.remote.bucket import Bucket, ConflictError, checked
 from graphwright.remote.frozen import frozen
 from graphwright.remote.manifest import (
     CURRENT,
-    Entry,
     Manifest,
+    ManifestEntry,
     Version,
     digest,
     piece_at,
@@ -32,14 +32,14 @@ from graphwright.store.locks import Lease, writer_lock
 from graphwright.store.store import Store
 
 THREADS = 8
-_RESUMED = timedelta(hours=12)  # within which a killed push is continued
-_ABANDONED = timedelta(days=1)  # after which the objects of a push that never became current are deleted
-_LOCKS = "readers.lock"
+_RESUME_WITHIN = timedelta(hours=12)  # of the start of a killed push
+_ABANDON_AFTER = timedelta(days=1)  # objects of a push that never became current are then deleted
+_LOCK_FILE = "readers.lock"
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """Result of a push: bytes and number of pieces that were sent, and bytes of the index; objects deleted."""
+    """Result of a push: bytes and number of pieces sent, bytes of the index, and number of objects deleted."""
 
     push: str
     sent: int
@@ -50,7 +50,7 @@ class Pushed:
 
 @dataclass(frozen=True)
 class _Local:
-    """The state of an index folder that is pushed: its files by name, and the facts of its store."""
+    """The state of an index folder to push: its files by name, its revision and its encoder."""
 
     folder: Path
     files: Mapping[str, Path]
@@ -67,18 +67,18 @@ def push(
     prune: bool = False,
     progress: Progress | None = None,
 ) -> Pushed:
-    """Push an index folder to a URL, such as s3://bucket/wiki; others may change and read the folder meanwhile.
+    """Push an index folder to a URL, such as s3://bucket/wiki. The folder may be read and changed meanwhile.
 
-    Only pieces that the URL lacks are sent. Of two pushes at the same time one succeeds. `force`: replace what others
-    have pushed since this folder was last pushed or pulled. `full`: send all files again, also those that the URL has.
-    `prune`: delete the objects of earlier pushes. An interrupted push continues where it stopped.
+    Only missing pieces are sent. Of two pushes at the same time one succeeds. `force`: replace the pushes of others
+    since this folder was last pushed or pulled. `full`: send all files again. `prune`: delete the objects of earlier
+    pushes. An interrupted push continues where it stopped.
 
     Raises ConflictError if others have pushed, StoreError for an index that is being written, interrupted or damaged,
-    and where the storage cannot be used.
+    and if the storage cannot be used.
     """
     path = Path(folder)
     checked(url)
-    with _held(path) as local:
+    with _frozen_state(path) as local:
         bucket = Bucket.open(url, create=True)
         entries = {name: sums_of(file) for name, file in local.files.items()}
         current = read_current(bucket)
@@ -102,8 +102,8 @@ def push(
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[_Local]:
-    """Yield the state of an index folder, whose files stay as they are in the block; the write lock is held briefly."""
+def _frozen_state(folder: Path) -> Iterator[_Local]:
+    """Yield the state of an index folder, whose files stay unchanged in the block; hold the write lock briefly."""
     layout = IndexLayout(folder)
     with ExitStack() as stack, closing(Store(layout.store)) as store:
         with writer_lock(folder):
@@ -123,13 +123,13 @@ def _held(folder: Path) -> Iterator[_Local]:
             )
         files = {"index.sqlite": layout.store}
         for part, place in (("snapshot", folder / current), ("imported", layout.imported)):
-            found = sorted(p for p in place.rglob("*") if p.is_file() and p.name != _LOCKS)
-            files |= {f"{part}/{p.relative_to(place).as_posix()}": p for p in found}
+            paths = sorted(path for path in place.rglob("*") if path.is_file() and path.name != _LOCK_FILE)
+            files |= {f"{part}/{path.relative_to(place).as_posix()}": path for path in paths}
         yield _Local(folder, files, revision, store.setting("encoder") or "")
 
 
 def _check_unused(bucket: Bucket) -> None:
-    """Raise StoreError if a URL without an index holds other objects."""
+    """Raise StoreError if a URL without an index has other objects."""
     for item in bucket.list():
         if not item.path.startswith(("pieces/", "manifests/")):
             raise StoreError(
@@ -139,7 +139,7 @@ def _check_unused(bucket: Bucket) -> None:
 
 
 def _is_same(manifest: Manifest, record: Record | None, local: _Local, sums: Mapping[str, list[str]]) -> bool:
-    """Return whether a URL has the state of a folder; that of a pulled one may differ in the store's counters."""
+    """Return whether a URL has the state of a folder. The store of a pulled folder may differ in its counters."""
     if record is not None and (record.push, record.revision) == (manifest.push, local.revision):
         return True
     return manifest.revision == local.revision and {n: e.sums for n, e in manifest.files.items()} == dict(sums)
@@ -164,18 +164,18 @@ _REMEDY = (
 
 
 def _name(record: Record | None, before: Manifest | None) -> str:
-    """Return the name of this push: that of a killed one if it is recent, so that its pieces are not sent again."""
+    """Return the name of this push: that of a recent killed push, to reuse its pieces, or a new one."""
     now = datetime.now(UTC)
     if record is not None and (last := record.unfinished) is not None and last.action == "push":
         begun = datetime.strptime(last.push[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
         finished = set() if before is None else {before.push, *before.finished}
-        if last.push not in finished and now - begun < _RESUMED:
+        if last.push not in finished and now - begun < _RESUME_WITHIN:
             return last.push
     return f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(8)}"
 
 
 def _begun(url: str, record: Record | None, unfinished: Unfinished) -> Record:
-    """Return the record of a folder with a push or pull that begins."""
+    """Return the record of a folder with the push or pull that begins."""
     before = Record(url, None, unfinished.revision) if record is None else record
     return replace(before, unfinished=unfinished)
 
@@ -191,9 +191,11 @@ def _send(
 ) -> tuple[Pushed, Manifest]:
     """Send the pieces that the bucket lacks, or all of them, then the manifest."""
     known = {piece.rpartition("/")[2]: piece for piece in (() if before is None or full else before.pieces())}
-    own = {item.path.rpartition("/")[2] for item in bucket.list(f"pieces/{name}")}
+    sent_before = {item.path.rpartition("/")[2] for item in bucket.list(f"pieces/{name}")}
     place = {s: known.get(s, f"{name}/{s}") for part in sums.values() for s in part}
-    missing = {s: (n, at) for n, part in sums.items() for at, s in enumerate(part) if s not in known and s not in own}
+    missing = {
+        s: (n, at) for n, part in sums.items() for at, s in enumerate(part) if s not in known and s not in sent_before
+    }
 
     def send(sum: str) -> int:
         file, at = missing[sum]
@@ -214,7 +216,7 @@ def _send(
         local.revision,
         local.encoder,
         Manifest.own_formats(),
-        {n: Entry(local.files[n].stat().st_size, tuple(place[s] for s in part)) for n, part in sums.items()},
+        {n: ManifestEntry(local.files[n].stat().st_size, tuple(place[s] for s in part)) for n, part in sums.items()},
         (name,) if before is None else (*before.finished, name),
     )
     bucket.write(f"manifests/{name}.json", manifest.encoded())
@@ -222,7 +224,7 @@ def _send(
 
 
 def _publish(bucket: Bucket, manifest: Manifest, version: Version | None) -> None:
-    """Make a manifest current. Raises ConflictError if another push did so since `version` was read."""
+    """Make a manifest current. Raises ConflictError if another push has become current since `version` was read."""
     try:
         bucket.replace(CURRENT, pointer_to(manifest), version)
     except ConflictError as error:
@@ -235,10 +237,10 @@ def _publish(bucket: Bucket, manifest: Manifest, version: Version | None) -> Non
 def _prune(bucket: Bucket, manifest: Manifest) -> int:
     """Delete the objects that a current manifest does not use; return their number.
 
-    Those of pushes that may still run stay: they are not finished, and younger than a day.
+    Objects of pushes that may still run remain: pushes that are not finished and younger than a day.
     """
     used = {f"pieces/{piece}" for piece in manifest.pieces()} | {f"manifests/{manifest.push}.json"}
-    old, finished = datetime.now(UTC) - _ABANDONED, set(manifest.finished)
+    old, finished = datetime.now(UTC) - _ABANDON_AFTER, set(manifest.finished)
     unused = []
     for folder in ("pieces", "manifests"):
         for item in bucket.list(folder):

@@ -1,4 +1,4 @@
-"""The record of an index folder, remote.json: where it was pushed to or pulled from last."""
+"""The record of an index folder, remote.json: the URL that it was last pushed to or pulled from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FILE = "remote.json"
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A push or pull that has begun: the name of its push, the revision of the store that it sends or brings."""
+    """An unfinished push or pull: the name of the push, and the revision of the store that is sent or fetched."""
 
     action: str
     push: str
@@ -23,7 +23,7 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Record:
-    """The push that a folder had the same content as last, and the revision of its store then."""
+    """The last push whose content the folder had, and the revision of its store at that time."""
 
     url: str
     push: str | None

@@ -1,4 +1,4 @@
-"""Addresses as routes see them: below a sub-path, and with ids of documents that may hold slashes."""
+"""Request paths: a sub-path of a reverse proxy, and document ids that contain slashes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _DOCUMENTS = re.compile(rb"(/v1/indexes/[^/]+/documents/)(.+)")
 
 
 class Addressing:
-    """Middleware that puts every address below `root_path` and keeps the ids of documents percent-encoded.
+    """Middleware that puts every path below `root_path` and keeps the ids of documents percent-encoded.
 
-    A reverse proxy may send the sub-path or leave it out. What follows `/documents/` is taken from the raw address, so
-    that a route matches `a%2Fb` as one part; `document_id` decodes it.
+    A reverse proxy may send the sub-path or leave it out. The part after `/documents/` comes from the raw path, so that
+    a route matches `a%2Fb` as one part; `document_id` decodes it.
     """
 
     def __init__(self, app: ASGIApp, root_path: str = "") -> None:
@@ -24,7 +24,7 @@ class Addressing:
         self._app, self._root = app, root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its address; the sub-path itself leads to the page below it."""
+        """Pass a request on with its path. Redirect the sub-path without a slash to the page."""
         if scope["type"] == "http" and self._root and scope["path"] == self._root:
             await RedirectResponse(f"{self._root}/")(scope, receive, send)
             return
@@ -33,7 +33,7 @@ class Addressing:
         await self._app(scope, receive, send)
 
     def _path(self, scope: Scope) -> str:
-        """Return the address with the sub-path before it."""
+        """Return the path of a request, with the sub-path before it."""
         path: str = _routed(scope)
         if self._root and not (path == self._root or path.startswith(f"{self._root}/")):
             path = self._root + path
@@ -41,7 +41,7 @@ class Addressing:
 
 
 def _routed(scope: dict[str, Any] | Any) -> str:
-    """Return the path of a request, with the id of a document as it was sent.
+    """Return the path of a request, with the id of a document still percent-encoded.
 
     >>> _routed({"path": "/v1/indexes/my ix/documents/a/b", "raw_path": b"/v1/indexes/my%20ix/documents/a%2Fb"})
     '/v1/indexes/my ix/documents/a%2Fb'
@@ -55,7 +55,7 @@ def _routed(scope: dict[str, Any] | Any) -> str:
 
 
 def document_id(encoded: str) -> str:
-    """Return the id of a document that an address holds percent-encoded.
+    """Decode the percent-encoded id of a document.
 
     >>> document_id("a%2Fb%23c.md")
     'a/b#c.md'

@@ -1,7 +1,7 @@
-"""Language models that answer for each index, and the servers that an index may name.
+"""Language models that answer for each index, and the model servers that indexes may use.
 
-The `settings.toml` of an index comes with the index, perhaps from somebody else. It may choose a model only on a server
-that the configuration of this one lists, and each key goes only to the address that it is listed with.
+The `settings.toml` of an index may come from an untrusted source. It may choose a model only on a server that
+server.toml lists, and each key is sent only to the address that it is listed with.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.models.settings import SETTINGS, read_settings
 
 _log = logging.getLogger("graphwright.serve")
-_NO_KEY = "none"  # servers ignore it; without a key the client would take OPENAI_API_KEY
-_PATIENCE = 5.0  # seconds for the first answer of a server
+_NO_KEY = "none"  # servers ignore it; without a key the client would send OPENAI_API_KEY
+_CONNECT_TIMEOUT = 5.0  # seconds of the check whether a server responds
 _QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 _VARIABLE = Constraint(
     "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
@@ -34,8 +34,8 @@ _VARIABLE = Constraint(
 class ModelServer(Checked):
     """A section [[model_servers]] of server.toml: a server whose models indexes may choose in their settings.toml.
 
-    `base_url`: its whole address; another path or port is another server. `key`: the environment variable with the key
-    that it gets; None sends no key.
+    `base_url`: the whole address; another path or port is another server. `key`: the environment variable with the key
+    for this server; None sends no key.
     """
 
     base_url: str
@@ -47,34 +47,35 @@ class ModelServer(Checked):
 
 
 class AnswerModels:
-    """The language model of each index: the server's own if it has one, else the index's if its server is listed."""
+    """The language model of each index: that of server.toml if it has one, else the index's if its server is listed."""
 
     def __init__(
         self,
-        own: LLMSettings | None,
+        shared: LLMSettings | None,
         servers: Iterable[ModelServer] = (),
         folders: Mapping[str, Path] | None = None,
         report: Callable[[str, str, ModelError], None] | None = None,
     ) -> None:
-        """Take the server's own model, the servers that indexes may name, and the folders of the indexes by name.
+        """Choose the models.
 
-        `report`: gets the index, the model and the error of each call of a question that fails. A model that is not
-        allowed is left out, with a line in the log. Raises OptionError if the environment lacks the key of one that is.
+        `shared`: the model for all indexes, if any. `servers`: servers that indexes may use. `folders`: index folders
+        by name. `report`: called with the index, the model and the error of each failed call. A model that is not
+        allowed is left out and logged. Raises OptionError if the environment lacks the key of an allowed one.
         """
         self._report = report or (lambda index, model, error: None)
         self._chosen: dict[str, LLMSettings] = {}
         self._models: dict[LLMSettings, LLM] = {}
         listed = {server.base_url: server for server in servers}
         for name, folder in (folders or {}).items():
-            chosen = own or _allowed(name, folder, listed)
+            chosen = shared or _allowed(name, folder, listed)
             if chosen is not None:
                 self._chosen[name] = chosen
                 if chosen not in self._models:
-                    key = None if own is not None else _key(listed[str(chosen.base_url)])
+                    key = None if shared is not None else _key(listed[str(chosen.base_url)])
                     self._models[chosen] = chosen.llm(key)
 
     def llm(self, index: str) -> LLM | None:
-        """Return the language model of an index; None answers offline."""
+        """Return the language model of an index; None if it answers offline."""
         chosen = self._chosen.get(index)
         return None if chosen is None else self._models[chosen]
 
@@ -83,18 +84,18 @@ class AnswerModels:
         return self._chosen.get(index)
 
     def answering(self, index: str) -> LLM | None:
-        """Return the language model that answers questions to an index, whose failures are reported."""
+        """Return the language model that answers questions to an index and reports its failures."""
         llm, name = self.llm(index), self.name(index)
         if llm is None or name is None:
             return None
         return WatchedLLM(llm, lambda error: self._report(index, name, error))
 
     def warn_of_unreachable(self) -> None:
-        """Write a line into the log for each model whose server does not answer."""
+        """Log a warning for each model whose server does not respond."""
         for chosen in self._models:
             if reason := unreachable(chosen):
                 _log.warning(
-                    "the language model %s cannot be asked: %s. Questions end with 502 until it answers; with "
+                    "the language model %s cannot be reached: %s. Questions fail with 502 until it responds; with "
                     '"offline": true they need no model.',
                     *(chosen.model, reason),
                 )
@@ -106,17 +107,17 @@ class AnswerModels:
 
 
 def _allowed(name: str, folder: Path, listed: Mapping[str, ModelServer]) -> LLMSettings | None:
-    """Return the model that an index names; None if it names none, or one that it may not."""
+    """Return the model in the settings of an index; None if there is none, or it is not allowed."""
     try:
-        named = read_settings(folder / SETTINGS)
+        settings = read_settings(folder / SETTINGS)
     except GraphwrightError as error:
         _log.warning("index %r answers offline: %s", name, error)
         return None
-    if named is None:
+    if settings is None:
         return None
-    address = OPENAI_URL if named.base_url is None else checked_address(named.base_url)
+    address = OPENAI_URL if settings.base_url is None else checked_address(settings.base_url)
     if address in listed:
-        return replace(named, base_url=address)
+        return replace(settings, base_url=address)
     _log.warning(
         "index %r answers offline: its %s names a model on %s, which this server does not list. If you trust that, add "
         'to server.toml: [[model_servers]] base_url = "%s"',
@@ -136,13 +137,13 @@ def _key(server: ModelServer) -> str:
 
 @dataclass(frozen=True, repr=False)
 class WatchedLLM:
-    """A language model that calls `report` with the error of each call that fails; not where its caller went away."""
+    """A language model that calls `report` with the error of each failed call, unless the caller has disconnected."""
 
     llm: LLM
     report: Callable[[ModelError], None] = field(compare=False)
 
     def __repr__(self) -> str:
-        """Return that of the model: traces show it."""
+        """Return the repr of the model, for traces."""
         return repr(self.llm)
 
     @property
@@ -151,7 +152,7 @@ class WatchedLLM:
         return self.llm.id
 
     def with_grammar(self, grammar: str) -> WatchedLLM:
-        """Return the model with every reply held to a grammar."""
+        """Return the model with every reply constrained to a grammar."""
         return WatchedLLM(self.llm.with_grammar(grammar), self.report)  # type: ignore[attr-defined]
 
     def complete(
@@ -161,13 +162,13 @@ class WatchedLLM:
         try:
             return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
         except ModelError as error:
-            if not _is_gone(cancel):
+            if not _is_cancelled(cancel):
                 self.report(error)
             raise
 
 
-def _is_gone(cancel: Cancel) -> bool:
-    """Return whether the caller went away; a deadline that has passed is the model's fault."""
+def _is_cancelled(cancel: Cancel) -> bool:
+    """Return whether the caller has disconnected. A deadline that has passed is a failure of the model instead."""
     try:
         if cancel is not None:
             cancel.check()
@@ -179,7 +180,7 @@ def _is_gone(cancel: Cancel) -> bool:
 
 
 def reason_of(error: ModelError) -> str:
-    """Return why a call failed, for the log: without what the model wrote, which quotes documents.
+    """Return the reason of a failed call for the log, without the model's reply, which may quote documents.
 
     >>> reason_of(LLMResponseError("http://m did not send JSON, but 'Graz lies on'."))
     'http://m did not send JSON.'
@@ -188,15 +189,12 @@ def reason_of(error: ModelError) -> str:
 
 
 def unreachable(settings: LLMSettings) -> str:
-    """Return why the server of a language model cannot be reached; an empty text where it answers anything at all.
-
-    No key is sent.
-    """
+    """Return the reason why a language model's server cannot be reached; "" if it responds. No key is sent."""
     import httpx
 
     url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     try:
-        httpx.get(f"{url.rstrip('/')}/models", timeout=_PATIENCE)
+        httpx.get(f"{url.rstrip('/')}/models", timeout=_CONNECT_TIMEOUT)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         return f"{url} does not answer ({error or type(error).__name__})"
     return ""

@@ -1,4 +1,4 @@
-"""The application: routers, error handlers, warm-up at the start, and what ends with it."""
+"""The FastAPI application: routers, middleware, error handlers, startup and shutdown."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         openapi_url="/openapi.json",
         redirect_slashes=False,
         lifespan=_lifespan,
-        # FastAPI's own spans hold the query of an address, and so questions.
+        # FastAPI's own spans contain the query string, and so questions.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
         middleware=_guards(server),
     )
@@ -81,15 +81,15 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
 
     app.state.mcp = McpEndpoint(server)
     app.router.routes += [Route(path, app.state.mcp, include_in_schema=False) for path in ("/mcp", "/mcp/")]
-    app.add_middleware(Addressing, root_path=settings.root_path)  # outermost: all others see the final address
-    app.openapi()  # FastAPI hides warnings of pydantic while it makes this, which fails beside other threads
+    app.add_middleware(Addressing, root_path=settings.root_path)  # outermost: the others need the final path
+    app.openapi()  # builds the schema now: FastAPI changes the warning filters for it, which is not thread-safe
     for key, name in unknown_names(keys, catalog):
         _log.warning("the key %s (%s) is for an index %r, which this server does not serve", key.id, key.name, name)
     return app
 
 
 def _guards(server: Server) -> list[Middleware]:
-    """Return the middleware of a server, the outermost first: the errors of the others are logged, too."""
+    """Return the middleware, the outermost first. Observation is outermost, so it logs errors of the others too."""
     settings = server.settings
     hosts = frozenset(host.lower() for host in (settings.host, *settings.allowed_hosts))
     return [
@@ -101,14 +101,14 @@ def _guards(server: Server) -> list[Middleware]:
 
 
 def unknown_names(keys: Keys, names: Collection[str]) -> Iterator[tuple[Key, str]]:
-    """Yield each active key with each name of an index that it is limited to and that is not served."""
+    """Yield each active key with each of its index names that is not served."""
     for key in keys.all():
         if key.state(time.time()) == "active":
             yield from ((key, name) for name in key.indexes or () if name not in names)
 
 
 def _keys(settings: ServeSettings) -> Keys:
-    """Return the keys. Raises OptionError where others can reach the server and there are none."""
+    """Open the keys. Raises OptionError if other machines can reach the server and there are no keys."""
     keys = Keys(settings.data)
     try:
         check_exposure(settings, keys)
@@ -123,19 +123,19 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server: Server = app.state.server
 
     async def warm() -> None:
-        await asyncio.to_thread(server.catalog.warm_up)  # not by the workers, whose time limit is one of requests
+        await asyncio.to_thread(server.catalog.warm_up)  # not by the workers, which have the time limit of a request
         app.state.warm.set()
 
     server.jobs.start()
     warming = asyncio.create_task(warm())
-    asking = asyncio.create_task(asyncio.to_thread(server.models.warn_of_unreachable))
+    checking = asyncio.create_task(asyncio.to_thread(server.models.warn_of_unreachable))
     try:
         with server.catalog.refreshing(server.settings.poll_seconds):
             async with app.state.mcp.running():
                 yield
     finally:
         warming.cancel()
-        asking.cancel()
+        checking.cancel()
         server.workers.close()
         server.jobs.close()
         server.catalog.close()

@@ -20,13 +20,13 @@ from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store
 
 _log = logging.getLogger("graphwright.serve")
-_INTERVAL = 1.0  # seconds between two looks for new snapshots
+_INTERVAL = 1.0  # seconds between two checks for new snapshots
 
 
 class Catalog(Mapping[str, Index]):
-    """Indexes by name, in the order given. Indexes of one encoder share one object of it.
+    """Indexes by name, in the order given. Indexes with the same encoder share one encoder object.
 
-    Requests never wait for a new snapshot: `refresh` opens it beside the one that they use, and warms it up.
+    Requests never wait for a new snapshot: `refresh` opens and warms it up while they use the old one.
 
     >>> import tempfile; from graphwright.models.fake import HashEncoder
     >>> folder = Path(tempfile.mkdtemp()) / "cities"
@@ -41,7 +41,7 @@ class Catalog(Mapping[str, Index]):
         encoders: Mapping[str, NamedEncoder | None] | None = None,
         replicas: Iterable[Replica] = (),
     ) -> None:
-        """Take open indexes by name, the encoders that they were opened with, and those that are replicas."""
+        """Take open indexes by name, their encoders, and the replicas."""
         self._indexes = dict(indexes)
         self._encoders = dict(encoders or {})
         self.replicas = {replica.name: replica for replica in replicas}
@@ -55,13 +55,12 @@ class Catalog(Mapping[str, Index]):
         remote_encoders: Iterable[str] = (),
         data: Path | None = None,
     ) -> Catalog:
-        """Open index folders, each given as DIR, named by the folder, or as NAME=DIR.
+        """Open index folders, each given as NAME=DIR, or as DIR, which gives its folder name to the index.
 
-        An index may also be a URL that it was pushed to: it is pulled into a folder below `data`, and followed.
-
-        `encoder`: of all of them, by default the one that each was created with. `remote_encoders`: names of encoders
-        on other servers that an index may use. Raises OptionError for two folders of one name, StoreError for a folder
-        that is no index or whose encoder is on a server that is not allowed.
+        An index may also be a URL of object storage: it is pulled into a folder below `data`, and later pushes are
+        pulled too. `encoder`: for all indexes, by default the one that each was created with. `remote_encoders`: names
+        of allowed encoders on other servers. Raises OptionError for two folders with the same name, StoreError for a
+        folder that is no index, or has an encoder on a server that is not allowed.
         """
         paths: dict[str, Path] = {}
         replicas: list[Replica] = []
@@ -90,14 +89,14 @@ class Catalog(Mapping[str, Index]):
         return len(self._indexes)
 
     def open_writer(self, name: str, extractor: Extractor | None = None) -> Index:
-        """Open an index once more, to change it: readers keep their own connection and snapshot meanwhile.
+        """Open an index a second time, to change it. Readers keep their own connection and snapshot.
 
-        `extractor` reads the documents, by default the one that suits the index's encoder.
+        `extractor`: by default the one that suits the index's encoder.
         """
         return Index.open(self[name].path, encoder=self._encoders.get(name), extractor=extractor)
 
     def warm_up(self) -> None:
-        """Open every index and ask it a few questions."""
+        """Open every index and warm it up with a few questions."""
         for name, index in self.items():
             begun = time.perf_counter()
             try:
@@ -110,17 +109,18 @@ class Catalog(Mapping[str, Index]):
                 _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
 
     def refresh(self, name: str) -> bool:
-        """Open a newer snapshot of an index, ask it a few questions, then let requests use it; return whether there was
-        one. Raises StoreError if it cannot be read; requests then go on with the one before.
+        """Open a newer snapshot of an index, warm it up, then use it for requests; return whether there was one.
+
+        Raises StoreError if it cannot be read; requests then use the previous one.
         """
         index = self[name]
         return index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
 
     @contextmanager
     def refreshing(self, poll: float = 10.0) -> Iterator[None]:
-        """Refresh the indexes that other processes change, within a second or so, until the block ends.
+        """Refresh indexes that other processes change, within about a second, until the block ends.
 
-        Replicas ask every `poll` seconds whether there is something new.
+        Replicas check for new pushes every `poll` seconds.
         """
         ended, failed = threading.Event(), dict[str, str]()
 
@@ -146,7 +146,7 @@ class Catalog(Mapping[str, Index]):
             thread.join()
 
     def without_paths(self, text: str) -> str:
-        """Return a message with the folders of indexes replaced by their names, so that clients do not see them."""
+        """Return a message with index names in place of index folders, which clients must not see."""
         for name, index in self._indexes.items():
             text = text.replace(str(index.path.resolve()), name).replace(str(index.path), name)
         return text
@@ -158,7 +158,7 @@ class Catalog(Mapping[str, Index]):
 
 
 def _named(folder: str | Path) -> tuple[str, Path]:
-    """Return the name and the path of a folder that is given as DIR or NAME=DIR.
+    """Return the name and the path of a folder given as DIR or NAME=DIR.
 
     >>> _named("wiki=data/index"), _named("data/wiki/")
     (('wiki', PosixPath('data/index')), ('wiki', PosixPath('data/wiki')))
@@ -173,7 +173,7 @@ def _named(folder: str | Path) -> tuple[str, Path]:
 
 
 def _encoder(path: Path, encoders: dict[str, NamedEncoder], allowed: frozenset[str]) -> NamedEncoder | None:
-    """Return the encoder that an index names, the same object for the same name."""
+    """Return the encoder in the settings of an index, the same object for the same name."""
     store = IndexLayout(path).store
     if not store.exists():
         return None  # Index.open raises the error

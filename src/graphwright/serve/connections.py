@@ -1,7 +1,7 @@
-"""Connections of uvicorn whose requests must begin in time, and its server that ends each request with a reply.
+"""uvicorn with a timeout for request headers, and with a reply to every request at shutdown.
 
-uvicorn limits how long a connection is idle, but not how long the head of a request may take, so that a client that
-sends a byte a minute holds a connection for ever. When it shuts down, it cuts off what still runs after some seconds.
+uvicorn limits the idle time of a connection, but not the time of a request's headers: a client that sends a byte a
+minute keeps a connection open for ever. At shutdown it cuts off running requests after some seconds.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn's server, which calls `drain` some seconds after its shutdown began, while requests still run.
+    """uvicorn's server, which calls `drain` some seconds after its shutdown began, if requests still run.
 
-    `seconds` must be less than the seconds after which uvicorn cuts requests off.
+    `seconds` must be less than uvicorn's shutdown timeout.
     """
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], None], seconds: float) -> None:
-        """Take uvicorn's configuration, the function that ends requests, and the seconds that they have left."""
+        """Take uvicorn's configuration, the function that ends running requests, and the seconds until it is called."""
         super().__init__(config)
         self._drain, self._seconds = drain, seconds
 
@@ -36,9 +36,9 @@ class DrainingServer(uvicorn.Server):
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol, which closes a connection whose request has not begun after so many seconds.
+    """Return uvicorn's protocol with a timeout for the headers of a request, after which the connection is closed.
 
-    They count from the connection, and from the first byte of each further request, to the end of its headers.
+    It counts from the connection, and from the first byte of each further request, to the end of the headers.
     """
     base: Any = AutoHTTPProtocol
 

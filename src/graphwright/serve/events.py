@@ -1,4 +1,4 @@
-"""Server-sent events: their encoding, pings while nothing happens, and the response that sends them."""
+"""Server-sent events: encoding, keep-alive pings, and the streaming response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def to_json(value: Any) -> str:
 
 
 def event(kind: str, data: Any) -> bytes:
-    """Return one event; an empty kind is the default one, as OpenAI's streams have it.
+    """Encode one event. An empty kind is the default one, as in OpenAI's streams.
 
     >>> event("token", {"text": "Graz"})
     b'event: token\\ndata: {"text":"Graz"}\\n\\n'
@@ -61,7 +61,7 @@ async def with_pings(events: AsyncIterator[bytes], seconds: float = PING_SECONDS
 
 
 async def _ended(events: AsyncIterator[bytes], failed: Callable[[Exception], bytes]) -> AsyncIterator[bytes]:
-    """Yield the events; the last one is that of an error, where there is one."""
+    """Yield the events; an exception becomes a last event, made by `failed`."""
     try:
         async for encoded in events:
             yield encoded
@@ -70,7 +70,7 @@ async def _ended(events: AsyncIterator[bytes], failed: Callable[[Exception], byt
 
 
 class EventStream(StreamingResponse):
-    """A response of server-sent events, with pings; proxies are told not to buffer it."""
+    """A response of server-sent events with pings; its headers forbid proxies to buffer it."""
 
     media_type = "text/event-stream"
 
@@ -82,8 +82,7 @@ class EventStream(StreamingResponse):
     ) -> None:
         """Take encoded events.
 
-        `close` is called when they have been sent or the client has gone away; `failed` makes the last event of an
-        error.
+        `close` is called after the last event, or when the client disconnects; `failed` makes an event of an exception.
         """
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(with_pings(events if failed is None else _ended(events, failed)), headers=headers)
@@ -98,6 +97,6 @@ class EventStream(StreamingResponse):
 
 
 class JSONReply(Response):
-    """A response of JSON that is encoded already."""
+    """A response of encoded JSON."""
 
     media_type = "application/json"

@@ -1,4 +1,4 @@
-"""Errors of the server as RFC 9457 problems: status, type, title and detail, and never a traceback."""
+"""Errors of the server as RFC 9457 problems: status, type, title and detail, without tracebacks."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (
     (ModelError, 502, "model"),
     (StoreError, 503, "store"),
 )
-"""Status and kind of each class of error; the first that fits counts."""
-_CLIENT_GONE = 499  # no standard status; nobody reads it, and logs show it
-_OPENAI = ("/v1/chat/", "/v1/models")  # routes whose clients read the field `error` as OpenAI sends it
+"""Status and kind of each class of error; the first match counts."""
+_CLIENT_GONE = 499  # not a standard status; only for logs
+_OPENAI = ("/v1/chat/", "/v1/models")  # routes whose clients expect OpenAI's field `error`
 
 
 class ServeError(GraphwrightError):
-    """An error of the server itself, with the status and kind of its problem and further headers."""
+    """An error of the server, with the status, kind and headers of its response."""
 
     status: ClassVar[int] = 500
     kind: ClassVar[str] = "server"
@@ -52,25 +52,25 @@ class ServeError(GraphwrightError):
 
 
 class NotFoundError(ServeError):
-    """A name in the address or the body names nothing that the client may see."""
+    """A name in the address or the body does not exist, or the client may not see it."""
 
     status, kind = 404, "not-found"
 
 
 class TooLargeError(ServeError):
-    """A body, or what is in it, is larger than the server takes."""
+    """A body, or its unpacked content, is larger than the server accepts."""
 
     status, kind = 413, "too-large"
 
 
 class MediaTypeError(ServeError):
-    """A body is of a type that the route does not take."""
+    """A body has a type that the route does not accept."""
 
     status, kind = 415, "media-type"
 
 
 class OverloadedError(ServeError):
-    """Too many requests wait; `retry_after`: seconds after which a thread should be free."""
+    """Too many requests wait; `retry_after`: seconds until a thread is probably free."""
 
     status, kind = 429, "overloaded"
 
@@ -81,7 +81,7 @@ class OverloadedError(ServeError):
 
 
 class ShuttingDownError(ServeError):
-    """The server ends before the request is answered."""
+    """The server shuts down before the request is answered."""
 
     status, kind = 503, "shutting-down"
     headers = {"Retry-After": "5"}  # noqa: RUF012
@@ -92,7 +92,7 @@ class ShuttingDownError(ServeError):
 
 
 class StartingError(ServeError):
-    """The indexes are not open yet."""
+    """The indexes are not yet open."""
 
     status, kind = 503, "starting"
     headers = {"Retry-After": "2"}  # noqa: RUF012
@@ -118,7 +118,7 @@ class ClientGoneError(ServeError):
 
 
 class ProblemResponse(JSONResponse):
-    """A response of `application/problem+json`, in ASCII: texts may hold characters that UTF-8 cannot."""
+    """A response of `application/problem+json`, in ASCII, because texts may contain lone surrogates."""
 
     media_type = "application/problem+json"
 
@@ -128,7 +128,7 @@ class ProblemResponse(JSONResponse):
 
 
 def problem_of(error: Exception) -> dict[str, Any]:
-    """Return the problem that describes an error, with `status`; of an unexpected one no detail is given.
+    """Return the problem that describes an error; for an unexpected error, without its message.
 
     >>> problem_of(OptionError("top_k is 0; it must be at least 1."))["type"]
     'urn:graphwright:problem:option'
@@ -150,13 +150,13 @@ def reported(error: Exception, catalog: Catalog) -> dict[str, Any]:
 
 
 def openai_error(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the field `error` by which OpenAI reports a problem."""
+    """Return a problem as OpenAI's field `error`."""
     kind = problem["type"].removeprefix(_KIND)
     return {"message": problem["detail"], "type": kind, "code": kind, "param": None}
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Make an application reply to every error with a problem."""
+    """Install handlers that reply to every error with a problem."""
     app.add_exception_handler(GraphwrightError, _handle)
     app.add_exception_handler(Exception, _handle)
     app.add_exception_handler(RequestValidationError, _handle_validation)
@@ -164,7 +164,7 @@ def install_handlers(app: FastAPI) -> None:
 
 
 async def send_problem(scope: Scope, receive: Receive, send: Send, error: Exception) -> None:
-    """Reply to a request with the problem that describes an error, from outside of the routes."""
+    """Reply to a request with the problem that describes an error, from middleware."""
     response = _response(Request(scope), problem_of(error), getattr(error, "headers", None))
     await response(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""Questions to the indexes of a server: one query, and its reply as the command line's JSON."""
+"""Queries to the indexes of a server, with replies in the JSON of the command line."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from graphwright.serve.server import Library
 
 @dataclass(frozen=True)
 class Query:
-    """A question to one index, as a request asks it.
+    """A question to one index, with its options.
 
-    `method`: a name of the registry, by default the index's. `filter`: see Filter. `llm`: the server's language model,
-    None for an offline answer; `deadline`: seconds after which the answer goes on without it. `report` is called with
-    each reply.
+    `method`: a name of the registry, by default the index's. `filter`: see Filter. `llm`: the language model, None for
+    an offline answer; `deadline`: seconds after which the answer continues without it. `report`: called with each
+    reply.
     """
 
     question: str
@@ -36,7 +36,7 @@ class Query:
     def retrieve(self, index: Index, cancel: Cancellation | None = None) -> dict[str, Any]:
         """Return the passages and the evidence, without a language model.
 
-        Raises OptionError for a method that only asks one.
+        Raises OptionError for a method that only asks a language model.
         """
         name, options = replace(self, llm=None)._method(index)
         if method_named(name).required:
@@ -47,7 +47,7 @@ class Query:
     def ask(
         self, index: Index, cancel: Cancellation | None = None, on_event: Callable[[Event], None] | None = None
     ) -> dict[str, Any]:
-        """Return the answer with its citations; `on_event` is called with each event of it."""
+        """Return the answer with its citations; `on_event` is called with each event."""
         name, options = self._method(index)
         run = _run(cancel) if on_event is None else Run(cancel=cancel)
         state = index.ask(self.question, name, run=run, on_event=on_event, **options)
@@ -81,13 +81,13 @@ def query_to(
     offline: bool = False,
     request: Request | None = None,
 ) -> Query:
-    """Return a query to an index of a library, answered by its language model unless `offline`.
+    """Return a query to an index of a library, with its language model unless `offline`.
 
     Raises OptionError for a question that is too long for this server.
     """
-    longest = library.settings.max_question
-    if len(question) > longest:
-        raise OptionError(f"The question has {len(question):,} characters; this server takes {longest:,}.")
+    limit = library.settings.max_question
+    if len(question) > limit:
+        raise OptionError(f"The question has {len(question):,} characters; this server takes {limit:,}.")
     llm = None if offline else library.models.answering(index)
     report = library.reporter(index, request)
     return Query(question, method, top_k, filter, llm, library.settings.deadline, report)

@@ -1,4 +1,4 @@
-"""Replicas: served indexes that follow what is pushed to object storage."""
+"""Replicas: served copies of indexes on object storage, updated after each push."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger("graphwright.serve")
 
 @dataclass(frozen=True)
 class Replica:
-    """A folder that follows an index on object storage."""
+    """A local copy of an index on object storage."""
 
     name: str
     url: str
@@ -27,19 +27,19 @@ class Replica:
 
     @property
     def place(self) -> str:
-        """The folder, as the catalog opens it."""
+        """The folder in the form NAME=DIR, for the catalog."""
         return f"{self.name}={self.folder}"
 
     def follow(self) -> bool:
-        """Pull what was pushed meanwhile; return whether there was anything. Raises GraphwrightError."""
+        """Pull the latest push; return whether it is new. Raises GraphwrightError."""
         return pull(self.url, self.folder).changed
 
 
 def local_folders(places: Iterable[str | Path], data: Path) -> tuple[list[str | Path], list[Replica]]:
-    """Return the folders of a server, URLs replaced by folders below `data` into which they were pulled, and replicas.
+    """Pull the URLs among `places` into folders below `data`; return all folders, and the replicas.
 
-    A place is DIR, URL, NAME=DIR or NAME=URL. If a URL cannot be pulled, what was pulled before is served, with a
-    warning. Raises GraphwrightError if nothing was.
+    A place is DIR, URL, NAME=DIR or NAME=URL. If a URL cannot be pulled, the last pulled state is served, with a
+    warning. Raises GraphwrightError if there is none.
     """
     folders, replicas = list[str | Path](), list[Replica]()
     for place in places:
@@ -52,14 +52,14 @@ def local_folders(places: Iterable[str | Path], data: Path) -> tuple[list[str | 
         except GraphwrightError as error:
             if not IndexLayout(replica.folder).store.exists():
                 raise
-            _log.warning("%s serves what was pulled before: %s", replica.name, error)
+            _log.warning("%s serves its last pulled state: %s", replica.name, error)
         folders.append(replica.place)
         replicas.append(replica)
     return folders, replicas
 
 
 def _replica(place: str, data: Path) -> Replica:
-    """Return the replica of a URL, which may have a name before it."""
+    """Return the replica of a place given as URL or NAME=URL."""
     before, equals, after = place.partition("=")
     named = bool(equals) and "://" not in before
     url = (after if named else place).rstrip("/")
@@ -71,9 +71,9 @@ def _replica(place: str, data: Path) -> Replica:
 
 @contextmanager
 def following(replicas: Iterable[Replica], seconds: float) -> Iterator[None]:
-    """Let each replica follow its URL every so many seconds, in a thread, until the block ends.
+    """Pull each replica every `seconds`, in a thread, until the block ends.
 
-    The catalog notices the new snapshot as one of any other process. A failure is logged once, and tried again.
+    The catalog then opens the new snapshot, as after a change by another process. A failure is logged once and retried.
     """
     ended = threading.Event()
 
@@ -94,4 +94,4 @@ def following(replicas: Iterable[Replica], seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        ended.set()  # a pull that runs is left alone: the next server continues it
+        ended.set()  # a running pull is not awaited: the next server continues it

@@ -1,4 +1,4 @@
-"""Server: the state that all routes share, and the dependencies by which they reach it."""
+"""Server: the shared state of all routes, and their dependencies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from graphwright.serve.workers import Workers
 
 @dataclass(frozen=True)
 class Library:
-    """The indexes of a server, with the threads, language models and jobs that work on them."""
+    """The indexes of a server, with their worker threads, language models and jobs."""
 
     catalog: Catalog
     settings: ServeSettings
@@ -49,19 +49,19 @@ class Library:
         return [name for name in self.catalog if grant.sees(name)]
 
     def index(self, name: str, grant: Grant) -> Index:
-        """Return an index. Raises NotFoundError where there is none, or none that the grant sees."""
+        """Return an index. Raises NotFoundError if it does not exist, or the grant does not see it."""
         if name not in self.catalog or not grant.sees(name):
             raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
         return self.catalog[name]
 
     def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
-        """Return the function that is called with each reply about an index; here it does nothing."""
+        """Return the function to call with each reply about an index; here it does nothing."""
         return lambda reply: None
 
 
 @dataclass(frozen=True)
 class Server(Library):
-    """A library that is served over HTTP. `tokens`: verifies the tokens of an identity provider, if there is one."""
+    """A library served over HTTP. `tokens`: verifier of an identity provider's tokens, if there is one."""
 
     keys: Keys
     limits: RateLimits
@@ -74,7 +74,7 @@ class Server(Library):
         return self.tokens is not None or self.keys.exist()
 
     def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
-        """Return the function that enters a reply about an index in metrics and spans."""
+        """Return the function that records a reply about an index in metrics and spans."""
         model, span = self.models.name(name), getattr(getattr(request, "state", None), "span", None)
         return lambda reply: self.telemetry.count_reply(name, reply, model, span)
 
@@ -90,9 +90,9 @@ ServerOf = Annotated[Server, Depends(server_of)]
 
 
 async def index_of(ix: str, server: ServerOf, request: Request) -> Index:
-    """Return the index that the address names. Raises NotFoundError where the client sees none of this name."""
+    """Return the index of the path parameter `ix`. Raises NotFoundError if the client sees none with this name."""
     return server.index(ix, granted(request))
 
 
 IndexOf = Annotated[Index, Depends(index_of)]
-"""The index that the path parameter `ix` names, as a parameter of a route."""
+"""The index of the path parameter `ix`, as a parameter of a route."""

@@ -1,4 +1,4 @@
-"""Settings of the server: from the command line's options and a file `server.toml`, never from an index folder."""
+"""Settings of the server, from the command line and a file `server.toml`, never from an index folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MB = 2**20
 
 
 def default_data_folder() -> Path:
-    """Return the folder of keys and jobs by the rules of the platform."""
+    """Return the platform's default folder for keys and jobs."""
     home = Path.home()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "graphwright"
@@ -40,27 +40,29 @@ def default_data_folder() -> Path:
 class ServeSettings(Checked):
     """Settings of one server.
 
-    `host`, `port`: the address to bind; port 0 is any free one. `root_path`: the path below which a reverse proxy
-    shows the server; `public_url`: the address of its page there, for links (default: that of each request). `data`:
-    folder of keys.sqlite, jobs.sqlite and replicas. `poll_seconds`: after which a replica asks object storage again.
-    `threads`: questions that are computed at a time; `llm_threads`: questions
-    that wait for a language model at a time; `queue`: requests that wait for a thread, after which more are refused.
-    `timeout`: seconds of one request; `deadline`: seconds after which a question goes on without the language model.
-    Sizes are in bytes, `max_question` in characters. `allowed_hosts`: names in the Host header besides loopback and
-    `host`. `trusted_proxies`: addresses whose X-Forwarded headers count. `requests_per_minute`: of one key; None is no
-    limit. `failures_per_minute`: requests of one address without a valid key, after which it is told to wait.
-    `slow_body`: seconds for the head of a request, and for the first bytes of its body, which must then arrive at 10 kB
-    a second. `session_hours`: after which the page asks for a key again. `allow_write`: whether documents can be
-    changed through MCP. `footer`: whether chat answers end with their sources, for clients that show no annotations.
-    `traces`: address of an OpenTelemetry collector that spans are sent to, as http://localhost:4318; `trace_content`:
-    whether they hold questions and answers. `encoders`: names of encoders on other servers that indexes may use.
-    `model_servers`: servers whose models indexes may choose. `tokens`: an identity provider whose tokens count beside
-    keys. `llm`: the language model that answers for all indexes.
+    Address: `host` and `port` to bind (port 0: any free one). `root_path`: path of the server behind a reverse proxy;
+    `public_url`: URL of the page there, for links (default: that of each request). `allowed_hosts`: names in the Host
+    header besides loopback and `host`. `trusted_proxies`: addresses whose X-Forwarded headers are used. `data`: folder
+    of keys.sqlite, jobs.sqlite and replicas.
 
-    `max_unpacked`, `max_files`: bytes and files of one upload, the contents of archives included. `max_chunks`:
-    passages of the documents of one upload; None is no limit. `extract`: whether the language model also reads the
-    documents that are added; `max_job_tokens`, `max_job_cost`: its budget for one job. `folders`: folders that can be
-    synced, by the name of the index and a name of their own: [folders.INDEX].
+    Limits: `threads`: questions computed at a time. `llm_threads`: questions that wait for a language model at a time.
+    `queue`: requests that may wait for a thread. `timeout`: seconds for one request. `deadline`: seconds after which a
+    question continues without the language model. `max_body`, `max_upload`: bytes. `max_question`: characters.
+    `requests_per_minute`: for one key (None: no limit). `failures_per_minute`: requests without a valid key from one
+    address. `slow_body`: seconds for the headers of a request, and for the first bytes of its body, which must then
+    arrive at 10 kB a second. `session_hours`: duration of the page's sessions. `poll_seconds`: interval at which
+    replicas check object storage.
+
+    Answers: `llm`: the language model for all indexes. `model_servers`: servers whose models indexes may choose.
+    `encoders`: names of encoders on other servers that indexes may use. `footer`: end chat answers with their sources,
+    for clients that show no annotations. `tokens`: an identity provider whose tokens are accepted besides keys.
+    `traces`: address of an OpenTelemetry collector, such as http://localhost:4318; `trace_content`: include questions
+    and answers in spans.
+
+    Documents: `allow_write`: whether MCP clients may change documents. `max_unpacked`, `max_files`: bytes and files of
+    one upload, contents of archives included. `max_chunks`: passages of one upload (None: no limit). `extract`: whether
+    the language model extracts from added documents; `max_job_tokens`, `max_job_cost`: its budget for one job.
+    `folders`: folders that can be synced, by index and name: [folders.INDEX].
     """
 
     host: str = "127.0.0.1"
@@ -107,7 +109,7 @@ class ServeSettings(Checked):
 
 
 def read_server_file(path: Path, **options: Any) -> ServeSettings:
-    """Return the settings of a TOML file, with those of `options` that are not None in place of its own.
+    """Read the settings of a TOML file; `options` that are not None replace them.
 
     Names are the fields of ServeSettings; the sections [llm], [tokens] and [[model_servers]] are LLMSettings,
     TokenSettings and ModelServer. Raises DataError if the file cannot be read, OptionError with the file's name for an

@@ -1,4 +1,4 @@
-"""The first questions to a snapshot, so that those of users find its files read, models loaded and kernels compiled."""
+"""Warm-up of a snapshot: reads its files, loads models and compiles kernels before the first request."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from graphwright.search import Snapshot
 
 
 def warm_up(snapshot: Snapshot, method: str) -> None:
-    """Ask a snapshot questions of each kind that a method answers in another way; the answers are dropped."""
+    """Ask a snapshot one question of each kind that methods treat differently, and discard the answers."""
     for question in _questions(snapshot.graph):
         with suppress(GraphwrightError):  # the requests themselves report it
             make_method(method, snapshot)(start(question, snapshot.graph))
 
 
 def _questions(graph: Graph) -> Iterator[str]:
-    """Yield a question about two entities, one to be answered by yes or no, a broad one, and one without an answer."""
+    """Yield a question about two entities, a yes/no question, a broad question, and one without an answer."""
     entities = np.flatnonzero(graph.columns.kinds == Kind.ENTITY)[:2]
     names = [graph.names[int(node)] for node in entities]
     if names:

@@ -1,4 +1,4 @@
-"""Workers: bounded threads for the work of requests, with a bounded queue, a time limit and cancellation."""
+"""Workers: thread pools for requests, with a bounded queue, a time limit and cancellation."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from graphwright.models import Cancellation
 from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError, ShuttingDownError
 
 _T = TypeVar("_T")
-_SMOOTHING = 0.1  # weight of the newest request in the mean of seconds
+_SMOOTHING = 0.1  # weight of the last request in the mean duration
 
 
-class _Lane:
-    """Threads for one kind of work, and how many requests they and the queue hold now."""
+class _Pool:
+    """A thread pool for one kind of work, with the number of its running and waiting requests."""
 
     def __init__(self, name: str, threads: int, queue: int) -> None:
         self.threads, self.queue = threads, queue
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"graphwright-{name}")
         self._lock = threading.Lock()
-        self._seconds = 0.1  # mean of one request
+        self._seconds = 0.1  # mean duration of a request
         self.pending = 0
 
     def submit(self, work: Callable[[], _T]) -> Future[_T]:
-        """Start the work, now or when a thread is free. Raises OverloadedError where too many wait already."""
+        """Start the work, now or when a thread is free. Raises OverloadedError if the queue is full."""
         with self._lock:
             if self.pending >= self.threads + self.queue:
                 seconds = max(1, math.ceil(self._seconds * self.pending / self.threads))
@@ -44,7 +44,7 @@ class _Lane:
                 )
             self.pending += 1
         try:
-            future = self._pool.submit(copy_context().run, self._timed, work)  # the request's id goes with it
+            future = self._pool.submit(copy_context().run, self._timed, work)  # with the request's id
         except RuntimeError as error:  # the server is shutting down
             self._end()
             raise ShuttingDownError from error
@@ -67,35 +67,35 @@ class _Lane:
 
 
 class Workers:
-    """Threads that compute replies, so that the event loop never waits.
+    """Threads that compute replies, so that the event loop never blocks.
 
-    Work that waits for a language model has threads of its own, so that it does not hold up retrieval. A place is
-    taken until the work has really ended, also after a timeout.
+    Work that waits for a language model has a separate pool, so that it does not delay retrieval. After a timeout,
+    work still counts as running until it has ended.
     """
 
     def __init__(self, threads: int = 2, llm_threads: int = 16, queue: int = 128, timeout: float = 120.0) -> None:
-        """Start without threads: they are made when they are needed. Arguments as in ServeSettings."""
+        """Take the limits of ServeSettings. Threads are created when they are needed."""
         self.timeout = timeout
-        self._local = _Lane("local", threads, queue)
-        self._llm = _Lane("llm", llm_threads, queue)
-        self._waiting: set[asyncio.Future[None]] = set()  # one for each result that is waited for
+        self._local = _Pool("local", threads, queue)
+        self._llm = _Pool("llm", llm_threads, queue)
+        self._waiting: set[asyncio.Future[None]] = set()  # one for each awaited result
         self._streams: WeakSet[Stream[Any]] = WeakSet()
         self._ending = False
 
     @property
     def pending(self) -> int:
-        """The number of requests that are computed or wait now."""
+        """The number of running and waiting requests."""
         return self._local.pending + self._llm.pending
 
     async def run(self, work: Callable[[Cancellation], _T], request: Request | None = None, *, llm: bool = False) -> _T:
-        """Return the result of work in a thread, which gets the flag that cancels it.
+        """Run work in a thread, with the cancellation that ends it, and return its result.
 
-        It is cancelled when the client of `request` goes away (ClientGoneError) and after the timeout
-        (RequestTimeoutError). `llm`: whether it waits for a language model. Raises OverloadedError where too many
-        requests wait.
+        It is cancelled when the client of `request` disconnects (ClientGoneError) and after the timeout
+        (RequestTimeoutError). `llm`: whether it waits for a language model. Raises OverloadedError if too many requests
+        wait.
         """
         cancel = Cancellation()
-        future = asyncio.wrap_future(self._lane(llm).submit(lambda: work(cancel)))
+        future = asyncio.wrap_future(self._pool(llm).submit(lambda: work(cancel)))
         gone = None if request is None else asyncio.ensure_future(_disconnect(request))
         ended = asyncio.get_running_loop().create_future()
         self._waiting.add(ended)
@@ -120,19 +120,19 @@ class Workers:
     async def stream(
         self, work: Callable[[Callable[[_T], None], Cancellation], object], *, llm: bool = False, patience: float = 1.0
     ) -> Stream[_T]:
-        """Return the items that work in a thread hands to its first argument, as an async iterator.
+        """Run work in a thread; return the items that it sends by its first argument, as an async iterator.
 
-        Waits up to `patience` seconds for the first item, so that an error of the request is raised here, before a
-        response has begun. Closing the stream cancels the work. Raises OverloadedError as `run` does.
+        Waits up to `patience` seconds for the first item, so that an error of the request is raised before the response
+        begins. Closing the stream cancels the work. Raises OverloadedError as `run` does.
         """
         stream = Stream(work, self.timeout)
         self._streams.add(stream)
-        stream.future = self._lane(llm).submit(stream.run)
+        stream.future = self._pool(llm).submit(stream.run)
         await stream.wait_for_first(patience)
         return stream
 
     async def wait_for(self, change: asyncio.Event, seconds: float) -> None:
-        """Wait for an event, at most some seconds. Raises ShuttingDownError as soon as the server ends."""
+        """Wait for an event, at most some seconds. Raises ShuttingDownError when the server shuts down."""
         changed, ended = asyncio.ensure_future(change.wait()), asyncio.get_running_loop().create_future()
         self._waiting.add(ended)
         try:
@@ -145,7 +145,7 @@ class Workers:
             raise ShuttingDownError
 
     def end(self) -> None:
-        """Let all that waits for a result raise ShuttingDownError; in the thread of the event loop."""
+        """Raise ShuttingDownError in all waiting calls. Call it in the thread of the event loop."""
         self._ending = True
         for waiting in self._waiting:
             if not waiting.done():
@@ -154,30 +154,30 @@ class Workers:
             stream.end(ShuttingDownError())
 
     def close(self) -> None:
-        """Stop taking work; running work is not waited for."""
+        """Accept no more work; do not wait for running work."""
         self._local.close()
         self._llm.close()
 
-    def _lane(self, llm: bool) -> _Lane:
+    def _pool(self, llm: bool) -> _Pool:
         return self._llm if llm else self._local
 
 
 class Stream(Generic[_T]):
-    """Items that work in a thread hands over, as an async iterator; closing it cancels the work."""
+    """Items sent by work in a thread, as an async iterator; closing it cancels the work."""
 
     def __init__(self, work: Callable[[Callable[[_T], None], Cancellation], object], timeout: float) -> None:
-        """Take the work, and the seconds until its last item."""
+        """Take the work, and its time limit in seconds."""
         self.future: Future[None] | None = None
         self._work = work
         self._cancel = Cancellation()
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()  # whether it is an item; an error or None ends
+        self._queue: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()  # (True, item), or at the end (False, error)
         self._first: list[tuple[bool, Any]] = []
         self._timeout = timeout
         self._end = self._loop.time() + timeout
 
     def run(self) -> None:
-        """Do the work in this thread, and hand its items to the event loop."""
+        """Do the work in this thread, and send its items to the event loop."""
         error: Exception | None = None
         try:
             self._cancel.check()
@@ -187,11 +187,11 @@ class Stream(Generic[_T]):
         self._put(False, error)
 
     def _put(self, is_item: bool, value: Any) -> None:
-        with suppress(RuntimeError):  # the event loop was closed: nobody waits
+        with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._queue.put_nowait, (is_item, value))
 
     async def wait_for_first(self, patience: float) -> None:
-        """Wait for the first item at most `patience` seconds. Raises its error."""
+        """Wait for the first item, at most `patience` seconds. Raises the error of the work."""
         try:
             entry = await asyncio.wait_for(self._queue.get(), patience)
         except TimeoutError:
@@ -220,12 +220,12 @@ class Stream(Generic[_T]):
         raise StopAsyncIteration
 
     def end(self, error: Exception) -> None:
-        """Cancel the work, and raise the error where items are waited for."""
+        """Cancel the work, and raise the error in the iterator."""
         self.close()
         self._queue.put_nowait((False, error))
 
     def close(self) -> None:
-        """Cancel the work; without effect once it has ended."""
+        """Cancel the work; no effect after its end."""
         self._cancel.set()
         if self.future is not None:
             self.future.cancel()
@@ -236,6 +236,6 @@ def _timed_out(seconds: float) -> RequestTimeoutError:
 
 
 async def _disconnect(request: Request) -> None:
-    """Wait until the client goes away; the body must have been read."""
+    """Wait until the client disconnects; the body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

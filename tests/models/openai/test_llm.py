@@ -406,7 +406,7 @@ def test_reasoning_options_are_sent():
         ({"requests_per_minute": 0}, "requests_per_minute is 0"),
         ({"tokens_per_minute": 0}, "tokens_per_minute is 0"),
         *(
-            ({"extra_body": body}, "extra_body is .* it must be an object of JSON")
+            ({"extra_body": body}, "extra_body is .* it must be a JSON object")
             for body in (5, {"a": float("nan")}, {"a": date(2024, 1, 1)}, {1: 2}, {"a": "\ud800"}, {"a": 2**64})
         ),
         ({"extra_body": json.loads('{"a":' * 500 + "1" + "}" * 500)}, "extra_body is .{199}…; it must be"),

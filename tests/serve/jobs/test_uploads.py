@@ -105,7 +105,7 @@ def test_uploads_of_equal_name_stay_apart(tmp_path: Path) -> None:
 
 def test_upload_without_text_raises_with_reasons(tmp_path: Path) -> None:
     upload = UploadFolder(tmp_path).store_files("job", [sent("a.bin", bytes(1000))], Limits())
-    with pytest.raises(DataError, match=r"Nothing of what was sent can be read\. a\.bin: "):
+    with pytest.raises(DataError, match=r"None of the uploaded documents can be read\. a\.bin: "):
         read(upload)
 
 

@@ -98,7 +98,7 @@ def test_unreachable_model_is_a_warning_at_start(
     with socket.create_server(("127.0.0.1", 0)) as unused:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
     with serving(cities, data=tmp_path / "none", llm=LLMSettings("absent", url)):
-        wait_until(lambda: f"absent cannot be asked: {url} does not answer" in caplog.text)
+        wait_until(lambda: f"absent cannot be reached: {url} does not answer" in caplog.text)
     caplog.clear()
     with LLMServer([]) as model:
         assert unreachable(LLMSettings("scripted", model.url)) == ""

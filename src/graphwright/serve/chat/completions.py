@@ -1,4 +1,4 @@
-"""Chat completions as OpenAI sends them: whole ones and chunks, with citations as annotations and as sources."""
+"""Chat completions in OpenAI's format, complete or in chunks, with citations as annotations and a list of sources."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from graphwright.serve.events import event
 
 _MARKER = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 _MARKUP = re.compile(r"([\\`*_\[\]<>])")
-_LEAST_QUOTE = 120  # characters of a quotation in the list of sources
+_MAX_QUOTE = 120  # characters of a quotation in the list of sources
 _CHECKED = "\n\nChecked against the documents:\n"
-"""What is put between a draft that was streamed and the verified answer, where they differ."""
+"""Separates a streamed draft from the verified answer, if they differ."""
 
 
 def with_addresses(output: Mapping[str, Any], base: str, index: str, graph: Graph) -> dict[str, Any]:
-    """Return an answer (State.to_dict) whose citations have a number, the title of their document and an address.
+    """Add a number, the document's title and a URL to each citation of an answer (State.to_dict).
 
-    `base`: address of the page, with a slash at its end.
+    `base`: URL of the page, with a trailing slash.
     """
     titles = {passage["id"]: passage["title"] for passage in output["passages"]}
     citations = [
@@ -38,7 +38,7 @@ def with_addresses(output: Mapping[str, Any], base: str, index: str, graph: Grap
 
 
 def citation_url(base: str, index: str, citation: Mapping[str, Any], graph: Graph) -> str:
-    """Return the address of the page that shows a citation: a document's characters, or a node of a graph."""
+    """Return the URL that shows a citation on the page: characters of a document, or a node of a graph."""
     if citation["document"] and graph.passages is not None:
         place = urlencode({"index": index, "start": citation["start"], "end": citation["end"]})
         return f"{base}#/document/{quote(citation['document'], safe='', errors='replace')}?{place}"
@@ -47,7 +47,7 @@ def citation_url(base: str, index: str, citation: Mapping[str, Any], graph: Grap
 
 
 def url_citations(text: str, citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the annotations of a message: one for each marker, and for a citation without a marker one at the end.
+    """Return the annotations of a message: one for each marker, and one at the end for each citation without a marker.
 
     `citations`: with `url` and `title`. Positions are characters (Unicode code points) of the message.
 
@@ -74,7 +74,7 @@ def url_citations(text: str, citations: list[dict[str, Any]]) -> list[dict[str, 
 
 
 def _markers(text: str, citations: list[dict[str, Any]]) -> Iterator[tuple[list[int], tuple[int, int]]]:
-    """Yield the numbers and the place of each marker; one inside of a quote belongs to the document that is quoted.
+    """Yield the numbers and the span of each marker. A marker inside a quotation is text of the document, and skipped.
 
     >>> list(_markers("Its cause is unknown[1]. [1, 2]", [{"text": "Its cause is unknown[1]."}, {"text": "[2]"}]))
     [([1, 2], (25, 31))]
@@ -91,13 +91,13 @@ def sources(citations: list[dict[str, Any]]) -> str:
     lines = []
     for number, cited in enumerate(citations, 1):
         text = " ".join(cited["text"].split())
-        short = text if len(text) <= _LEAST_QUOTE else f"{text[:_LEAST_QUOTE].rpartition(' ')[0]} …"
+        short = text if len(text) <= _MAX_QUOTE else f"{text[:_MAX_QUOTE].rpartition(' ')[0]} …"
         lines.append(f"[{number}] [{_plain(cited['title'])}]({cited['url']}): “{_plain(short)}”")
     return SOURCES + "\n".join(lines) if lines else ""
 
 
 def _plain(text: str) -> str:
-    """Return a text without meaning in Markdown.
+    """Escape a text for Markdown.
 
     >>> _plain("<b>[x](y)")
     '\\\\<b\\\\>\\\\[x\\\\](y)'
@@ -107,9 +107,9 @@ def _plain(text: str) -> str:
 
 @dataclass
 class ChatWriter:
-    """Writes one chat completion, whole or in chunks, of an answer whose citations have addresses.
+    """Writer of one chat completion, complete or in chunks, for an answer from `with_addresses`.
 
-    `footer`: whether the sources follow the text. `include_usage`: whether the last chunk has the usage.
+    `footer`: append the sources to the text. `include_usage`: send the usage in the last chunk.
     """
 
     id: str
@@ -120,7 +120,7 @@ class ChatWriter:
     _written: list[str] = field(default_factory=list, repr=False)
 
     def completion(self, output: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the whole completion of an answer (State.to_dict)."""
+        """Return the complete completion of an answer (State.to_dict)."""
         citations, text = output["citations"], output["answer"] or ""
         message = {
             "role": "assistant",
@@ -133,7 +133,7 @@ class ChatWriter:
             **self._head("chat.completion"),
             "choices": [choice],
             "usage": _usage(output),
-            **_own_fields(output),
+            **_extra_fields(output),
         }
 
     async def chunks(self, events: AsyncIterator[tuple[str, Mapping[str, Any]]]) -> AsyncIterator[bytes]:
@@ -149,26 +149,26 @@ class ChatWriter:
         yield b"data: [DONE]\n\n"
 
     def _end(self, output: Mapping[str, Any]) -> Iterator[bytes]:
-        """Yield the chunks that end a stream: what the draft lacks, the citations, the usage."""
+        """Yield the last chunks of a stream: the rest of the text, the citations, the usage."""
         citations, final, draft = output["citations"], output["answer"] or "", "".join(self._written)
         if final.startswith(draft):
-            rest, before = final[len(draft) :], 0
-        else:  # marks were renumbered, or quotes are in no passage
-            rest, before = _CHECKED + final, len(draft) + len(_CHECKED)
+            rest, offset = final[len(draft) :], 0
+        else:  # markers were renumbered, or quotes are in no passage
+            rest, offset = _CHECKED + final, len(draft) + len(_CHECKED)
         rest += sources(citations) if self.footer else ""
         if rest:
             yield self._chunk({"content": rest})
         places = url_citations(final, citations)
         for place in places:
-            place["url_citation"]["start_index"] += before
-            place["url_citation"]["end_index"] += before
-        yield self._chunk({"annotations": places}, "stop", _own_fields(output))
+            place["url_citation"]["start_index"] += offset
+            place["url_citation"]["end_index"] += offset
+        yield self._chunk({"annotations": places}, "stop", _extra_fields(output))
         if self.include_usage:
             yield event("", {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(output)})
 
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None, own: dict[str, Any] | None = None) -> bytes:
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, extra: dict[str, Any] | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return event("", {**self._head("chat.completion.chunk"), "choices": [choice], **(own or {})})
+        return event("", {**self._head("chat.completion.chunk"), "choices": [choice], **(extra or {})})
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
@@ -179,7 +179,7 @@ def _usage(output: Mapping[str, Any]) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def _own_fields(output: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are ours: the citations, and under our name what else is known of the answer."""
+def _extra_fields(output: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that OpenAI does not have: `citations`, and `graphwright` with facts about the answer."""
     names = ("question", "method", "found", "short", "verified", "unsupported", "dropped")
     return {"citations": output["citations"], "graphwright": {name: output[name] for name in names}}

@@ -1,4 +1,4 @@
-"""Conversations: the last question of one, rewritten so that it can be answered without the earlier turns."""
+"""Conversations, and their last question rewritten to stand alone."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from graphwright.operators import LinkEntities, Run
 from graphwright.prompts.templates import data_line
 
 SOURCES = "\n\nSources\n"
-"""What begins the list of sources below an answer."""
-_MAX_MESSAGES = 8  # earlier messages that a language model reads
-_MAX_CHARACTERS = 2_000  # of each of them
-_MAX_NAMES = 3  # of the turn before, in an offline question
+"""Heading of the list of sources below an answer."""
+_MAX_MESSAGES = 8  # earlier messages in the prompt
+_MAX_CHARACTERS = 2_000  # of each message
+_MAX_NAMES = 3  # of an earlier turn that are added to an offline question
 _MARKER = re.compile(r"\[\d+\]")
 _POINTS_BACK = re.compile(
     r"\b(?:he|she|it|they|him|her|his|hers|its|them|their|theirs|this|these|those)\b", re.IGNORECASE
@@ -40,23 +40,22 @@ class Conversation:
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Conversation:
-        """Return the conversation that ends with the last message of a user; what follows that is left out.
+        """Return the conversation that ends with the last message of a user, whose text is the question.
 
-        Messages of other roles, such as instructions of a system, are left out too. Raises OptionError if no user
-        wrote a text.
+        Messages of other roles than user and assistant are ignored. Raises OptionError if no user message has a text.
         """
-        spoken = [Message(m.role, m.text.partition(SOURCES)[0].strip()) for m in messages]
-        spoken = [message for message in spoken if message.text and message.role in ("user", "assistant")]
-        last = max((at for at, message in enumerate(spoken) if message.role == "user"), default=None)
+        turns = [Message(m.role, m.text.partition(SOURCES)[0].strip()) for m in messages]
+        turns = [message for message in turns if message.text and message.role in ("user", "assistant")]
+        last = max((at for at, message in enumerate(turns) if message.role == "user"), default=None)
         if last is None:
             raise OptionError("messages has no text of a user; the last one is the question. Add one of role 'user'.")
-        return cls(spoken[last].text, tuple(spoken[:last]))
+        return cls(turns[last].text, tuple(turns[:last]))
 
     def standalone(self, graph: Graph, llm: LLM | None = None, cancel: Cancellation | None = None) -> tuple[str, Usage]:
-        """Return the question as it can be asked alone, and the usage of the language model.
+        """Rewrite the question to stand alone; return it and the usage of the language model.
 
-        Without a model, or without its reply, the names of the turn before are put behind a question that names
-        nothing or points back.
+        Without a model, or if it fails, entity names of an earlier turn are appended to a question that names no
+        entity or has a pronoun.
         """
         if not self.earlier:
             return self.question, Usage()
@@ -74,17 +73,17 @@ class Conversation:
         except ModelError:
             if run.cancel is not None:
                 run.cancel.check()
-            return None  # the model is asked again for the answer, which reports what is wrong
+            return None  # the call for the answer will report the error
         return None if reply is None else reply.question.strip() or None
 
     def _with_names(self, graph: Graph) -> str:
-        """Return the question with the names of the most recent turn that has some, where it needs them."""
+        """Return the question, with the entity names of the last turn that has some, if it needs them."""
         if _names(self.question, graph) and not _POINTS_BACK.search(self.question):
             return self.question
         for at in range(len(self.earlier) - 1, -1, -1):
             if self.earlier[at].role != "user":
                 continue
-            # The names of an answer count only where it was found: one without citations names what is merely near.
+            # Names of an answer count only if it has citations; otherwise they may be of unrelated entities.
             answers = [
                 m.text for m in self.earlier[at + 1 : at + 2] if m.role == "assistant" and _MARKER.search(m.text)
             ]
@@ -96,7 +95,7 @@ class Conversation:
 
 
 def _names(text: str, graph: Graph) -> list[str]:
-    """Return the names of entities in a text, as it writes them."""
+    """Return the names of entities in a text, as the text spells them."""
     plain = _MARKER.sub(" ", text)[:_MAX_CHARACTERS]
     if not plain.strip() or not len(graph):
         return []

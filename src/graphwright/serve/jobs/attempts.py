@@ -1,4 +1,4 @@
-"""Attempts at jobs; those that wait behind one another share one snapshot, and so one merge."""
+"""Attempts at jobs. Jobs that wait in the queue are batched, and share one new snapshot."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from graphwright.serve.settings import ServeSettings
 from graphwright.store.layout import IndexLayout
 
 _log = logging.getLogger("graphwright.serve")
-_TOGETHER = 100  # jobs that share a snapshot
-_COLLECTED = 2.0  # seconds in which jobs join it
+_MAX_BATCH = 100  # jobs that share a snapshot
+_BATCH_SECONDS = 2.0  # in which jobs join a batch
 _STORED = " Documents that had been stored before can be searched."
 
 
 @dataclass(frozen=True)
 class End:
-    """How an attempt at a job ended: the job's state, a message, and what it changed."""
+    """Result of an attempt at a job: the job's state, a message, and the changes."""
 
     state: str
     message: str
@@ -40,51 +40,51 @@ def _stopped(run: JobRun) -> End:
 
 
 class Attempts:
-    """Performs the jobs of the indexes of a server."""
+    """Runner of the jobs of a server's indexes."""
 
     def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels, uploads: UploadFolder) -> None:
-        """Take the indexes, the settings, the language models that may read documents, and the uploads."""
+        """Take the indexes, the settings, the language models for extraction, and the uploads."""
         self._catalog, self._settings, self._models, self._uploads = catalog, settings, models, uploads
 
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
-        """Do a job, and with it those that wait behind it, which share one snapshot; yield how each ended.
+        """Perform a job, and in the same batch the jobs that wait behind it; yield the result of each.
 
-        `claim` begins the next job that waits.
+        `claim`: begins the next waiting job.
         """
         runs, ends = [run], list[End]()
-        published = self._end(name, run, lambda: self._perform_together(name, runs, ends, claim))
+        published = self._end(name, run, lambda: self._perform_batch(name, runs, ends, claim))
         if published.state != "done":
             note = self._publish(name) if published.state in ("failed", "cancelled") else ""
-            for at, one in enumerate(runs):
+            for at, attempt in enumerate(runs):
                 if at == len(ends) or ends[at].state == "done":
-                    end = _stopped(one) if one.stopped else published
+                    end = _stopped(attempt) if attempt.stopped else published
                     ends[at : at + 1] = [replace(end, message=end.message + note)]
         yield from zip(runs, ends, strict=True)
 
-    def _perform_together(
+    def _perform_batch(
         self, name: str, runs: list[JobRun], ends: list[End], claim: Callable[[], JobRun | None]
     ) -> None:
-        """Perform jobs until none waits, each by itself, and publish what they did; adds to `runs` and `ends`."""
+        """Perform waiting jobs one after another, then publish their changes; append to `runs` and `ends`."""
         extractor = self._extractor(name, runs[0])
         with self._writer(name, extractor) as index, batch(index, runs):
-            until = time.monotonic() + _COLLECTED
+            until = time.monotonic() + _BATCH_SECONDS
             while len(ends) < len(runs):
                 run = runs[-1]
                 end = self._end(name, run, lambda run=run: self._perform(run, index))  # type: ignore[misc]
                 if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
                     end = replace(end, message=end.message + _STORED)
                 ends.append(end)
-                if len(runs) < _TOGETHER and time.monotonic() < until and not self._reads_with_model(name):
+                if len(runs) < _MAX_BATCH and time.monotonic() < until and not self._reads_with_model(name):
                     following = claim()
                     runs += [] if following is None else [following]
-        self._catalog.refresh(name)  # a client that waits for a job finds what it has added
+        self._catalog.refresh(name)  # now, so that a client that waits for the job can search its documents
 
     def _perform(self, run: JobRun, index: Index) -> Mapping[str, Any]:
         upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
         return perform(run, index, upload, self._settings.max_chunks)
 
     def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | None]) -> End:
-        """Call a function and return how it ended."""
+        """Call a function and return its result; an exception becomes a failed one."""
         try:
             changes = act()
         except JobStoppedError:
@@ -97,7 +97,7 @@ class Attempts:
         return End("done", "" if changes is None else _summary(changes), changes)
 
     def _publish(self, name: str) -> str:
-        """Make all that a job stored before it ended searchable; return a note where there was something."""
+        """Publish documents that a failed or cancelled job has stored; return a note if there were any."""
         with suppress(GraphwrightError, OSError, sqlite3.Error), self._writer(name, None) as index:
             if not index.is_current:
                 index.add(())
@@ -109,11 +109,11 @@ class Attempts:
         return self._catalog.open_writer(name, extractor)
 
     def _reads_with_model(self, name: str) -> bool:
-        """Whether a language model reads the documents of an index."""
+        """Return whether a language model extracts from the documents of an index."""
         return self._settings.extract and self._models.llm(name) is not None and self._models.settings(name) is not None
 
     def _extractor(self, name: str, run: JobRun) -> Extractor | None:
-        """Return the extractor that asks the index's language model, None for the one that needs none."""
+        """Return the extractor with the index's language model, None for the one without a language model."""
         llm, chosen = self._models.llm(name), self._models.settings(name)
         if llm is None or chosen is None or not self._settings.extract or run.job.kind == "remove":
             return None
@@ -126,17 +126,17 @@ class Attempts:
             StoppableLLM(cached, run),
             extraction=chosen.extraction,
             gleanings=chosen.gleanings,
-            threads=max(1, chosen.concurrency - 1),  # a question finds one free
+            threads=max(1, chosen.concurrency - 1),  # leaves one for questions
         )
 
 
 def _least(*limits: Any) -> Any:
-    """Return the least of the limits that are given, None where none is."""
+    """Return the smallest limit that is not None, or None."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _summary(changes: Mapping[str, Any]) -> str:
-    """Return the changes in a sentence or two.
+    """Return the changes as text.
 
     >>> _summary({"added": 2, "replaced": 0, "removed": 0, "unchanged": 1, "skipped": 0, "pending": 3})
     '2 added, 1 unchanged. 3 chunks were not read by the language model; try the job again.'

@@ -1,4 +1,4 @@
-"""Intake of documents: the body of a request, as JSON or as files, becomes a stored upload."""
+"""Intake of documents: stores the body of a request, JSON or files, as an upload."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphwright.serve.server import Server
 
 
 def _schema() -> dict[str, Any]:
-    """Return the schema of the JSON body in one piece: references would not resolve within OpenAPI's."""
+    """Return the schema of the JSON body without references, which would not resolve inside the OpenAPI document."""
     schema = DocumentsBody.model_json_schema()
     schema["properties"]["documents"]["items"] = schema.pop("$defs")["DocumentBody"]
     return schema
@@ -49,9 +49,9 @@ BODY: dict[str, Any] = {
 
 
 async def received(request: Request, server: Server, id: str) -> Upload:
-    """Return the documents of a request's body, stored for the job of this id.
+    """Store the documents of a request's body for the job `id`.
 
-    Raises RequestValidationError for a body of another form, MediaTypeError for one of another type, TooLargeError and
+    Raises RequestValidationError for an invalid body, MediaTypeError for an unsupported type, TooLargeError and
     ArchiveError for archives that exceed a limit or cannot be unpacked.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

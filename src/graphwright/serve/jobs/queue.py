@@ -1,8 +1,8 @@
-"""Jobs: changes to the indexes of a server, done one after another by one thread for each index.
+"""The job queue: changes to the indexes of a server, performed in order by one thread for each index.
 
-A job is in `jobs.sqlite` before its request is answered, and its documents are in a folder beside it until it is done.
-If the process ends in between, also by kill -9, the next server of the index begins the job again; whatever the index
-had stored by then costs nothing the second time.
+A job is stored in `jobs.sqlite` before its request is answered, and its documents in a folder beside it until it is
+done. If the process is killed, the next server of the index restarts the job; documents that the index has stored are
+not processed again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from graphwright.store import writer_lock
 from graphwright.store.locks import is_written
 
 _log = logging.getLogger("graphwright.serve")
-_KEPT = timedelta(days=7)  # after which an ended job is forgotten, with the documents of one that failed
+_RETENTION = timedelta(days=7)  # of ended jobs, and of the documents of failed ones
 _MAX_QUEUED = 1_000  # jobs of one index
-_PATIENCE = 5.0  # seconds at the end of the server for running jobs to stop
+_STOP_TIMEOUT = 5.0  # seconds for running jobs to stop at shutdown
 
 
 class ConflictError(ServeError):
-    """A job is not in a state in which this can be done."""
+    """The state of a job does not allow the action."""
 
     status: ClassVar[int] = 409
     kind: ClassVar[str] = "conflict"
@@ -50,10 +50,10 @@ class JobFailedError(ServeError):
 
 
 class Jobs:
-    """The jobs of a server. Threads may share it; `start` and `close` are called in one and the same thread."""
+    """The jobs of a server. Thread-safe; `start` and `close` must be called in the same thread."""
 
     def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels | None = None) -> None:
-        """Take the indexes, the settings, and the language models that may read documents.
+        """Take the indexes, the settings, and the language models for extraction.
 
         Nothing is written before the first job or `start`.
         """
@@ -61,7 +61,7 @@ class Jobs:
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)
         self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
-        self._held = ExitStack()  # the lock that shows that this process lives
+        self._locks = ExitStack()  # the lock that marks this process as running
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index
         self._runs: dict[str, JobRun] = {}  # by id of the job
@@ -77,25 +77,25 @@ class Jobs:
         return JobTable(self._settings.data / "jobs.sqlite")
 
     def start(self) -> None:
-        """Queue the jobs of servers that have ended, and begin all that wait."""
+        """Queue the running jobs of servers that have ended, and begin all waiting jobs."""
         folder = self._runners / self._runner
         table = self._table
         folder.mkdir(parents=True)
-        self._held.enter_context(writer_lock(folder))
+        self._locks.enter_context(writer_lock(folder))
         for runner in table.runners():
             if not is_written(folder.parent / runner):
                 table.release(runner)
         for other in folder.parent.iterdir():
             if other.name != self._runner and not is_written(other):
                 shutil.rmtree(other, ignore_errors=True)
-        self._forget_old()
+        self._delete_old()
         for name in self._catalog:
             self._wake(name)
 
     def submit(self, name: str, kind: str, task: Mapping[str, Any], id: str | None = None) -> Job:
-        """Queue a change of an index and return the job; the documents of `id` have been stored before.
+        """Queue a change of an index and return the job; documents of the upload `id` must be stored before.
 
-        Raises OptionError for an index that cannot be changed, OverloadedError where too many jobs wait.
+        Raises OptionError for an index that cannot be changed, OverloadedError if too many jobs wait.
         """
         self.check_writable(name)
         path = self._path(name)
@@ -106,7 +106,7 @@ class Jobs:
         return job
 
     def check_writable(self, name: str) -> None:
-        """Raise OptionError for a replica, and an imported graph that is too large for documents beside it."""
+        """Raise OptionError for a replica, and for an imported graph that is too large to add documents."""
         if name in self._catalog.replicas:
             raise OptionError(
                 f"{name} is a replica of an index on object storage and cannot be changed here. Change a pulled copy "
@@ -134,7 +134,7 @@ class Jobs:
         return [self._current(job) for job in jobs], total
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """Return the number of jobs by index and state, also where there is none."""
+        """Return the number of jobs by index and state, zeros included."""
         counts = self._table.counts()
         return {(name, state): counts.get((self._path(name), state), 0) for name in self._catalog for state in STATES}
 
@@ -143,7 +143,7 @@ class Jobs:
         return self._names[job.path]
 
     def cancel(self, id: str) -> Job:
-        """Cancel a job; one that runs ends soon. Raises ConflictError for one that has ended."""
+        """Cancel a job; a running one ends at its next step. Raises ConflictError for one that has ended."""
         job = self.get(id)
         if job.has_ended:
             raise ConflictError(f"The job {id} has ended already ({job.state}).")
@@ -154,7 +154,7 @@ class Jobs:
         return self.get(id)
 
     def retry(self, id: str) -> Job:
-        """Queue a job again that failed, was cancelled, or left chunks unread. Raises ConflictError for another."""
+        """Queue a job again that failed, was cancelled, or left chunks unread. Raises ConflictError for others."""
         job = self.get(id)
         if not job.can_be_retried or not self._table.queue_again(id, ENDED):
             raise ConflictError(f"The job {id} is {job.state} and left nothing to be tried again.")
@@ -164,7 +164,7 @@ class Jobs:
 
     @contextmanager
     def listening(self, id: str, on_change: Callable[[], None]) -> Iterator[None]:
-        """Call a function after each change of a job inside the block, in the job's thread."""
+        """Call a function, in the job's thread, after each change of a job during the block."""
         with self._lock:
             self._listeners.setdefault(id, []).append(on_change)
         try:
@@ -176,17 +176,17 @@ class Jobs:
                     del self._listeners[id]
 
     def close(self) -> None:
-        """Stop running jobs, which the next server begins again, and release what is held."""
+        """Stop running jobs, which the next server restarts, and release files and locks."""
         with self._lock:
             self._closing = True
             runs, threads = list(self._runs.values()), list(self._threads.values())
         for run in runs:
             run.stop("shutdown")
         for thread in threads:
-            thread.join(_PATIENCE / len(threads))
+            thread.join(_STOP_TIMEOUT / len(threads))
         if "_table" in vars(self):
             self._table.close()
-        self._held.close()
+        self._locks.close()
         shutil.rmtree(self._settings.data / "runners" / self._runner, ignore_errors=True)
 
     @cached_property
@@ -207,7 +207,7 @@ class Jobs:
             listener()
 
     def _wake(self, name: str) -> None:
-        """Start the thread of an index unless it runs; it ends when no job waits."""
+        """Start the thread of an index unless it runs. It ends when no job waits."""
         with self._lock:
             if name not in self._threads and not self._closing:
                 thread = threading.Thread(target=self._work, args=(name,), name=f"graphwright-job-{name}", daemon=True)
@@ -215,10 +215,10 @@ class Jobs:
                 thread.start()
 
     def _work(self, name: str) -> None:
-        """Do the jobs of an index until none waits."""
+        """Perform the jobs of an index until none waits."""
         while True:
             try:
-                with self._lock:  # or a job could be queued between the two, and wait for ever
+                with self._lock:  # otherwise a job queued between the two statements would never start
                     run = self._claim(name)
                     if run is None:
                         del self._threads[name]
@@ -236,7 +236,7 @@ class Jobs:
             return self._claim(name)
 
     def _claim(self, name: str) -> JobRun | None:
-        """Begin the next job of an index, None if none waits; the lock is held."""
+        """Begin the next job of an index, None if none waits. The caller must hold the lock."""
         job = None if self._closing else self._table.claim(self._path(name), self._runner)
         if job is None:
             return None
@@ -244,7 +244,7 @@ class Jobs:
         return run
 
     def _record(self, run: JobRun, end: End) -> None:
-        """Record how a job ended."""
+        """Record the result of an attempt."""
         id = run.job.id
         try:
             if end.state == "queued":
@@ -253,19 +253,19 @@ class Jobs:
                 self._table.finish(id, end.state, end.message, end.changes)
                 if end.state == "done":
                     self.uploads.delete(id)
-                self._forget_old()
-        except StoreError:  # the server was closed meanwhile: the next one begins the job again
+                self._delete_old()
+        except StoreError:  # the server was closed meanwhile; the next one restarts the job
             _log.warning("job %s ended as %s, which could not be recorded", id, end.state)
         with self._lock:
             del self._runs[id]
         self._notify(id)
 
-    def _forget_old(self) -> None:
-        before = datetime.now(UTC) - _KEPT
+    def _delete_old(self) -> None:
+        before = datetime.now(UTC) - _RETENTION
         self._table.delete_old(before.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
         self.uploads.delete_others(self._table.ids(), lambda runner: is_written(self._runners / runner))
 
 
 def unknown_job(id: str) -> NotFoundError:
-    """Return the error for a job that there is not, or that the client must not see."""
+    """Return the error for a job that does not exist, or that the client must not see."""
     return NotFoundError(f"There is no job {id!r}. GET /v1/jobs lists them, until a week after their end.")

@@ -1,4 +1,4 @@
-"""One attempt at a job: the change to the index, its progress, and the flag that ends it."""
+"""One attempt at a job: the change to the index, its progress, and its cancellation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from graphwright.serve.jobs.uploads import Upload
 from graphwright.store.changes import Changes
 
 _UNITS = {"read documents": "documents", "extract": "chunks", "refine": "values"}
-_MAX_FAILED = 100  # parts that failed and are listed
-_WAIT = 0.5  # seconds between two looks whether another process has finished writing
+_MAX_FAILED = 100  # failed parts that are listed
+_POLL_SECONDS = 0.5  # between two checks whether another process still writes
 
 
 class JobStoppedError(GraphwrightError):
@@ -31,7 +31,7 @@ class JobStoppedError(GraphwrightError):
 
 
 class JobRun:
-    """One attempt at a job. Threads may share it: one works, others read its progress and stop it."""
+    """One attempt at a job. Thread-safe: one thread works, others read the progress and stop it."""
 
     def __init__(self, job: Job, on_change: Callable[[], None] = lambda: None) -> None:
         """Take the job; `on_change` is called after each change of the progress."""
@@ -44,7 +44,7 @@ class JobRun:
         self._on_change = on_change
 
     def stop(self, reason: str) -> None:
-        """End the attempt at its next check; the first reason counts."""
+        """End the attempt at its next check; later reasons are ignored."""
         self.stopped = self.stopped or reason
         self._flag.set()
 
@@ -54,7 +54,7 @@ class JobRun:
             raise JobStoppedError(f"The job was stopped ({self.stopped}).")
 
     def report(self, work: str, done: int, total: int) -> None:
-        """Set the progress, as Index reports it. Raises JobStoppedError if the attempt is to end."""
+        """Set the progress; a `progress` callback for Index. Raises JobStoppedError if the attempt is to end."""
         self.check()
         self.show(work, done, total)
 
@@ -65,21 +65,21 @@ class JobRun:
         self._on_change()
 
     def wait(self, message: str) -> None:
-        """Pause for a moment, with a message about the reason. Raises JobStoppedError if the attempt is to end."""
+        """Pause briefly and show the reason as message. Raises JobStoppedError if the attempt is to end."""
         if self.message != message:
             self.message = message
             self._on_change()
-        self._flag.wait(_WAIT)
+        self._flag.wait(_POLL_SECONDS)
         self.check()
 
     def current(self, job: Job) -> Job:
-        """Return a job as the table has it with the progress of this attempt."""
+        """Return a job of the table with the progress of this attempt."""
         return replace(job, progress=self.progress, message=self.message)
 
 
 @dataclass(frozen=True)
 class StoppableLLM:
-    """A language model whose calls end when a job is stopped, also those that wait for a reply."""
+    """A language model whose calls end when a job is stopped, even while they wait for a reply."""
 
     llm: LLM
     run: JobRun
@@ -92,14 +92,14 @@ class StoppableLLM:
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
-        """Answer one prompt as the model does. Raises JobStoppedError, which no extractor takes for a bad reply."""
+        """Answer one prompt as the model does. Raises JobStoppedError, which extractors do not catch."""
         self.run.check()
-        either = _Either(cancel or Cancellation(), self.run)
-        return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=either)
+        combined = _CancelOrStop(cancel or Cancellation(), self.run)
+        return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=combined)
 
 
-class _Either(Cancellation):
-    """A cancellation that comes with another one, and when a job is stopped."""
+class _CancelOrStop(Cancellation):
+    """A cancellation that is set if another one is, or a job is stopped."""
 
     def __init__(self, cancel: Cancellation, run: JobRun) -> None:
         super().__init__()
@@ -118,10 +118,10 @@ class _Either(Cancellation):
 
 @contextmanager
 def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
-    """Publish what jobs do to an index together, at the end of the block; first wait for other processes that write it.
+    """Publish the changes of several jobs at the end of the block; first wait until no other process writes the index.
 
-    `runs`: those in the block, which may grow. Raises JobStoppedError if the first is stopped while it waits, or all
-    are while their changes are published.
+    `runs`: the attempts in the block; the list may grow. Raises JobStoppedError if the first is stopped while it waits,
+    or all are stopped while the changes are published.
     """
 
     def report(work: str, done: int, total: int) -> None:
@@ -144,9 +144,9 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
 
 
 def perform(run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None = None) -> dict[str, Any]:
-    """Do what a job says to an index; return the changes as clients see them.
+    """Perform a job on an index; return the changes as JSON for clients.
 
-    `upload`: the documents to add; without any, chunks that failed are read again. `max_chunks`: that they may have.
+    `upload`: the documents to add; without any, failed chunks are extracted again. `max_chunks`: limit of the upload.
     Raises JobStoppedError, and the errors of Index.
     """
     skipped: list[Skipped] = []
@@ -169,13 +169,13 @@ def _change(
     except DataError:
         if run.job.attempts == 1:
             raise
-        changes = index.add((), report, usage=usage)  # removed before the interruption; what is left is to publish it
+        changes = index.add((), report, usage=usage)  # removed before the interruption, but not published
         changes.removed = ids
         return changes
 
 
 def _limited(documents: Iterable[Document], most: int) -> Iterator[Document]:
-    """Yield documents. Raises DataError, which leaves none of them, where they have more chunks than that."""
+    """Yield documents. Raises DataError, so that none is added, if they have more than `most` chunks in all."""
     chunks = 0
     for document in documents:
         chunks += len(split(document))
@@ -188,7 +188,7 @@ def _limited(documents: Iterable[Document], most: int) -> Iterator[Document]:
 
 
 def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:
-    """Return the changes of a job as clients see them: numbers, the first failed parts, and a model's usage.
+    """Return the changes of a job as JSON for clients: counts, the first failed parts, and the model's usage.
 
     >>> shown = facts(Changes(added=["a"], pending=[("a", 0, "no reply")]), [Skipped("b.bin", "binary, not text")])
     >>> shown["added"], shown["pending"], [part["document"] for part in shown["failed"]]

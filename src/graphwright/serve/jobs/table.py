@@ -1,4 +1,4 @@
-"""The table of jobs, `jobs.sqlite`: what is to be done to an index, how far it is, and what came of it."""
+"""The table of jobs, `jobs.sqlite`: task, state and result of each job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphwright.files import make_private
 KINDS = ("add", "remove", "sync")
 STATES = ("queued", "running", "done", "failed", "cancelled")
 ENDED = ("done", "failed", "cancelled")
-"""States in which nothing more happens unless the job is tried again."""
+"""Final states; only a retry changes them."""
 _SCHEMA = 1
 _TABLE = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -44,10 +44,10 @@ class Progress:
 class Job:
     """A change to an index that is queued, runs or has ended.
 
-    `path`: the index folder. `task`: its input by kind: {"ids"} to remove, {"folder"} to sync, nothing to add, whose
-    documents are stored files; with "max_tokens" and "max_cost" of a language model. `changes`: numbers of documents
-    added, replaced, removed and unchanged, and the parts that failed. `attempts`: times that it was begun. `runner`:
-    the process that runs it. Times are ISO 8601 in UTC.
+    `path`: the index folder. `task`: input by kind: {"ids"} for remove, {"folder"} for sync, none for add, whose
+    documents are stored files; and the limits "max_tokens" and "max_cost" of a language model. `changes`: numbers of
+    documents added, replaced, removed and unchanged, and the failed parts. `attempts`: number of starts. `runner`: the
+    process that runs the job. Times are ISO 8601 in UTC.
     """
 
     id: str
@@ -67,21 +67,21 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more happens to it."""
+        """Whether the job is in a final state."""
         return self.state in ENDED
 
     @property
     def can_be_retried(self) -> bool:
-        """Whether another attempt may do more: it failed, was cancelled, or left chunks that a model has not read."""
+        """Whether a retry may help: the job failed, was cancelled, or left chunks that a model has not read."""
         return self.state in ("failed", "cancelled") or bool(self.has_ended and (self.changes or {}).get("pending"))
 
     @property
     def cancelling(self) -> bool:
-        """Whether it still runs, but ends at its next step because it is cancelled."""
+        """Whether the job is cancelled, but still runs until its next step."""
         return self.cancel and self.state == "running"
 
     def to_dict(self, index: str) -> dict[str, Any]:
-        """Return the job as clients see it; `index` is the name of its index."""
+        """Return the job as JSON for clients; `index` is the name of its index."""
         progress = None if self.progress is None else vars(self.progress)
         names = ("id", "kind", "state", "cancelling", "created", "started", "finished", "message", "attempts")
         return {
@@ -93,10 +93,10 @@ class Job:
 
 
 class JobTable:
-    """Jobs in an SQLite file, which several servers may share. Each method is one transaction; threads may share it."""
+    """Jobs in an SQLite file that several servers may share. Each method is one transaction; thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or create it, readable by its owner only. Raises StoreError if it cannot be opened."""
+        """Open or create the file, readable only by its owner. Raises StoreError if it cannot be opened."""
         self.path = path
         self._lock = threading.Lock()
         try:
@@ -125,7 +125,7 @@ class JobTable:
         return job
 
     def get(self, id: str) -> Job | None:
-        """Return a job, None if there is none of this id."""
+        """Return the job with this id, or None."""
         rows = self._execute(f"SELECT {_FIELDS} FROM jobs WHERE id = ?", (id,))
         return _job(rows[0]) if rows else None
 
@@ -147,7 +147,7 @@ class JobTable:
         return {(str(path), str(state)): int(number) for path, state, number in rows}
 
     def claim(self, path: str, runner: str) -> Job | None:
-        """Return the oldest queued job of an index folder, which then runs; None if there is none."""
+        """Mark the oldest queued job of an index folder as running and return it; None if there is none."""
         rows = self._execute(
             "UPDATE jobs SET state = 'running', runner = ?, started = ?, finished = NULL, message = '', "
             "changes = NULL, attempts = attempts + 1 WHERE number = "
@@ -158,14 +158,14 @@ class JobTable:
         return _job(rows[0]) if rows else None
 
     def finish(self, id: str, state: str, message: str, changes: Mapping[str, Any] | None) -> None:
-        """Record how a running job has ended."""
+        """Record the end of a running job."""
         self._execute(
             "UPDATE jobs SET state = ?, message = ?, changes = ?, finished = ?, runner = NULL WHERE id = ?",
             (state, message, None if changes is None else json.dumps(changes), now(), id),
         )
 
     def queue_again(self, id: str, states: Collection[str]) -> bool:
-        """Queue a job that is in one of these states once more; return whether it was."""
+        """Queue a job again if it is in one of these states; return whether it was."""
         marks = ", ".join("?" * len(states))
         query = (
             "UPDATE jobs SET state = 'queued', runner = NULL, started = NULL, finished = NULL, cancel = 0, "
@@ -174,7 +174,7 @@ class JobTable:
         return bool(self._execute(query, (id, *states)))
 
     def cancel(self, id: str) -> bool:
-        """Cancel a job if it is queued, and note the request if it runs; return whether it has ended by this."""
+        """Cancel a queued job, or mark a running one for cancellation; return whether the job has ended."""
         query = (
             "UPDATE jobs SET state = 'cancelled', finished = ?, message = 'Cancelled before it began.' "
             "WHERE id = ? AND state = 'queued' RETURNING id"
@@ -185,11 +185,11 @@ class JobTable:
         return False
 
     def runners(self) -> set[str]:
-        """Return the processes that have running jobs, alive or not."""
+        """Return the processes with running jobs, even those that have ended."""
         return {str(row[0]) for row in self._execute("SELECT DISTINCT runner FROM jobs WHERE state = 'running'")}
 
     def release(self, runner: str) -> None:
-        """Queue the jobs of a process that has ended; those that were to be cancelled are."""
+        """Queue the running jobs of a process that has ended; cancel those marked for cancellation."""
         self._execute(
             "UPDATE jobs SET state = 'cancelled', finished = ?, message = ?, runner = NULL "
             "WHERE runner = ? AND state = 'running' AND cancel = 1",
@@ -214,7 +214,7 @@ class JobTable:
             self._db.close()
 
     def _execute(self, query: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement, which is a transaction of its own, and return its rows."""
+        """Run one statement as a transaction, and return its rows."""
         with self._lock:
             try:
                 return self._db.execute(query, tuple(values)).fetchall()

@@ -1,7 +1,6 @@
-"""Uploads: documents from the network, stored in a folder of their own until a job has read them.
+"""Uploads: documents from the network, each upload stored in a folder until its job is done.
 
-Stored files have generated names. The name that a file was sent under is cleaned and becomes the id of its document,
-never a path.
+Stored files have generated names. The name that the client sent is cleaned and used as document id, never as a path.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from graphwright.serve.problems import ServeError, TooLargeError
 _LIST = "upload.json"
 _ROWS = "documents.jsonl"
 _MAX_NAME = 500  # characters
-_MAX_PART = 150  # of one folder or file
-_KEPT = re.compile(r"\.[a-z0-9]{1,8}")
+_MAX_PART = 150  # characters of one folder or file name
+_SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories, with marks that reverse the direction
 
 
 class ArchiveError(ServeError):
-    """An archive is damaged, or of a kind that cannot be unpacked."""
+    """An archive is damaged, or of an unsupported kind."""
 
     status, kind = 422, "archive"
 
 
 @dataclass
 class Limits:
-    """Limits of an upload, less what it holds so far: files, and bytes unpacked."""
+    """Remaining number of files, and of unpacked bytes, of an upload."""
 
     files: int = 10_000
     bytes: int = 2**30
 
     def take(self, path: Path, name: str) -> None:
-        """Count a stored file, or the files in an archive. Raises TooLargeError or ArchiveError."""
+        """Subtract a stored file, or the files in an archive. Raises TooLargeError or ArchiveError."""
         try:
             files, size = measured(path, self.files, self.bytes)
         except (UnreadableError, DataError) as error:
@@ -62,14 +61,14 @@ class Limits:
 
 
 class Sent(NamedTuple):
-    """A file as it was sent: its name, and its content, open for reading."""
+    """A file of a request: the name that the client sent, and its content, open for reading."""
 
     name: str
     content: IO[bytes]
 
 
 def clean_name(name: str) -> str:
-    r"""Return a file's name as the id of its document: parts joined by slashes, without ways out of a folder.
+    r"""Return a file's name as document id: parts joined by slashes, without drives, "..", and leading slashes.
 
     >>> [clean_name(name) for name in ("..\\..\\etc\\passwd", "/a//b/./c.md", "C:\\x\\\u202etxt.exe", "")]
     ['etc/passwd', 'a/b/c.md', 'x/txt.exe', 'file']
@@ -79,24 +78,24 @@ def clean_name(name: str) -> str:
     parts = [" ".join(part.split()) for part in visible.replace("\\", "/").split("/")]
     if _DRIVE.fullmatch(parts[0]):
         parts = parts[1:]
-    kept = [_shortened(part) for part in parts if part.strip(". ")]
-    return "/".join(kept)[-_MAX_NAME:].strip("/") or "file"
+    usable = [_shortened(part) for part in parts if part.strip(". ")]
+    return "/".join(usable)[-_MAX_NAME:].strip("/") or "file"
 
 
 def _shortened(part: str) -> str:
-    """Return the part of a name with at most 150 characters; its suffix is kept."""
+    """Return the part of a name with at most 150 characters and its suffix."""
     if len(part) <= _MAX_PART:
         return part
-    suffix = _KEPT.search(part[-9:].lower())
+    suffix = _SUFFIX.search(part[-9:].lower())
     return part[: _MAX_PART - 9] + (part[-9:][suffix.start() :] if suffix and suffix.end() == 9 else "")
 
 
 @dataclass(frozen=True)
 class Upload:
-    """Documents that were sent, in a folder.
+    """Uploaded documents, in a folder.
 
-    `files`: the stored name of each file, and the cleaned name that it was sent under. `skipped`: what was left out,
-    with the reason.
+    `files`: for each file its stored name and its cleaned original name. `skipped`: names of files left out, with the
+    reason.
     """
 
     folder: Path
@@ -105,16 +104,16 @@ class Upload:
 
     @classmethod
     def open(cls, folder: Path) -> Upload | None:
-        """Return the upload of a folder, None where there is none or it is not complete."""
+        """Return the upload in a folder, None if there is none or it is incomplete."""
         with suppress(FileNotFoundError):
             table = json.loads((folder / _LIST).read_text(encoding="utf-8"))
             return cls(folder, tuple(map(tuple, table["files"])), tuple(map(tuple, table["skipped"])))
         return None
 
     def documents(self, skip: Callable[[Skipped], None], check: Callable[[], None]) -> Iterator[Source]:
-        """Yield the documents; `skip` is called with what cannot be read, and `check` before each.
+        """Yield the documents; call `skip` with each unreadable part, and `check` before each document.
 
-        Raises DataError if something was sent and nothing of it can be read.
+        Raises DataError if nothing can be read.
         """
         skipped = [Skipped(*part) for part in self.skipped]
         for part in skipped:
@@ -131,7 +130,7 @@ class Upload:
             skip(Skipped(self.shown(part.path), self.shown(part.reason), part.unread))
         if not count and skipped:
             reasons = "; ".join(f"{self.shown(part.path)}: {self.shown(part.reason)}" for part in skipped[:5])
-            raise DataError(f"Nothing of what was sent can be read. {reasons}.")
+            raise DataError(f"None of the uploaded documents can be read. {reasons}.")
 
     def _read(self, skip: Callable[[Skipped], None]) -> Iterator[Source]:
         rows = self.folder / _ROWS
@@ -142,7 +141,7 @@ class Upload:
             yield from read_file(self.folder / stored, name, skip)
 
     def shown(self, text: str) -> str:
-        """Return a message with the names that files were sent under in place of the stored ones."""
+        """Return a message with original file names in place of the stored ones."""
         for stored, name in self.files:
             text = text.replace(str(self.folder / stored), name)
         return text
@@ -150,18 +149,15 @@ class Upload:
 
 @dataclass(frozen=True)
 class UploadFolder:
-    """The folder of all uploads: each in a folder that is named by its job, within one of the server that stored it.
-
-    `runner`: the name of this server.
-    """
+    """The folder of all uploads, each in the subfolder RUNNER/JOB. `runner`: the name of this server."""
 
     path: Path
     runner: str = "runner"
 
     def store_files(self, id: str, files: Iterable[Sent], limits: Limits) -> Upload:
-        """Store files; archives are stored as they are, and read by the job.
+        """Store files; archives are stored as they are, and unpacked by the job.
 
-        Raises TooLargeError and ArchiveError where they exceed a limit or cannot be unpacked; nothing is stored then.
+        Raises TooLargeError and ArchiveError, and stores nothing, if a limit is exceeded or an archive is unusable.
         """
         with _Draft(self.path / self.runner / id) as draft:
             for file in files:
@@ -169,13 +165,13 @@ class UploadFolder:
             return draft.finish()
 
     def store_documents(self, id: str, documents: Iterable[Mapping[str, Any]]) -> Upload:
-        """Store documents that are given as texts: mappings with id, text, title and metadata."""
+        """Store documents given as mappings with id, text, title and metadata."""
         with _Draft(self.path / self.runner / id) as draft:
             draft.add_documents(documents)
             return draft.finish()
 
     def open(self, id: str) -> Upload | None:
-        """Return the upload of a job, None where it is not there (any more)."""
+        """Return the upload of a job, or None."""
         return next((upload for folder in self.path.glob(f"*/{id}") if (upload := Upload.open(folder))), None)
 
     def delete(self, id: str) -> None:
@@ -183,13 +179,13 @@ class UploadFolder:
         for folder in self.path.glob(f"*/{id}"):
             shutil.rmtree(folder, ignore_errors=True)
 
-    def delete_others(self, ids: set[str], lives: Callable[[str], bool]) -> None:
-        """Delete the uploads of servers that have ended, except those of these jobs, whatever the time of day is.
+    def delete_others(self, ids: set[str], is_running: Callable[[str], bool]) -> None:
+        """Delete the uploads of servers that have ended, except those of the jobs `ids`.
 
-        `lives`: whether a server runs, which may be storing an upload whose job is to come.
+        `is_running`: whether a server runs; it may be storing an upload before its job exists.
         """
         for runner in self.path.iterdir() if self.path.is_dir() else ():
-            if not lives(runner.name):
+            if not is_running(runner.name):
                 for folder in runner.iterdir() if runner.is_dir() else ():
                     if folder.name not in ids:
                         shutil.rmtree(folder, ignore_errors=True)
@@ -198,11 +194,11 @@ class UploadFolder:
 
 
 class _Draft:
-    """An upload that is being stored; without `finish` it is deleted at the end of the block."""
+    """An upload in progress; without `finish` it is deleted at the end of the block."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._files: dict[str, str] = {}  # the name that it was sent under: the stored one
+        self._files: dict[str, str] = {}  # original name: stored name
         self._skipped: list[tuple[str, str]] = []
         self._finished = False
 
@@ -243,11 +239,11 @@ class _Draft:
 
 
 def _suffix(name: str) -> str:
-    """Return the suffix that tells how a stored file is read.
+    """Return the suffix of a stored file, by which its format is chosen.
 
     >>> _suffix("a.JSONL.gz"), _suffix("notes/v1.2 final.md"), _suffix("x.tar.gz"), _suffix("a.b/c")
     ('.jsonl.gz', '.md', '.tgz', '')
     """
     path = Path(name.lower().replace(".tar.", ".t"))
     before = Path(path.stem).suffix if path.suffix == ".gz" else ""
-    return "".join(suffix for suffix in (before, path.suffix) if _KEPT.fullmatch(suffix))
+    return "".join(suffix for suffix in (before, path.suffix) if _SUFFIX.fullmatch(suffix))

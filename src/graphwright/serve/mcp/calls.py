@@ -1,4 +1,4 @@
-"""Calls of the protocol: who makes one, the index that it means, and the forms in which results and errors go back."""
+"""MCP calls: the caller's rights, the requested index, and the conversion of texts and errors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from graphwright.serve.security.grants import LOCAL, Grant
 from graphwright.serve.server import Library
 
 ROOT = "graphwright://indexes"
-"""Beginning of the addresses of resources."""
+"""Prefix of the addresses of resources."""
 _request: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 async def keep_request(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Keep the HTTP request during a call: the SDK hands no context to completions."""
+    """Store the HTTP request during a call, because the SDK passes no context to completions."""
     _request.set(ctx.request)
     return await call_next(ctx)
 
@@ -34,19 +34,19 @@ def current_request() -> Request | None:
 
 
 def caller() -> Grant:
-    """Return the rights of the client; over stdio those of the user who started the process."""
+    """Return the rights of the client; over stdio, all rights."""
     request = _request.get()
     return LOCAL if request is None else granted(request)
 
 
 def index_name(library: Library, name: str | None) -> str:
-    """Return the name of the index that is meant. Raises NotFoundError where none or several can be."""
+    """Return the name of the requested or the only index. Raises NotFoundError if it is unknown or ambiguous."""
     visible = library.visible(caller())
     if name is None and len(visible) == 1:
         return visible[0]
     if name not in visible:
-        asked = "Name an index" if name is None else f"There is no index {name!r}"
-        raise NotFoundError(f"{asked}; there are: {', '.join(visible) or 'none that this key sees'}.")
+        problem = "Name an index" if name is None else f"There is no index {name!r}"
+        raise NotFoundError(f"{problem}; there are: {', '.join(visible) or 'none that this key sees'}.")
     return str(name)
 
 
@@ -61,7 +61,7 @@ def address(index: str, kind: str, id: str | None = None) -> str:
 
 @contextmanager
 def errors_as(kind: type[Exception], library: Library) -> Iterator[None]:
-    """Raise errors of ours as errors of the protocol, without paths; others are logged and hidden by the SDK."""
+    """Raise a GraphwrightError as an error of the protocol, without paths; the SDK logs and hides other errors."""
     try:
         yield
     except GraphwrightError as error:
@@ -69,5 +69,5 @@ def errors_as(kind: type[Exception], library: Library) -> Iterator[None]:
 
 
 def storable(text: str) -> str:
-    """Return a text without half surrogate pairs, which JSON in UTF-8 cannot hold."""
+    """Return a text without lone surrogates, which cannot be encoded as UTF-8."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Prompts that assistants offer to their users: common tasks, worded for the tools."""
+"""MCP prompts for common tasks with the tools."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from graphwright.serve.views.indexes import index_facts
 
 _MAX_STATEMENTS = 100  # of an entity
 _MAX_COMPLETIONS = 20
-# Ids of documents may look like paths, and are none.
+# Ids of documents may look like paths, but are not.
 _IDS = ResourceSecurity(reject_path_traversal=False, reject_absolute_paths=False)
 
 
@@ -60,7 +60,7 @@ def add_resources(server: MCPServer[Any], library: Library) -> None:
 
 
 def completions(library: Library, name: str, begun: str, index: str | None) -> list[str]:
-    """Return values of an argument that begin with, or contain, a text, of what the caller sees."""
+    """Return values of an argument that begin with, or contain, a text, from the indexes that the caller sees."""
     visible = library.visible(caller())
     if name == "index":
         return [other for other in visible if other.startswith(begun)]
@@ -78,7 +78,7 @@ def completions(library: Library, name: str, begun: str, index: str | None) -> l
 
 @dataclass(frozen=True)
 class ResourceList:
-    """Middleware that lists the resources that the client sees, page by page; the SDK lists the same for everyone."""
+    """Middleware that lists the resources visible to the client, page by page; the SDK's list is the same for all."""
 
     library: Library
     page: int
@@ -94,7 +94,7 @@ class ResourceList:
         return ListResourcesResult(resources=resources[: self.page], next_cursor=following)
 
     def _listed(self, grant: Grant, first: int) -> list[Resource]:
-        """Return resources from the `first` on, one more than fit on a page."""
+        """Return the resources from number `first` on, one more than a page."""
         resources: list[Resource] = []
         skip = first
         for name in self.library.visible(grant):

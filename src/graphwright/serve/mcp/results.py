@@ -1,4 +1,4 @@
-"""Results of MCP tools: their structure, and the texts that say the same to a model."""
+"""Results of MCP tools: structured content, and the same as text for a model."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def retrieval_result(index: str, reply: Reply) -> dict[str, Any]:
 
 
 def _fields(model: type[BaseModel], values: Reply) -> dict[str, Any]:
-    """Return those of the values that a model has fields for."""
+    """Return the values for the fields of a model."""
     return {name: values[name] for name in model.model_fields if name in values}
 
 
@@ -117,7 +117,7 @@ def passage_result(index: str, document: str, text: str, start: int, end: int) -
 
 
 def retrieval_text(data: Reply) -> str:
-    """Return passages, numbered, each below its place."""
+    """Return numbered passages, each below its document and characters."""
     parts = [
         f"[{number}] {passage['document']}, characters {passage['start']}-{passage['end']}\n{passage['text']}"
         for number, passage in enumerate(data["passages"], 1)
@@ -126,7 +126,7 @@ def retrieval_text(data: Reply) -> str:
 
 
 def passage_text(data: Reply) -> str:
-    """Return characters of a document below their place."""
+    """Return characters of a document below a line with their position."""
     place = f"{data['document']}, characters {data['start']}-{data['end']} of {data['characters']}"
     return f"{place}\n\n{data['text']}"
 
@@ -142,7 +142,7 @@ def entities_text(entities: Iterable[Reply]) -> str:
 
 
 def entity_text(data: Reply) -> str:
-    """Return what is stated about an entity, one statement a line."""
+    """Return an entity with its statements, one a line, and its passages."""
     lines = [data["text"], "", f"Statements ({data['total_statements']} in all):"]
     lines += [
         f"- {statement['head']} — {statement['relation']} → {statement['tail']}: {statement['text']} "

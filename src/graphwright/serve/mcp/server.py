@@ -34,7 +34,7 @@ _ABOUT = (
 
 
 class _Server(MCPServer[Any]):
-    """The SDK's server, which explains what is wrong with a request for a prompt."""
+    """The SDK's server, with an error message for an invalid request for a prompt."""
 
     async def get_prompt(self, *arguments: Any) -> Any:
         try:
@@ -46,7 +46,7 @@ class _Server(MCPServer[Any]):
 def create_mcp(library: Library, *, writing: bool, page: int = 100) -> MCPServer[Any]:
     """Return the MCP server of a library.
 
-    `writing`: whether it has the tools that change indexes; `page`: resources in one reply.
+    `writing`: whether to offer the tools that change indexes; `page`: resources in one reply.
     """
     server = _Server(
         "graphwright",
@@ -65,17 +65,17 @@ def create_mcp(library: Library, *, writing: bool, page: int = 100) -> MCPServer
 
 
 class McpEndpoint:
-    """The MCP server as an ASGI application; `running` is entered in the host's lifespan, once."""
+    """The MCP server as an ASGI application. Enter `running` once, in the lifespan of the surrounding application."""
 
     def __init__(self, library: Library) -> None:
-        """Create one server for clients that may read, and one for those that may also write."""
+        """Create one server for clients that may read, and one for clients that may also write."""
         self._may_write = library.settings.allow_write
         self._reading, self._writing = (create_mcp(library, writing=writing) for writing in (False, True))
         for server in (self._reading, self._writing):
             server.streamable_http_app(
                 stateless_http=True,
                 max_request_body_size=library.settings.max_body,
-                # Hosts and origins are checked by the application's own middleware, before any key.
+                # The application's middleware checks hosts and origins, before keys.
                 transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             )
 

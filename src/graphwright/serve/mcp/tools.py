@@ -1,8 +1,7 @@
 """The tools that assistants call through MCP.
 
-A tool is a method of `Tools`: its signature is the schema of its arguments, and its docstring tells a model when to
-call it.
-Results have two forms: structured content, and a text that says the same to a model in fewer tokens.
+A tool is a method of `Tools`. Its signature is the schema of its arguments, and its docstring is its description for a
+model. A result has structured content, and a shorter text for a model.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from graphwright.serve.server import Library
 from graphwright.serve.views import documents, graph
 from graphwright.serve.views.indexes import index_facts
 
-_DEFAULT_CHARACTERS, _MAX_CHARACTERS = 4_000, 50_000  # of a passage that is read
-_JOB_SECONDS = 60.0  # that a tool waits for a job to end
-_POLL = 0.1
+_DEFAULT_CHARACTERS, _MAX_CHARACTERS = 4_000, 50_000  # of `read_passage`
+_JOB_SECONDS = 60.0  # for which a tool waits for the end of a job
+_POLL_SECONDS = 0.1
 
 Question = Annotated[str, Field(min_length=1, pattern=r"\S", description="A question in natural language.")]
 MethodName = Annotated[str | None, Field(max_length=100, description="Retrieval method, by default the index's.")]
@@ -107,8 +106,8 @@ class Tools:
     ) -> Annotated[CallToolResult, EntitiesReply]:
         """Search people, places, organisations and other entities of the knowledge graph by name."""
         opened = self.library.catalog[self._index(index)]
-        found = await self._run(lambda _: graph.entities(opened.snapshot, query, limit))
-        return _result({"entities": found}, results.entities_text(found))
+        entities = await self._run(lambda _: graph.entities(opened.snapshot, query, limit))
+        return _result({"entities": entities}, results.entities_text(entities))
 
     async def neighbours(
         self, entity: EntityName, limit: Limit = 20, offset: Offset = 0, index: IndexName = None
@@ -178,7 +177,7 @@ class Tools:
         return await self._ended(await self._run(queue), name)
 
     def _index(self, index: str | None, *, writes: bool = False) -> str:
-        """Return the name of the index that is meant, which is noted in the HTTP request for the audit log."""
+        """Return the name of the requested index, and store it in the HTTP request for the audit log."""
         name, request = index_name(self.library, index), current_request()
         if request is not None:
             request.state.required = "write" if writes else "read"
@@ -189,11 +188,11 @@ class Tools:
         return await self.library.workers.run(work, llm=llm)
 
     async def _ended(self, job: Job, name: str) -> CallToolResult:
-        """Return the state of a job when it has ended, or after some time if it runs longer."""
+        """Wait for the end of a job, at most a minute, and return its state."""
         clock = asyncio.get_running_loop().time
         id, end = job.id, clock() + _JOB_SECONDS
         while not job.has_ended and clock() < end:
-            await asyncio.sleep(_POLL)
+            await asyncio.sleep(_POLL_SECONDS)
             job = await self._run(lambda _: self.library.jobs.get(id))
         data = job.to_dict(name)
         return _result({"job": data}, results.job_text(data))
@@ -213,13 +212,13 @@ _WRITING = {"add_document": "Add a document", "remove_document": "Remove a docum
 
 
 def tools_of(library: Library, *, writing: bool) -> list[Tool]:
-    """Return the tools as the SDK takes them. `writing`: whether those that change an index are among them."""
+    """Return the tools for the SDK. `writing`: whether to include tools that change an index."""
     titles = _READING | (_WRITING if writing else {})
     return [_tool(getattr(Tools(library), name), title, library) for name, title in titles.items()]
 
 
 def _tool(method: Callable[..., Awaitable[CallToolResult]], title: str, library: Library) -> Tool:
-    """Return a tool; an argument that is not documented is an error, and `index` is none where there is one index."""
+    """Return a tool that refuses unknown arguments. With a single index, the argument `index` is not documented."""
 
     @wraps(method)
     async def call(**arguments: Any) -> CallToolResult:

@@ -1,1 +1,1 @@
-"""The routes of the server, one module for each group; each exports its `router`."""
+"""The routes of the server, one module for each group; each has a `router`."""

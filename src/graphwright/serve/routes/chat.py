@@ -1,4 +1,4 @@
-"""Routes as OpenAI has them: models and chat completions."""
+"""OpenAI-compatible routes: models and chat completions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Event = tuple[str, Mapping[str, Any]]
 
 @router.get("/models", response_model=ModelsReply)
 async def models(server: ServerOf, grant: GrantOf) -> Any:
-    """List the models: each index is one, and INDEX:METHOD is that index asked by a method."""
+    """List the models. Each index is a model; INDEX:METHOD selects a method."""
     return {"object": "list", "data": [_model(name) for name in server.visible(grant)]}
 
 
@@ -50,36 +50,38 @@ async def one_model(model: str, server: ServerOf, request: Request) -> Any:
 async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, with citations."""
     index, name, method = _index_and_method(body.model, server, request)
-    conversation = Conversation.of(body.spoken())
-    own = body.graphwright
+    conversation = Conversation.of(body.texts())
+    options = body.graphwright
     query = query_to(
         server,
         name,
         conversation.question,
         method,
-        own.top_k,
-        filter_of(own.filter),
-        offline=own.offline,
+        options.top_k,
+        filter_of(options.filter),
+        offline=options.offline,
         request=request,
     )
     include_usage = body.stream_options is not None and body.stream_options.include_usage
-    footer = server.settings.footer if own.footer is None else own.footer
+    footer = server.settings.footer if options.footer is None else options.footer
     writer = ChatWriter(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), body.model, footer, include_usage)
-    asked = _Asked(query, conversation, index, name, server.settings.public_url or str(request.base_url))
+    question = _ChatQuestion(query, conversation, index, name, server.settings.public_url or str(request.base_url))
     waits = query.waits_for_llm(index)
     if body.stream:
-        stream: Stream[_Event] = await server.workers.stream(lambda send, cancel: asked.answer(cancel, send), llm=waits)
+        stream: Stream[_Event] = await server.workers.stream(
+            lambda send, cancel: question.answer(cancel, send), llm=waits
+        )
         failed = lambda error: event("", {"error": openai_error(reported(error, server.catalog))})  # noqa: E731
         return EventStream(writer.chunks(stream), stream.close, failed)
     reply = await server.workers.run(
-        lambda cancel: to_json(writer.completion(asked.answer(cancel))), request, llm=waits
+        lambda cancel: to_json(writer.completion(question.answer(cancel))), request, llm=waits
     )
     return JSONReply(reply)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A question of a conversation to an index, which is named `name`; `base`: address of the page."""
+class _ChatQuestion:
+    """The question of a conversation to the index `name`; `base`: URL of the page."""
 
     query: Query
     conversation: Conversation
@@ -88,7 +90,7 @@ class _Asked:
     base: str
 
     def answer(self, cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
-        """Return the answer with the addresses of its citations; `send` gets its events."""
+        """Return the answer with the URLs of its citations; `send` is called with its events."""
         graph = self.index.graph
         question, usage = self.conversation.standalone(graph, self.query.llm, cancel)
         query = replace(self.query, question=question)
@@ -107,7 +109,7 @@ class _Asked:
 
 
 def _index_and_method(model: str, server: Server, request: Request) -> tuple[Index, str, str | None]:
-    """Return the index, its name and the method of a model. Raises NotFoundError for an unknown one."""
+    """Return the index, its name and the method of a model. Raises NotFoundError for an unknown model."""
     name, _, method = model.partition(":")
     if method:
         try:

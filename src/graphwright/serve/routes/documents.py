@@ -1,4 +1,4 @@
-"""Routes about documents: list, read, add, remove, sync, and estimate what adding them takes."""
+"""Routes about documents: list, read, add, remove, sync, and estimate the cost of adding them."""
 
 from __future__ import annotations
 
@@ -63,10 +63,9 @@ async def add(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
 ) -> Any:
-    """Add documents, and replace those with a known id.
+    """Add documents; replace those with a known id.
 
-    JSON holds texts; multipart/form-data holds files, one or many, and archives of them (zip, tar.gz). A file's id is
-    the name that it is sent under.
+    JSON has texts; multipart/form-data has files, and archives of files (zip, tar.gz). The file name is the id.
     """
     server.jobs.check_writable(ix)
     budget = _budget(ix, server, max_tokens, max_cost)
@@ -85,7 +84,7 @@ async def add(
 
 @router.delete("/{document}", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
 async def remove(ix: str, document: DocumentPath, index: IndexOf, server: ServerOf, request: Request) -> Any:
-    """Remove a document: the graph is then the one that would have been built without it."""
+    """Remove a document. The graph becomes the one that would have been built without it."""
     id = document_id(document)
 
     def queue(_: Cancellation) -> Job:
@@ -106,12 +105,12 @@ async def sync(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
 ) -> Any:
-    """Read a folder again that the server's settings name for this index; its documents become the folder's."""
+    """Sync the index with a folder that the server's settings list for it."""
     folders = server.settings.folders.get(ix, {})
     if body.folder not in folders:
         names = ", ".join(folders) or "none"
         raise NotFoundError(
-            f"There is no folder {body.folder!r} for this index; there are: {names}. The server's settings name them "
+            f"There is no folder {body.folder!r} for this index; there are: {names}. The server's settings list them "
             f"in [folders.{ix}].{meant(body.folder, folders)}"
         )
     task = {"folder": str(folders[body.folder].resolve()), **_budget(ix, server, max_tokens, max_cost)}
@@ -120,7 +119,7 @@ async def sync(
 
 @router.post("/estimate", response_model=EstimateReply, openapi_extra=BODY, dependencies=_WRITE)
 async def estimated(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
-    """Estimate the language model's work and its cost if these documents were added; changes nothing."""
+    """Estimate the calls and the cost of the language model for adding these documents; changes nothing."""
     server.jobs.check_writable(ix)
     upload = await received(request, server, new_id())
     try:
@@ -146,14 +145,14 @@ def _estimate(ix: str, upload: Upload, server: Server, cancel: Cancellation) -> 
 
 
 def _budget(ix: str, server: Server, max_tokens: int | None, max_cost: float | None) -> dict[str, Any]:
-    """Return the budget of a job. Raises OptionError for a cost that nobody can compute."""
+    """Return the budget of a job. Raises OptionError for a cost limit without prices."""
     llm = server.models.settings(ix)
     if max_cost is not None and (llm is None or llm.prices is None):
         raise OptionError(
             "max_cost needs a language model with prices: give them in the server's settings, under [llm]."
         )
-    given = {"max_job_tokens": max_tokens, "max_job_cost": max_cost}
-    return {name: value for name, value in given.items() if value is not None}
+    limits = {"max_job_tokens": max_tokens, "max_job_cost": max_cost}
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def _queued(job: Job, index: str) -> dict[str, Any]:

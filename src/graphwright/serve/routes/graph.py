@@ -32,7 +32,7 @@ async def entities(
     q: Annotated[str, Query(max_length=1_000, description="A name, or the beginning of one.")] = "",
     limit: Limit = 20,
 ) -> Any:
-    """Search entities by name; without one, list the best connected."""
+    """Search entities by name; without a name, list the best connected."""
     return await server.workers.run(lambda _: {"entities": views.entities(index.snapshot, q, limit)}, request)
 
 
@@ -77,7 +77,7 @@ async def text(
     start: Place = 0,
     end: Place = None,
 ) -> Any:
-    """Return characters of a document, which citations count; by default all."""
+    """Return characters of a document, counted as in citations; by default all."""
     id = document_id(document)
     return await server.workers.run(
         lambda _: {"document": id, **document_text(text_of(index, id), start or 0, end)}, request

@@ -1,4 +1,4 @@
-"""Routes about jobs: list them, follow one, cancel it, and try it again."""
+"""Routes about jobs: list, follow, cancel and retry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _READ, _WRITE = [require("read")], [require("write")]
 _EVENTS = event_stream("Events of the job.", "progress", "done", "error")
 _PAUSE = 0.1  # seconds between two events of progress
-_PATIENCE = 5.0  # seconds after which a job is looked at anyway: another server may run it
+_RECHECK_SECONDS = 5.0  # between two reads of a job without a notification, which another server may run
 
 JobId = Annotated[str, Path(max_length=100, examples=["8f14e45fceea167a"])]
 
@@ -41,8 +41,8 @@ async def jobs(
     if index is not None:
         server.index(index, grant)
     names = server.visible(grant) if index is None else [index]
-    found, total = await run_sync(lambda: server.jobs.find(names, state, offset=offset, limit=limit))
-    return {"jobs": [_shown(job, server) for job in found], "total": total}
+    listed, total = await run_sync(lambda: server.jobs.find(names, state, offset=offset, limit=limit))
+    return {"jobs": [_shown(job, server) for job in listed], "total": total}
 
 
 @router.get("/{id}", response_model=JobReply, dependencies=_READ)
@@ -60,14 +60,14 @@ async def events(id: JobId, server: ServerOf, grant: GrantOf) -> EventStream:
 
 @router.post("/{id}/cancel", response_model=JobReply, dependencies=_WRITE)
 async def cancel(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
-    """Cancel a job; what it had not stored is not stored, and the index stays consistent."""
+    """Cancel a job. Changes that are stored already remain, and the index stays consistent."""
     await _visible(id, server, grant)
     return _shown(await run_sync(server.jobs.cancel, id), server)
 
 
 @router.post("/{id}/retry", response_model=JobReply, dependencies=_WRITE)
 async def retry(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
-    """Try a job again that failed, was cancelled, or left chunks that the language model has not read."""
+    """Retry a job that failed, was cancelled, or left chunks that the language model has not read."""
     await _visible(id, server, grant)
     return _shown(await run_sync(server.jobs.retry, id), server)
 
@@ -76,7 +76,7 @@ async def _visible(id: str, server: Server, grant: Grant) -> Job:
     """Return a job of an index that the grant sees. Raises NotFoundError for any other."""
     job = await run_sync(server.jobs.get, id)
     if not grant.sees(server.jobs.index_of(job)):
-        raise unknown_job(id)  # the same error, so that nobody learns that there is one
+        raise unknown_job(id)  # the same error, to hide that the job exists
     return job
 
 
@@ -98,9 +98,9 @@ async def _followed(id: str, server: Server) -> AsyncIterator[bytes]:
                 last = job
                 await asyncio.sleep(_PAUSE)
             try:
-                await server.workers.wait_for(changed, _PATIENCE)
+                await server.workers.wait_for(changed, _RECHECK_SECONDS)
             except ShuttingDownError as error:
-                yield event("error", problem_of(error))  # of this stream: the job goes on with the next server
+                yield event("error", problem_of(error))  # ends this stream only: the next server restarts the job
                 return
     if job.state == "failed":
         yield event("error", {**problem_of(JobFailedError(job.message)), "job": _shown(job, server)})

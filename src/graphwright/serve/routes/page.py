@@ -1,4 +1,4 @@
-"""The page, and the reference of the interface below /docs: files of this package, served from memory."""
+"""The page, and the API reference below /docs: files of this package, served from memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"  # the names of assets are has
 
 @dataclass(frozen=True)
 class PageFile:
-    """A file of the page, as it is and compressed by gzip."""
+    """A file of the page, plain and compressed by gzip."""
 
     content: bytes
     packed: bytes
@@ -32,7 +32,7 @@ class PageFile:
 
 @cache
 def page_files(folder: str) -> dict[str, PageFile]:
-    """Return the files by name that are served below "", "assets" or "docs"."""
+    """Return the files below "", "assets" or "docs" by name."""
     root = files("graphwright.serve").joinpath(_FOLDERS[folder])
     return {path.name: _page_file(path.name, path.read_bytes()) for path in root.iterdir() if path.is_file()}
 
@@ -44,7 +44,7 @@ def _page_file(name: str, content: bytes) -> PageFile:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def page(request: Request) -> Response:
-    """Return the page; browsers ask each time whether it has changed."""
+    """Return the page, which browsers revalidate on each use."""
     return _reply(request, "", "index.html", "no-cache")
 
 
@@ -56,7 +56,7 @@ async def asset(name: str, request: Request) -> Response:
 
 @router.get("/docs", dependencies=[require("read")])
 async def reference(request: Request) -> Response:
-    """Return the OpenAPI document for people, with nothing from elsewhere."""
+    """Return the API reference, a page without external resources."""
     return _reply(request, "docs", "index.html", "no-cache")
 
 
@@ -67,13 +67,14 @@ async def reference_file(name: str, request: Request) -> Response:
 
 
 def _reply(request: Request, folder: str, name: str, cache_control: str) -> Response:
-    """Return a file. Raises NotFoundError where there is none of this name."""
+    """Return a file. Raises NotFoundError if there is none with this name."""
     file = page_files(folder).get(name)
     if file is None:
         raise NotFoundError(f"The page has no file {name!r}. Load the page again: it may be of another version.")
     headers = {"Cache-Control": cache_control, "ETag": file.tag, "Vary": "Accept-Encoding"}
     if file.tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers, media_type=file.media_type)  # which decides the policy
+        # The media type decides the security policy, also of an empty response.
+        return Response(status_code=304, headers=headers, media_type=file.media_type)
     content = file.content
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"], content = "gzip", file.packed

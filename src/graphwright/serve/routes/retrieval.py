@@ -37,7 +37,7 @@ def query_of(body: Asked, server: Server, method: str | None, request: Request) 
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
-    """Return the filter of a body as Index.ask takes it; None where it has no condition."""
+    """Return the filter of a body for Index.ask; None if it has no condition."""
     return None if body is None else body.model_dump(exclude_none=True) or None
 
 
@@ -50,7 +50,7 @@ async def retrieve(body: QuestionBody, index: IndexOf, server: ServerOf, request
 
 @router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
 async def ask(body: QuestionBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
-    """Answer a question with verified citations; with `stream`, or Accept: text/event-stream, as events."""
+    """Answer a question with verified citations; as events with `stream` or Accept: text/event-stream."""
     query = query_of(body, server, body.method, request)
     llm = query.waits_for_llm(index)
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):

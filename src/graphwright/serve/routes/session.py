@@ -22,7 +22,7 @@ class KeyBody(Body):
 
 
 class SessionReply(Reply):
-    """Who the client is, as far as the server knows."""
+    """The identity and the rights of the client."""
 
     closed: Annotated[bool, Field(description="Whether requests need a key.")]
     signed_in: Annotated[bool, Field(description="Whether this request had a valid key or session, or needs none.")]
@@ -33,13 +33,13 @@ class SessionReply(Reply):
 
 @router.get("", response_model=SessionReply)
 async def session(server: ServerOf, request: Request) -> SessionReply:
-    """Tell whether a key is needed, and what the client may do."""
+    """Return whether a key is needed, and the rights of the client."""
     return _reply(server, getattr(request.state, "grant", None))
 
 
 @router.post("", response_model=SessionReply)
 async def sign_in(body: KeyBody, server: ServerOf, request: Request, response: Response) -> SessionReply:
-    """Exchange a key for a session, in a cookie of this server that only the page's own requests may use."""
+    """Exchange a key for a session cookie, which is valid only for requests of the page."""
     if not server.closed:
         return _reply(server, LOCAL)
     verified = await verified_token(body.key.strip(), server.keys, server.tokens)
@@ -69,6 +69,6 @@ def _reply(server: Server, grant: Grant | None) -> SessionReply:
 
 
 def _cookie(server: Server, request: Request) -> dict[str, Any]:
-    """Return the attributes of the cookie: for this server's path, never for scripts or other sites."""
+    """Return the attributes of the cookie: for this server's path, not readable by scripts or other sites."""
     path = server.settings.root_path or "/"
     return {"path": path, "httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}

@@ -21,19 +21,19 @@ router = APIRouter(tags=["status"])
 
 @router.get("/healthz")
 async def health() -> dict[str, str]:
-    """Tell that the process is alive."""
+    """Return "ok" while the process is alive."""
     return {"status": "ok"}
 
 
 @router.get("/metrics", dependencies=[require("read", every_index=True)], response_class=PlainTextResponse)
 async def metrics(server: ServerOf) -> Response:
-    """Return the metrics in the text format of Prometheus; a key for some indexes only is not enough."""
+    """Return the metrics in the text format of Prometheus; needs a key for all indexes."""
     return Response(await run_sync(server.telemetry.metrics.text), media_type=CONTENT_TYPE)
 
 
 @router.get("/readyz", dependencies=[require("read")], response_model=dict[str, str])
 async def ready(server: ServerOf, request: Request) -> Any:
-    """Tell whether every index can be searched; 503 before the models are loaded and where an index is damaged."""
+    """Return whether every index can be searched; 503 until the models are loaded, or if an index is damaged."""
     if not request.app.state.warm.is_set():
         raise StartingError
     await server.workers.run(lambda _: [index.snapshot for index in server.catalog.values()], request)
@@ -70,5 +70,5 @@ async def methods() -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a default as JSON can hold it: models and functions by name."""
+    """Return a default value for JSON; models and functions by name."""
     return value if isinstance(value, str | int | float | bool | None) else getattr(value, "__name__", repr(value))

@@ -1,1 +1,1 @@
-"""Bodies of requests and replies, as OpenAPI shows them."""
+"""Bodies of requests and replies, for OpenAPI."""

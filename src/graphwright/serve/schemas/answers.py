@@ -1,4 +1,4 @@
-"""Bodies of requests and replies, as OpenAPI shows them."""
+"""Bodies of requests and replies about questions, methods and indexes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TopK = Annotated[
 
 
 class Body(BaseModel):
-    """The body of a request; a field that is not documented is an error, so that a typing error is seen."""
+    """The body of a request. Unknown fields are errors, so that misspelt names are reported."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +46,7 @@ class RangeBody(Body):
 
 
 class FilterBody(Body):
-    """The documents that are searched: nothing of the others is visible. All given conditions hold."""
+    """The documents to search. They must meet all given conditions; other documents are not visible."""
 
     documents: Annotated[list[str] | None, Field(max_length=10_000, description="Ids of documents.")] = None
     folder: Annotated[str | None, Field(description="Folder that the ids lie in.", examples=["reports/2024"])] = None
@@ -57,7 +57,7 @@ class FilterBody(Body):
 
 
 class Asked(Body):
-    """A question, and the options that all routes take."""
+    """A question, with the options of all routes."""
 
     question: Question
     top_k: TopK = None
@@ -71,9 +71,7 @@ class QuestionBody(Asked):
     """A question to one index."""
 
     method: MethodName = None
-    stream: Annotated[
-        bool, Field(description="Send events while the answer is made, as Accept: text/event-stream does.")
-    ] = False
+    stream: Annotated[bool, Field(description="Stream events, as with Accept: text/event-stream.")] = False
 
 
 class CompareBody(Asked):
@@ -114,7 +112,7 @@ class PassageReply(Reply):
 
 
 class AnchorReply(Reply):
-    """Something that the question refers to."""
+    """An entity or a relation that the question refers to."""
 
     text: str
     kind: str
@@ -132,7 +130,7 @@ class EvidenceReply(Reply):
 
 
 class RetrievalReply(Reply):
-    """What a method found, as `graphwright retrieve --json` prints it."""
+    """Passages and evidence for a question, as printed by `graphwright retrieve --json`."""
 
     question: str
     method: str
@@ -144,7 +142,7 @@ class RetrievalReply(Reply):
 
 
 class AnswerReply(RetrievalReply):
-    """An answer with its sources, as `graphwright ask --json` prints it."""
+    """An answer with its sources, as printed by `graphwright ask --json`."""
 
     found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
     answer: Annotated[str | None, Field(description="The text, with markers [1] that number the citations.")]
@@ -212,7 +210,7 @@ class ProblemReply(Reply):
 
 
 def event_stream(description: str, *kinds: str) -> dict[int | str, dict[str, Any]]:
-    """Return the reply of a route that may send events of these kinds, for OpenAPI; without kinds the default one."""
+    """Return the OpenAPI reply of a route that may send events of these kinds, or of the default kind."""
     properties = {"data": {"type": "string"}, **({"event": {"type": "string", "enum": list(kinds)}} if kinds else {})}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     return {200: {"description": description, "content": {"text/event-stream": {"schema": schema}}}}

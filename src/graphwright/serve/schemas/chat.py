@@ -1,4 +1,4 @@
-"""Bodies of the routes that OpenAI has too."""
+"""Bodies of the OpenAI-compatible routes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from graphwright.serve.chat.conversation import Message
 from graphwright.serve.schemas.answers import Body, CitationReply, FilterBody, Reply, TopK
 
 
-class _Open(BaseModel):
-    """A body of OpenAI's: fields that mean nothing here, such as temperature, are accepted and ignored."""
+class _OpenAIBody(BaseModel):
+    """A body of OpenAI's interface. Other fields, such as temperature, are accepted and ignored."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class PartBody(_Open):
+class PartBody(_OpenAIBody):
     """A part of a message; only text is read."""
 
     type: str
     text: str | None = None
 
 
-class MessageBody(_Open):
+class MessageBody(_OpenAIBody):
     """A message of a conversation."""
 
     role: Annotated[str, Field(examples=["user"])]
@@ -40,14 +40,14 @@ class MessageBody(_Open):
         return "\n".join(part.text for part in self.content if part.text)
 
 
-class StreamOptions(_Open):
+class StreamOptions(_OpenAIBody):
     """Options of a stream."""
 
     include_usage: bool = False
 
 
 class OwnOptions(Body):
-    """Options that OpenAI does not have; the `openai` client sends them as extra_body={"graphwright": {…}}."""
+    """Options beyond OpenAI's interface; the `openai` client sends them as extra_body={"graphwright": {…}}."""
 
     footer: Annotated[bool | None, Field(description="End the text with its sources (default: the server's).")] = None
     top_k: TopK = None
@@ -55,7 +55,7 @@ class OwnOptions(Body):
     offline: Annotated[bool, Field(description="Answer without the server's language model.")] = False
 
 
-class ChatBody(_Open):
+class ChatBody(_OpenAIBody):
     """A conversation; its last message of a user is the question."""
 
     model: Annotated[str, Field(max_length=300, description="INDEX or INDEX:METHOD.", examples=["my-index"])]
@@ -65,13 +65,13 @@ class ChatBody(_Open):
     n: Annotated[int | None, Field(ge=1, le=1, description="Number of answers: 1.")] = None
     graphwright: OwnOptions = OwnOptions()
 
-    def spoken(self) -> list[Message]:
+    def texts(self) -> list[Message]:
         """Return the messages with their texts."""
         return [Message(message.role, message.text()) for message in self.messages]
 
 
 class ModelReply(Reply):
-    """A model: an index, asked by its default method or by a named one."""
+    """A model: an index with its default method or a named one."""
 
     id: str
     object: Literal["model"]
@@ -87,7 +87,7 @@ class ModelsReply(Reply):
 
 
 class CitedReply(CitationReply):
-    """A citation with its number in the text, the title of its document, and the address that opens it."""
+    """A citation with its number in the text, the title of its document, and its URL on the page."""
 
     number: int
     title: str
@@ -95,7 +95,7 @@ class CitedReply(CitationReply):
 
 
 class ChatReply(Reply):
-    """A chat completion with our own fields `citations` and `graphwright`."""
+    """A chat completion with the further fields `citations` and `graphwright`."""
 
     id: str
     object: Literal["chat.completion"]

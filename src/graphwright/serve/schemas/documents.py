@@ -58,7 +58,7 @@ class ListedDocument(Reply):
 
 
 class DocumentsReply(Reply):
-    """Documents by id, and the number of all that were asked for."""
+    """Documents by id, and the number of all matches."""
 
     documents: list[ListedDocument]
     total: int
@@ -91,7 +91,7 @@ class DocumentReply(Reply):
 
 
 class EstimateReply(Reply):
-    """Work that adding documents would take."""
+    """Estimated work and cost of adding documents."""
 
     llm: Annotated[str | None, Field(description="The language model that would read them; null: none, at no cost.")]
     chunks: int

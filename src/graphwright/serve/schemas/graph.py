@@ -56,7 +56,7 @@ class NamingPassage(Reply):
 
 
 class EntityReply(EntitySummary):
-    """An entity with a page of its statements, its neighbours by them, and its passages."""
+    """An entity with a page of its statements, the neighbours that they name, and its passages."""
 
     text: str
     statements: list[StatementReply]
@@ -82,7 +82,7 @@ class PathRelation(Reply):
 
 
 class PathsReply(Reply):
-    """The shortest paths between two nodes: nodes and relations in turn; none where they are not connected."""
+    """The shortest paths between two nodes, each alternating nodes and relations; empty if there is no path."""
 
     paths: list[list[PathNode | PathRelation]]
 

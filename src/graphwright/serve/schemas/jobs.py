@@ -28,7 +28,7 @@ class FailedPart(Reply):
 
 
 class ChangesReply(Reply):
-    """What a job did: numbers of documents, and the first parts that failed."""
+    """Changes by a job: numbers of documents, and the first parts that failed."""
 
     added: int
     replaced: int
@@ -60,13 +60,13 @@ class JobReply(Reply):
 
 
 class QueuedReply(Reply):
-    """The job that a request has queued."""
+    """The job queued by a request."""
 
     job: JobReply
 
 
 class JobsReply(Reply):
-    """Jobs, the newest first, and the number of all that were asked for."""
+    """Jobs, the newest first, and the number of all matches."""
 
     jobs: list[JobReply]
     total: int

@@ -1,1 +1,1 @@
-"""Who may ask what: keys, tokens, scopes, rate limits, and the checks before any route."""
+"""Access control: keys, tokens, scopes, rate limits, and the middleware that checks requests."""

@@ -1,7 +1,7 @@
 """Authentication of requests, and the scopes that routes require.
 
-`Authentication` finds out who sent a request and refuses, without a grant, all but a few public paths. `require`
-declares the scope of a route. Both must let a request pass, so a route that declares nothing is not open.
+`Authentication` determines the grant of a request, and refuses requests without one except to a few public paths.
+`require` declares the scope of a route. Both checks must pass, so a route without a declared scope is not public.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from graphwright.serve.security.tokens import TokenVerifier, VerifiedToken
 from graphwright.serve.settings import ServeSettings, default_data_folder
 
 COOKIE = "graphwright_session"
-"""Name of the cookie of a session of the page."""
+"""Name of the page's session cookie."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PUBLIC = frozenset({"/", "/index.html", "/favicon.ico", "/healthz", "/session"})
 _PUBLIC_FOLDERS = ("/assets/",)
 _PROBES = frozenset({"/healthz", "/readyz"})
-"""Paths that supervisors ask every few seconds, which count for no rate."""
+"""Health checks, which count for no rate limit."""
 _REALM = 'Bearer realm="graphwright"'
 
 
 class UnauthorizedError(ServeError):
-    """A request without a key, or with one that is unknown, expired or revoked."""
+    """A request without a key, or with an unknown, expired or revoked one."""
 
     status: ClassVar[int] = 401
     kind: ClassVar[str] = "unauthorized"
@@ -44,14 +44,14 @@ class UnauthorizedError(ServeError):
 
 
 class ForbiddenError(ServeError):
-    """A key whose scope is too narrow, or a request of another site."""
+    """A key with too narrow a scope, or a request from another site."""
 
     status: ClassVar[int] = 403
     kind: ClassVar[str] = "forbidden"
 
 
 def check_exposure(settings: ServeSettings, keys: Keys) -> None:
-    """Raise OptionError for an address that others can reach while requests need no key."""
+    """Raise OptionError if other machines can reach the server and requests need no key."""
     if not (settings.is_loopback or settings.tokens is not None or keys.exist()):
         raise OptionError(
             f"--host {settings.host} opens the server to others, and there is no key. Make one: "
@@ -60,7 +60,7 @@ def check_exposure(settings: ServeSettings, keys: Keys) -> None:
 
 
 def create_command(data: Path) -> str:
-    """Return the command that makes a key in a data folder."""
+    """Return the command that creates a key in a data folder."""
     place = "" if data == default_data_folder() else f" --data {shlex.quote(str(data))}"
     return f"graphwright keys create NAME{place}"
 
@@ -69,9 +69,9 @@ def create_command(data: Path) -> str:
 class Authentication:
     """ASGI middleware that puts the grant of each request into its state, or refuses the request.
 
-    A key or a token of the identity provider comes in the header Authorization; the page's session in a cookie, which
-    counts for changes only with proof that the request is of the page itself. Without any key every request has all
-    rights. Bodies are not read before.
+    A key or a token of the identity provider is in the header Authorization. The page's session is in a cookie, which
+    permits changes only with proof that the request comes from the page. While no key exists, every request has all
+    rights. Bodies are not read here.
     """
 
     app: ASGIApp
@@ -98,7 +98,7 @@ class Authentication:
         await self.app(scope, receive, send)
 
     async def _grant(self, scope: Scope) -> Grant | None:
-        """Return the grant; None for a request without a valid key. Raises ForbiddenError for a cookie's misuse."""
+        """Return the grant; None without a valid key. Raises ForbiddenError for a cookie that another site sends."""
         if self.tokens is None and not self.keys.exist():
             return LOCAL
         headers = Headers(scope=scope)
@@ -119,7 +119,7 @@ class Authentication:
 
 
 async def verified_token(token: str, keys: Keys, tokens: TokenVerifier | None) -> VerifiedToken | None:
-    """Return the rights of a key or of an identity provider's token; None if it is not valid."""
+    """Return the rights of a key or of an identity provider's token; None if it is invalid."""
     grant = keys.check(token)
     if grant is not None:
         return VerifiedToken(grant, float("inf"))
@@ -135,7 +135,7 @@ def is_public(path: str) -> bool:
 
 
 def route_path(scope: Scope) -> str:
-    """Return the path that routes are matched with: without the path below which a proxy shows the server."""
+    """Return the path without the root path of a reverse proxy, as routes match it."""
     path, root = str(scope["path"]), str(scope.get("root_path", ""))
     if path == root:
         return "/"
@@ -152,10 +152,10 @@ def session_token(headers: Headers) -> str | None:
 
 
 def is_same_origin(headers: Headers, *, proof: bool = False) -> bool:
-    """Return whether a request does not come from another site's page, by what browsers tell and scripts cannot forge.
+    """Return whether a request does not come from another site's page, by headers that scripts cannot forge.
 
-    `proof`: whether it must say that it comes from this server's own page; otherwise a request that says nothing, as of
-    a program, passes too.
+    `proof`: require headers that show this server's own page; otherwise a request without such headers, as of a
+    program, passes too.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin is not None:
@@ -166,7 +166,7 @@ def is_same_origin(headers: Headers, *, proof: bool = False) -> bool:
 
 
 def compared(headers: Headers) -> str:
-    """Return a sentence with the two values that `is_same_origin` compared; nothing where there is no Origin."""
+    """Return a sentence with the two headers that `is_same_origin` compares; "" without an Origin."""
     origin, host = headers.get("origin"), headers.get("host", "")
     if origin is None:
         return ""
@@ -174,7 +174,7 @@ def compared(headers: Headers) -> str:
 
 
 def granted(request: Request) -> Grant:
-    """Return the grant of a request. Raises UnauthorizedError for one to a public path without a key."""
+    """Return the grant of a request. Raises UnauthorizedError for a request to a public path without a key."""
     grant: Grant | None = getattr(request.state, "grant", None)
     if grant is None:
         raise UnauthorizedError(_MISSING)
@@ -188,10 +188,10 @@ async def grant_of(request: Request) -> Grant:
 
 @dataclass(frozen=True)
 class Require:
-    """A dependency that lets requests with a scope pass, and only to indexes that they see.
+    """A dependency that admits requests whose key has a scope, and sees the index of the route.
 
-    `every_index`: whether the reply tells about all indexes, so that a key for some is not enough. Requests that need
-    more than "read" are entered into the audit log, refused ones too.
+    `every_index`: require a key for all indexes, because the reply is about all. Requests that need more than "read"
+    are written to the audit log, refused ones too.
     """
 
     scope: str
@@ -206,7 +206,7 @@ class Require:
             error.headers = {"WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{self.scope}"'}
             raise error
         if self.every_index and grant.indexes is not None:
-            raise ForbiddenError("This tells about all indexes; the key sent is for some.")
+            raise ForbiddenError("This route is about all indexes; the key sent is for some.")
         name = request.path_params.get("ix")
         if name is not None:
             request.app.state.server.index(name, grant)

@@ -1,4 +1,4 @@
-"""Limits of the bodies of requests: their size, and the pace at which they arrive."""
+"""Limits of the size and the transfer rate of request bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphwright.serve.problems import ServeError, TooLargeError, send_problem
 from graphwright.serve.security.authentication import route_path
 
 _UPLOAD = re.compile(r"/v1/indexes/[^/]+/documents(/estimate)?")
-_MIN_RATE = 10_000.0  # bytes a second that a body must keep up after its first seconds
+_MIN_RATE = 10_000.0  # bytes a second of a body, on average, after its first seconds
 
 
 class SlowBodyError(ServeError):
@@ -29,8 +29,8 @@ class SlowBodyError(ServeError):
 class BodyLimits:
     """ASGI middleware that ends requests whose body is too large or arrives too slowly.
 
-    `max_body`, `max_upload`: bytes, the second for documents. `patience`: seconds for the body's first bytes; after
-    them it must arrive at 10 kB a second on average.
+    `max_body`, `max_upload`: bytes, the second for documents. `patience`: seconds for the first bytes; after them the
+    body must arrive at 10 kB a second on average.
     """
 
     app: ASGIApp
@@ -39,7 +39,7 @@ class BodyLimits:
     patience: float = 20.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with a watched body."""
+        """Pass a request on with a limited body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -61,7 +61,7 @@ class BodyLimits:
 
 @dataclass
 class _Body:
-    """Counts and times the body of one request; after an error the application's own response is dropped."""
+    """Size and duration of the body of one request. After an error the application's own response is dropped."""
 
     limit: int
     patience: float

@@ -1,4 +1,4 @@
-"""Hosts and origins: requests that are for another host, or that a page of another site sends, are refused."""
+"""Host and origin checks: refuse requests for another host, or from a page of another site."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 
 
 class MisdirectedError(ServeError):
-    """A request for a host that the server does not answer for, as in a DNS rebinding attack."""
+    """A request for an unknown host name, as in a DNS rebinding attack."""
 
     status: ClassVar[int] = 421
     kind: ClassVar[str] = "host"
@@ -25,10 +25,10 @@ class MisdirectedError(ServeError):
 
 @dataclass(frozen=True)
 class HostGuard:
-    """ASGI middleware that refuses requests for other hosts, and those that another site's page sends.
+    """ASGI middleware that refuses requests for other hosts, and requests from pages of other sites.
 
-    `hosts`: allowed names. Addresses such as 127.0.0.1 pass: a page of another site can only get a browser here under
-    a name of its own (DNS rebinding). Programs send no Origin and pass too.
+    `hosts`: allowed names. IP addresses such as 127.0.0.1 pass, because DNS rebinding needs a host name. Programs send
+    no Origin and pass too.
     """
 
     app: ASGIApp
@@ -48,8 +48,8 @@ class HostGuard:
         if name is None or not (name in self.hosts or name in _LOOPBACK_NAMES or _is_address(name)):
             shown = f"{values[0][:100]!r}" if values else "without a host"
             return MisdirectedError(
-                f"The request is for {shown}, which this server does not answer for. Where that is its name, add it to "
-                f"the server's allowed_hosts."
+                f"The request is for {shown}, which is not a known name of this server. If it is one, add it to the "
+                f"server's allowed_hosts."
             )
         navigates = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if is_same_origin(headers) or (navigates and is_public(route_path(scope))):
@@ -60,7 +60,7 @@ class HostGuard:
 
 
 def host_name(value: str) -> str | None:
-    """Return the name in a Host header in lower case, without port; None where it is malformed.
+    """Return the name in a Host header in lower case, without port; None if it is malformed.
 
     >>> host_name("Wiki.example.org:8000"), host_name("[::1]:8000"), host_name("a@b"), host_name("a:b")
     ('wiki.example.org', '::1', None, None)

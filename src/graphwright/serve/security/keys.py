@@ -1,7 +1,7 @@
 """Keys of the server, and sessions of its page, in one SQLite file of the data folder.
 
-A key's token is `gw_ID_SECRET`. The file holds only a SHA-256 of it: the secret has 256 random bits, so a slow hash
-would protect nothing. Another process may create and revoke keys; changes count from the next request on.
+A key's token is `gw_ID_SECRET`. The file has only its SHA-256; the secret has 256 random bits, so a slow hash would add
+no protection. Other processes may create and revoke keys; changes apply from the next request on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY_FILE = "keys.sqlite"
 """Name of the file in the data folder."""
 _TOKEN = re.compile(r"gw_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _SESSION = re.compile(r"gws_[A-Za-z0-9_-]{43}")
-_NO_HASH = "0" * 64  # compared where there is no key of an id, so that both take the same time
+_NO_HASH = "0" * 64  # compared for an unknown id, so that the time is the same
 _USE_RESOLUTION = 60.0  # seconds between two writes of a key's last use
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (
@@ -68,7 +68,7 @@ class Key:
 
 
 class Keys:
-    """The keys and sessions of a data folder; threads and processes may share it.
+    """The keys and sessions of a data folder, safe for several threads and processes.
 
     >>> import tempfile; keys = Keys(Path(tempfile.mkdtemp()))
     >>> token, key = keys.create("reader", indexes=["wiki"])
@@ -79,7 +79,7 @@ class Keys:
     """
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        """Open the file, or create it, readable by its owner only.
+        """Open or create the file, readable only by its owner.
 
         Raises OptionError for a folder inside an index, which may be copied or published with its keys; DataError if
         the file cannot be opened.
@@ -104,14 +104,14 @@ class Keys:
             ) from error
 
     def exist(self) -> bool:
-        """Return whether a key was ever created; one that has expired or was revoked keeps the server closed."""
+        """Return whether a key was ever created. After that requests need a key, even if all are expired or revoked."""
         with self._lock:
             return bool(self._current())
 
     def create(
         self, name: str, scope: str = "read", indexes: Sequence[str] | None = None, expires: float | None = None
     ) -> tuple[str, Key]:
-        """Return the token of a new key, which is stored nowhere, and the key.
+        """Create a key; return its token, which is not stored, and the key.
 
         `expires`: seconds since 1970. Raises OptionError for an unknown scope, an empty name, or a time in the past.
         """
@@ -138,7 +138,7 @@ class Keys:
             return sorted((key for _, key in self._current().values()), key=lambda key: (key.created, key.id))
 
     def revoke(self, id: str) -> Key:
-        """Revoke a key and end its sessions. Raises OptionError for an unknown id; revoking twice changes nothing."""
+        """Revoke a key and end its sessions; a revoked key is unchanged. Raises OptionError for an unknown id."""
         with self._write() as database:
             database.execute("UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL", (self._clock(), id))
             database.execute("DELETE FROM sessions WHERE key_id = ?", (id,))
@@ -162,9 +162,9 @@ class Keys:
             return key.grant
 
     def open_session(self, grant: Grant, seconds: float, end: float = float("inf")) -> tuple[str, int]:
-        """Return the token of a new session with the rights of a grant, and the seconds until it ends.
+        """Create a session with the rights of a grant; return its token, and the seconds until it ends.
 
-        It ends after `seconds`, at the time `end`, or with its key.
+        It ends after `seconds`, at the time `end`, or when its key becomes invalid.
         """
         token, now = f"gws_{secrets.token_urlsafe(32)}", self._clock()
         seconds = max(0.0, min(seconds, end - now))
@@ -203,7 +203,7 @@ class Keys:
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        """Hold a transaction; raises DataError if the file cannot be written."""
+        """Run the block in a transaction. Raises DataError if the file cannot be written."""
         with self._lock:
             try:
                 self._database.execute("PRAGMA synchronous=FULL")  # a revocation survives a power failure
@@ -223,7 +223,7 @@ class Keys:
                 self._version = None  # data_version does not count changes of this connection
 
     def _current(self) -> dict[str, tuple[str, Key]]:
-        """Return hash and key by id, read anew where the file has changed."""
+        """Return hash and key by id; read the file again if it has changed."""
         (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             rows = self._database.execute(f"SELECT hash, {_COLUMNS} FROM keys").fetchall()
@@ -232,7 +232,7 @@ class Keys:
         return self._known
 
     def _note_use(self, key: Key) -> None:
-        """Store the time of a key's use, at most once a minute; where the file is busy, at a later use."""
+        """Store the time of a key's use, at most once a minute; skip it if the file is busy."""
         now = self._clock()
         if key.used is not None and now - key.used < _USE_RESOLUTION:
             return

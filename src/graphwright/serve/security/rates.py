@@ -1,4 +1,4 @@
-"""Rate limits: requests of a key, and requests of an address without a valid key."""
+"""Rate limits: requests by key, and requests without a valid key by client address."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class RateLimitError(ServeError):
-    """Too many requests in a time."""
+    """Too many requests in a minute."""
 
     status: ClassVar[int] = 429
     kind: ClassVar[str] = "rate-limit"
 
 
 def client_address(scope: Scope) -> str:
-    """Return the client's address, of IPv6 the network, since a client has as many as it likes."""
+    """Return the client's address; for IPv6 its /64 network, because a client can use many addresses of it."""
     host = (scope.get("client") or ("unknown",))[0]
     try:
         address = ipaddress.ip_address(host)
@@ -38,8 +38,8 @@ def client_address(scope: Scope) -> str:
 class RateLimits:
     """Counts of requests in the past minute, by key and by address, in memory.
 
-    `requests_per_minute`: of one key; None is no limit. `failures_per_minute`: of requests of one address without a
-    valid key, after which they are told to wait; requests with a valid key are never affected by them.
+    `requests_per_minute`: limit for one key; None is no limit. `failures_per_minute`: limit for requests without a
+    valid key from one address; it never affects requests with a valid key.
     """
 
     def __init__(self, requests_per_minute: int | None = None, failures_per_minute: int = 30) -> None:
@@ -53,7 +53,7 @@ class RateLimits:
         self._failures = RateLimitItemPerMinute(failures_per_minute)
 
     def count(self, grant: Grant) -> None:
-        """Count a request with a key. Raises RateLimitError beyond the limit."""
+        """Count a request with a key. Raises RateLimitError above the limit."""
         if (
             self._requests is not None
             and grant.key_id is not None
@@ -62,7 +62,7 @@ class RateLimits:
             raise self._error(self._requests, "requests with this key", "key", grant.key_id)
 
     def refuse(self, scope: Scope, error: ServeError) -> ServeError:
-        """Count a request without a valid key, and return the error for it."""
+        """Count a request without a valid key; return `error`, or a RateLimitError above the limit."""
         address = client_address(scope)
         if self._limiter.hit(self._failures, "failure", address):
             return error

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from jwt import PyJWK, PyJWKClient, PyJWKSet
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Algorithms that may be allowed: asymmetric ones, so that whoever verifies tokens cannot make them."""
+"""Supported algorithms: only asymmetric ones, so that a verifier cannot create tokens."""
 _MAX_TOKEN = 8_192  # characters
 _FETCH_TIMEOUT = 5.0
-_COOLDOWN = 30.0  # seconds between two readings of the key set for unknown keys, and after a failure
+_COOLDOWN = 30.0  # seconds between two requests of the key set for unknown keys, and after a failure
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _FILLED = Constraint("text", lambda value: isinstance(value, str) and bool(value.strip()))
@@ -35,10 +35,10 @@ _KNOWN = Constraint(
 class TokenSettings(Checked):
     """Section [tokens] of server.toml.
 
-    `issuer`, `audience`: values that the claims `iss` and `aud` must have. `keys`: the provider's public keys as a JSON
-    Web Key Set: a file, or an https address, such as https://login.example.org/jwks.json. `algorithms`: allowed ones.
-    `scope_prefix`: the claim `scope` (or `scp`) holds words such as graphwright:read. `indexes_claim`: the claim with
-    the list of index names, "*" for all; a token without it sees no index. `leeway`: seconds that clocks may differ.
+    `issuer`, `audience`: required values of the claims `iss` and `aud`. `keys`: the provider's JSON Web Key Set: a file
+    or an https address, such as https://login.example.org/jwks.json. `algorithms`: allowed algorithms. `scope_prefix`:
+    prefix of the words in the claim `scope` (or `scp`), such as graphwright:read. `indexes_claim`: the claim with the
+    list of index names, "*" for all; a token without it sees no index. `leeway`: allowed clock difference in seconds.
     """
 
     issuer: Annotated[str, _FILLED]
@@ -50,27 +50,27 @@ class TokenSettings(Checked):
     leeway: Annotated[float, Between(0, 300)] = 30.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.algorithms, list):  # as TOML has it
+        if isinstance(self.algorithms, list):  # from TOML
             object.__setattr__(self, "algorithms", tuple(self.algorithms))
         super().__post_init__()
         address = urlsplit(self.keys)
         if address.scheme == "http" and address.hostname not in _LOOPBACK:
-            raise OptionError(f"keys is {self.keys!r}; keys that come unencrypted can be replaced. Use https.")
+            raise OptionError(f"keys is {self.keys!r}; unencrypted keys can be replaced in transit. Use https.")
 
 
 @dataclass(frozen=True)
 class VerifiedToken:
-    """The rights of a token, and when it expires, in seconds since 1970."""
+    """The rights of a token, and its expiry in seconds since 1970."""
 
     grant: Grant
     expires: float
 
 
 class TokenVerifier:
-    """Verifies the tokens of one identity provider; threads may share it.
+    """Verifier of the tokens of one identity provider; thread-safe.
 
-    Raises OptionError where the key set is a file without keys, DataError where it cannot be read, ImportError without
-    the packages of the extra `serve`. An address is first read when a token arrives.
+    Raises OptionError if the key set file is invalid, DataError if it cannot be read, ImportError without the packages
+    of the extra `serve`. A key set at an address is first fetched when a token arrives.
     """
 
     def __init__(self, settings: TokenSettings) -> None:
@@ -83,7 +83,10 @@ class TokenVerifier:
             self._keys = _KeyFile(Path(settings.keys).expanduser())
 
     def check(self, token: str) -> VerifiedToken | None:
-        """Return the rights of a token; None if it is malformed, forged, expired, or for others. May wait for keys."""
+        """Return the rights of a token; None if it is malformed, forged, expired, or for another audience.
+
+        May fetch the key set.
+        """
         import jwt
 
         if len(token) > _MAX_TOKEN or token.count(".") != 2:
@@ -111,7 +114,7 @@ class TokenVerifier:
         return None if grant is None else VerifiedToken(grant, float(claims["exp"]))
 
     def _grant(self, claims: dict[str, Any]) -> Grant | None:
-        """Return the rights that the claims name; None without a scope of this server."""
+        """Return the rights in the claims; None without a scope of this server."""
         prefix = self.settings.scope_prefix
         granted = {word.removeprefix(prefix) for word in _words(claims, "scope", "scp") if word.startswith(prefix)}
         scopes = [scope for scope in SCOPES if scope in granted]
@@ -123,14 +126,14 @@ class TokenVerifier:
 
 
 def _words(claims: dict[str, Any], *names: str) -> Iterable[str]:
-    """Yield the words of claims, each a list of texts or one text with spaces."""
+    """Yield the words of claims. A claim is a list of texts, or one text with spaces."""
     for name in names:
         value = claims.get(name, ())
         yield from value.split() if isinstance(value, str) else (item for item in value if isinstance(item, str))
 
 
 class _KeyFile:
-    """A key set in a file, read again where it has changed."""
+    """A key set in a file, read again if the file has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -143,7 +146,7 @@ class _KeyFile:
                 if self._path.stat().st_mtime != self._read_at:
                     self._set = self._read()
             except (OSError, OptionError, DataError):
-                pass  # the keys read before count until the file is whole again
+                pass  # the previous keys stay valid until the file can be read again
             return _signing_key(self._set, name)
 
     def _read(self) -> PyJWKSet:
@@ -159,7 +162,7 @@ class _KeyFile:
 
 
 class _KeyAddress:
-    """A key set at an address, kept for minutes; a failure is not repeated at once."""
+    """A key set at an address, cached for ten minutes; after a failure, requests pause."""
 
     def __init__(self, address: str) -> None:
         import jwt

@@ -1,4 +1,4 @@
-"""Logs of the server: structured lines with request ids, without secrets, and the audit log of changes."""
+"""Logs of the server: structured lines with request ids and without secrets, and the audit log of changes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from typing import Any, TextIO
 AUDIT_FILE = "audit.jsonl"
 """Name of the audit log in the data folder."""
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
-"""The id of the request that is answered, also in the threads that compute it."""
+"""The id of the current request, also in worker threads."""
 _LOGGERS = ("graphwright.serve", "uvicorn")
 _log = logging.getLogger("graphwright.serve")
 _SECRETS = re.compile(
     r"(gw_[0-9a-f]{8}_)[A-Za-z0-9_-]{8,}|(gws_)[A-Za-z0-9_-]{8,}|(\beyJ)[\w-]+\.[\w-]+\.[\w-]*"
     r"|(\bsk-)[\w-]{16,}|(\b[Bb]earer\s+)[^\s\"']+"
 )
-_SUSPECT = re.compile("gws?_|eyJ|sk-|earer")  # what every secret holds, for a quick look
+_MAY_HAVE_SECRETS = re.compile("gws?_|eyJ|sk-|earer")  # a fast test: every secret matches
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with keys, tokens and sessions cut off after their first characters.
+    """Return a text with keys, tokens and sessions masked after their first characters.
 
     >>> without_secrets("refused gw_0a1b2c3d_abcdefghijklmnop")
     'refused gw_0a1b2c3d_***'
@@ -38,7 +38,7 @@ def without_secrets(text: str) -> str:
 
 
 class _TextFormatter(logging.Formatter):
-    """One line: time, level, logger, message, and the further fields as NAME=VALUE; then a traceback, indented."""
+    """Formatter of text lines: time, level, logger, message, further fields as NAME=VALUE; an indented traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {name}={_quoted(value)}" for name, value in _fields(record).items())
@@ -50,7 +50,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class JSONFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, further fields, and the traceback of an exception."""
+    """Formatter of JSON lines: time, level, logger, message, further fields, and the traceback of an exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as JSON."""
@@ -64,13 +64,13 @@ class JSONFormatter(logging.Formatter):
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         text = json.dumps(line, default=str)
-        return json.dumps(_safe(line)) if _SUSPECT.search(text) else text
+        return json.dumps(_safe(line)) if _MAY_HAVE_SECRETS.search(text) else text
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the values that were given as `extra`."""
-    known = {name: value for name, value in vars(record).items() if name not in _PLAIN and name != "color_message"}
-    return {name: value for name, value in known.items() if value is not None}
+    """Return the values of `extra`."""
+    extra = {name: value for name, value in vars(record).items() if name not in _PLAIN and name != "color_message"}
+    return {name: value for name, value in extra.items() if value is not None}
 
 
 def _quoted(value: Any) -> str:
@@ -79,12 +79,12 @@ def _quoted(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text on one line: a path may hold line ends, which would look like another entry."""
+    """Return a text on one line. Line ends, as in the name of a file, could forge another log entry."""
     return text if text.isprintable() else json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _safe(value: Any) -> Any:
-    """Return a value as JSON can hold it, with the texts in it without secrets."""
+    """Return a value for JSON, without secrets in its texts."""
     if isinstance(value, Mapping):
         return {str(name): _safe(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -93,9 +93,9 @@ def _safe(value: Any) -> Any:
 
 
 def configure_logging(form: str, level: int = logging.INFO) -> None:
-    """Send the logs of the server and of uvicorn to stderr, as "text" or "json"; of all others the warnings.
+    """Send the logs of the server and uvicorn, and warnings of all other loggers, to stderr as "text" or "json".
 
-    Warnings of Python are among them, so that no line has another form.
+    Python's own warnings are logged too, so that every line has the same form.
     """
     handler = _Handler(sys.stderr)
     handler.setFormatter(JSONFormatter() if form == "json" else _TextFormatter())
@@ -109,21 +109,21 @@ def configure_logging(form: str, level: int = logging.INFO) -> None:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """The handler of a server, which a later one replaces."""
+    """The server's handler; `configure_logging` replaces an earlier one."""
 
 
 class AuditLog:
-    """A file with one JSON object for each change: who, when, from where, what, and how it ended.
+    """A file with one JSON object for each change: key, time, client, action and status.
 
-    It is opened for each entry, so it can be rotated at any time; only its owner can read it.
+    The file is opened for each entry, so it can be rotated at any time. Only its owner can read it.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take the data folder; the file is created by the first entry."""
+        """Take the data folder. The first entry creates the file."""
         self.path = folder / AUDIT_FILE
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Append an entry with the time. A file that cannot be written is an error in the log, not of the request."""
+        """Append an entry with the time. If the file cannot be written, log an error; the request does not fail."""
         line = json.dumps(_safe({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **entry}))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

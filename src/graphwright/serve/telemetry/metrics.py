@@ -1,4 +1,4 @@
-"""Prometheus metrics of the server, in a registry of its own."""
+"""Prometheus metrics of the server, in a separate registry."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _HISTOGRAMS = {
     "step": ("Seconds of the steps of methods.", "operator"),
 }
 Gauges = Callable[[], Iterable[tuple[str, str, Mapping[str, str], float]]]
-"""A function that yields gauges as (name, description, labels, value) when they are read."""
+"""A function that yields the current gauges as (name, description, labels, value)."""
 
 
 class Metrics:
-    """Counters and histograms of requests, steps, tokens and money, and gauges that are read when asked for.
+    """Counters and histograms of requests, steps, tokens and cost, and gauges.
 
-    Labels are names that the server knows, never text of a request.
+    Labels are names of the server's configuration, never text of a request.
     """
 
     def __init__(self) -> None:
@@ -58,19 +58,19 @@ class Metrics:
             collector(registry=self.registry)
 
     def add_gauges(self, gauges: Gauges) -> None:
-        """Add gauges that are computed at each reading."""
+        """Add gauges, which are computed at each scrape."""
         self.registry.register(_Gauges(gauges))
 
     def count_request(self, method: str, route: str | None, status: int, seconds: float) -> None:
-        """Count a request. `route`: its pattern; None for a path that matches none."""
+        """Count a request. `route`: the matched pattern, or None."""
         method, route = method if method in _METHODS else "other", route or "none"
         self._counters["requests"].labels(method, route, str(status)).inc()
         self._seconds["request"].labels(method, route).observe(seconds)
 
     def count_reply(self, index: str, reply: Mapping[str, Any], model: str | None) -> None:
-        """Count a reply to a question, given as the command line's JSON. `model`: the language model, if any."""
-        found = {None: "none", True: "yes", False: "no"}[reply.get("found")]
-        self._counters["answers"].labels(index, str(reply.get("method")), found).inc()
+        """Count a reply in the JSON of the command line. `model`: the language model, if any."""
+        outcome = {None: "none", True: "yes", False: "no"}[reply.get("found")]
+        self._counters["answers"].labels(index, str(reply.get("method")), outcome).inc()
         for step in reply.get("trace", ()):
             self._seconds["step"].labels(operator_name(step)).observe(step["seconds"])
         usage = reply.get("usage", {})
@@ -82,7 +82,7 @@ class Metrics:
             self._counters["cost"].labels(*labels).inc(usage["cost"])
 
     def count_failed_call(self, index: str, model: str) -> None:
-        """Count a call of a language model that brought no reply, or none in the requested form."""
+        """Count a call of a language model without a reply in the requested form."""
         self._counters["llm_calls"].labels(index, model, "failed").inc()
 
     def text(self) -> bytes:
@@ -91,7 +91,7 @@ class Metrics:
 
 
 class _Gauges(Collector):
-    """Reads gauges when they are asked for."""
+    """Collector that computes gauges at each scrape."""
 
     def __init__(self, gauges: Gauges) -> None:
         self._gauges = gauges
@@ -104,7 +104,7 @@ class _Gauges(Collector):
         return families.values()
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, so that registering does not read the gauges."""
+        """Return nothing, so that registering does not compute the gauges."""
         return ()
 
 

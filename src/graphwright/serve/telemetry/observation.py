@@ -1,4 +1,4 @@
-"""The outermost middleware: numbers requests, sets security headers, and logs, counts and audits each response."""
+"""The outermost middleware: request ids, security headers, logs, metrics and audit of each response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy of the page and of /docs: nothing inline, nothing from elsewhere."""
+"""Content-Security-Policy of the page and of /docs: no inline and no external resources."""
 _DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"  # of everything that is not a page
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -34,16 +34,16 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 @dataclass(frozen=True)
 class Observation:
-    """ASGI middleware that numbers requests, sets security headers, and logs, counts and audits each response.
+    """ASGI middleware that sets request ids and security headers, and logs, counts and audits each response.
 
-    An exception that no handler took becomes a problem here, without its text, and is logged with it.
+    An unhandled exception is logged, and becomes a problem without its message.
     """
 
     app: ASGIApp
     telemetry: Telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Observe one request; other connections but those of the server's lifespan are refused."""
+        """Observe one request. Pass lifespan events on; ignore other connections."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -64,7 +64,7 @@ class Observation:
             try:
                 await self.app(scope, receive, observed)
             except Exception as error:
-                if record.status:  # the response has begun, and cannot be another any more
+                if record.status:  # the response has begun and cannot be replaced
                     raise
                 self.telemetry.log_failure(record, error)
                 await send_problem(scope, receive, observed, error)
@@ -73,7 +73,7 @@ class Observation:
 
 
 def _complete(record: RequestRecord, scope: Scope) -> None:
-    """Enter what the inner parts found out about a request."""
+    """Add the grant, the route and the index, which inner middleware and routes have determined, to a record."""
     state, route = scope["state"], scope.get("route")
     record.grant = state.get("grant")
     record.route = getattr(route, "path", None)
@@ -82,17 +82,17 @@ def _complete(record: RequestRecord, scope: Scope) -> None:
 
 
 def _request_id(headers: Headers) -> str:
-    """Return the id that a proxy gave to the request, or a new one."""
+    """Return the request id of a proxy, or a new one."""
     given = headers.get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response with those that every response has."""
-    given = {name.lower(): value for name, value in headers}
-    policy = PAGE_POLICY if given.get(b"content-type", b"").startswith(b"text/html") else _DATA_POLICY
+    """Add the headers that every response has."""
+    present = {name.lower(): value for name, value in headers}
+    policy = PAGE_POLICY if present.get(b"content-type", b"").startswith(b"text/html") else _DATA_POLICY
     more = [(b"x-request-id", request_id.encode()), (b"content-security-policy", policy.encode()), *_HEADERS]
-    if b"cache-control" not in given:
+    if b"cache-control" not in present:
         more.append((b"cache-control", b"no-store"))
     names = {name for name, _ in more}
     return [(name, value) for name, value in headers if name.lower() not in names] + more

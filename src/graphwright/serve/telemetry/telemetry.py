@@ -1,4 +1,4 @@
-"""Telemetry: the metrics, spans, logs and audit log of a server, behind one object."""
+"""Telemetry: the metrics, spans, logs and audit log of a server."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _log = logging.getLogger("graphwright.serve")
 class RequestRecord:
     """Facts about one request, filled in while it runs.
 
-    `path`: without the query, which may hold a question. `route`: the pattern that matched. `audited`: whether it is a
-    change. `status`: 0 where the client went away before a response.
+    `path`: without the query string, which may have a question. `route`: the matched pattern. `audited`: whether the
+    request is a change. `status`: 0 if the client disconnected before a response.
     """
 
     id: str
@@ -50,21 +50,21 @@ class RequestRecord:
 
 
 class Telemetry:
-    """Metrics always, the audit log if there is a data folder, and spans only where they are configured."""
+    """Metrics, the audit log if there is a data folder, and spans if they are configured."""
 
     def __init__(self, folder: Path | None = None, tracing: Tracing | None = None) -> None:
-        """Take the data folder, and the spans' destination."""
+        """Take the data folder, and the tracing of spans."""
         self.metrics = Metrics()
         self._audit = None if folder is None else AuditLog(folder)
         self._tracing = tracing
 
     def watch(self, gauges: Gauges) -> None:
-        """Add gauges that are read when the metrics are."""
+        """Add gauges to the metrics."""
         self.metrics.add_gauges(gauges)
 
     @contextmanager
     def request(self, record: RequestRecord, headers: Mapping[str, str]) -> Iterator[Span | None]:
-        """Observe a request inside the block, and enter it in metrics, spans, log and audit log at its end."""
+        """Trace a request during the block; record it in metrics, log and audit log at its end."""
         traced = nullcontext() if self._tracing is None else self._tracing.request(record.method, headers)
         with traced as span:
             try:
@@ -87,7 +87,7 @@ class Telemetry:
             self.audit(action, record.grant, index=record.index, path=record.path, status=record.status, **who)
 
     def audit(self, action: str, grant: Grant | None, **facts: Any) -> None:
-        """Enter a change into the audit log. `facts`: its index, its target, how it ended."""
+        """Write a change to the audit log. `facts`: its index, target and status."""
         if self._audit is not None:
             holder = {} if grant is None else {"key": grant.key_id, "name": grant.name, "scope": grant.scope}
             self._audit.write({"action": action, **holder, **facts})
@@ -99,16 +99,16 @@ class Telemetry:
     def count_reply(
         self, index: str, reply: Mapping[str, Any], model: str | None = None, span: Span | None = None
     ) -> None:
-        """Enter a reply to a question, given as the command line's JSON, in metrics and spans.
+        """Record a reply, in the JSON of the command line, in metrics and spans.
 
-        `model`: the language model that could be asked. `span`: of the request, as `request.state.span` holds it.
+        `model`: the language model of the index. `span`: the span of the request (`request.state.span`).
         """
         self.metrics.count_reply(index, reply, model)
         if self._tracing is not None:
             self._tracing.reply(index, reply, model, span)
 
     def fail_call(self, index: str, model: str, error: ModelError) -> None:
-        """Count a call of a language model that failed, and log the reason with the request's id."""
+        """Count a failed call of a language model, and log the reason with the request's id."""
         self.metrics.count_failed_call(index, model)
         _log.warning(
             "the language model %s failed: %s",
@@ -117,25 +117,25 @@ class Telemetry:
         )
 
     def close(self) -> None:
-        """Export what is left."""
+        """Export the remaining spans."""
         if self._tracing is not None:
             self._tracing.close()
 
 
 def tracing_of(settings: ServeSettings) -> Tracing | None:
-    """Return where spans go by the server's settings or OpenTelemetry's variables; None where nothing is configured."""
+    """Return the tracing of the server's settings or OpenTelemetry's variables; None if neither configures it."""
     chosen = trace_settings(settings.traces, settings.trace_content, os.environ)
     return None if chosen is None else Tracing.exporting(chosen)
 
 
 def gauges(server: Server) -> Iterator[tuple[str, str, Mapping[str, str], float]]:
-    """Yield what is measured when the metrics are read: requests that wait, jobs, and the age of each snapshot."""
+    """Yield the gauges: pending requests, jobs, and the age of each snapshot."""
     yield "graphwright_queue", "Requests that are computed or wait.", {}, float(server.workers.pending)
     with suppress(StoreError):  # the file of jobs is busy
         for (name, state), number in server.jobs.counts().items():
             yield "graphwright_jobs", "Jobs of the last week.", {"index": name, "state": state}, float(number)
     for name, index in server.catalog.items():
         layout = IndexLayout(index.path)
-        with suppress(OSError, StoreError):  # a writer is replacing it
+        with suppress(OSError, StoreError):  # while a writer replaces it
             age = max(0.0, time.time() - (layout.path / layout.current()).stat().st_mtime)
             yield "graphwright_snapshot_age_seconds", "Seconds since the snapshot was made.", {"index": name}, age

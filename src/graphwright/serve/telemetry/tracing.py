@@ -1,7 +1,7 @@
-"""OpenTelemetry spans of requests, retrievals and calls of language models, by the GenAI conventions.
+"""OpenTelemetry spans of requests, retrievals and LLM calls, with the GenAI semantic conventions.
 
-Nothing is traced or exported unless an address is configured. Texts of questions, passages and answers are in no span
-unless `content` is set.
+Nothing is traced or exported unless an address is configured. Spans contain texts of questions and answers only if
+`content` is set.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _NANO = 1_000_000_000
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """Where spans go. `address`: of an OTLP collector (HTTP), for spans; `content`: whether they hold texts."""
+    """Settings of tracing. `address`: URL of an OTLP collector (HTTP) for spans; `content`: include texts."""
 
     address: str
     content: bool = False
 
 
 def trace_settings(address: str | None, content: bool, environment: Mapping[str, str]) -> TraceSettings | None:
-    """Return the settings by the server's configuration, else by OpenTelemetry's variables; None where neither is set.
+    """Return the settings of the server's configuration, else of OpenTelemetry's variables; None if neither is set.
 
-    `address`: of a collector, as http://localhost:4318.
+    `address`: URL of a collector, such as http://localhost:4318.
     """
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or environment.get("OTEL_TRACES_EXPORTER") == "none":
         return None
@@ -50,7 +50,7 @@ def trace_settings(address: str | None, content: bool, environment: Mapping[str,
 
 
 class Tracing:
-    """Makes spans with a provider of its own, which other libraries in the process do not see."""
+    """Spans of a separate provider, which other libraries in the process do not use."""
 
     def __init__(self, provider: TracerProvider, *, content: bool = False) -> None:
         """Take a provider with its exporters."""
@@ -59,7 +59,7 @@ class Tracing:
 
     @classmethod
     def exporting(cls, settings: TraceSettings) -> Tracing:
-        """Return spans that go to a collector. Raises OptionError without the packages of the extra `otel`."""
+        """Create tracing that exports to a collector. Raises OptionError without the packages of the extra `otel`."""
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
@@ -77,7 +77,7 @@ class Tracing:
 
     @contextmanager
     def request(self, method: str, headers: Mapping[str, str]) -> Iterator[Span]:
-        """Trace a request inside the block, as part of the trace that its header `traceparent` names."""
+        """Trace a request during the block, in the trace of its header `traceparent`."""
         from opentelemetry.trace import SpanKind
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -89,7 +89,7 @@ class Tracing:
             span.end()
 
     def end_request(self, span: Span, method: str, route: str | None, status: int, request_id: str) -> None:
-        """Enter the result of a request. The address holds texts of questions and is left out."""
+        """Record the result of a request, without its URL, which may contain questions."""
         from opentelemetry.trace import StatusCode
 
         if route is not None:
@@ -101,9 +101,9 @@ class Tracing:
             span.set_status(StatusCode.ERROR)
 
     def reply(self, index: str, reply: Mapping[str, Any], model: str | None, span: Span | None = None) -> None:
-        """Trace a reply that was just computed, given as the command line's JSON: its retrieval and its LLM calls.
+        """Trace the retrieval and the LLM calls of a reply that was just computed, in the JSON of the command line.
 
-        The times of the steps are those of its trace, before now. `span`: of the request.
+        The times of the steps come from its trace, and end now. `span`: the span of the request.
         """
         from opentelemetry.trace import set_span_in_context
 
@@ -164,7 +164,7 @@ class Tracing:
         return attributes
 
     def close(self) -> None:
-        """Export what is left."""
+        """Export the remaining spans."""
         self._provider.shutdown()
 
 

@@ -1,4 +1,4 @@
-"""Views of an index's documents: the list, and one with its passages and their entities."""
+"""Views of an index's documents: the list, and a document with its passages and their entities."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _listed: SnapshotCache[list[Listed]] = SnapshotCache()
 
 
 def documents(index: Index, query: str, offset: int, limit: int) -> dict[str, Any]:
-    """Return the documents whose id or title contains a text, by id, and the number of all of these.
+    """Return the documents whose id or title contains a text, by id, and the number of all matches.
 
-    Each is {id, title, characters, chunks}. The passages of an imported graph's nodes are of none.
+    Each is {id, title, characters, chunks}. Passages of an imported graph's nodes belong to no document.
     """
-    every = _documents(index)
-    part = query.strip().casefold()
-    listed = [item for item in every if part in f"{item.id}\n{item.title}".casefold()] if part else every
+    listed = _documents(index)
+    if part := query.strip().casefold():
+        listed = [item for item in listed if part in f"{item.id}\n{item.title}".casefold()]
     return {"documents": [item._asdict() for item in listed[offset : offset + limit]], "total": len(listed)}
 
 
@@ -58,14 +58,14 @@ def text(index: Index, id: str) -> str:
 
 
 def document_text(text: str, start: int, end: int | None) -> dict[str, Any]:
-    """Return characters of a text as {start, end, text}; both ends are cut to the text."""
+    """Return characters of a text as {start, end, text}; start and end are limited to the text."""
     last = len(text) if end is None else min(end, len(text))
     first = min(start, last)
     return {"start": first, "end": last, "text": text[first:last]}
 
 
 def check_removable(index: Index, id: str) -> None:
-    """Raise NotFoundError for an id that no added document has, such as that of a node's passage."""
+    """Raise NotFoundError for an id of no added document, such as the id of a node's passage."""
     check_document(index.graph, id)
     if index.imported is not None and all(item.id != id for item in _documents(index)):
         raise NotFoundError(f"{id!r} is the passage of a node of the imported graph, which cannot be removed.")
@@ -85,7 +85,7 @@ def check_document(graph: Graph, id: str) -> list[int]:
 
 
 def _entities(graph: Graph, chunk: int) -> list[dict[str, Any]]:
-    """Return the entities that a passage is connected with, by the place where it names them first."""
+    """Return the entities of a passage, in the order of their first occurrence."""
     columns = graph.columns
     nodes = [node for node in columns.adjacency.row(chunk).tolist() if columns.kinds[node] == Kind.ENTITY]
     text = graph.text(chunk).casefold()

@@ -1,4 +1,4 @@
-"""Views of an index's graph for people and programs: entities, their statements, neighbours and passages, paths."""
+"""Views of an index's graph: entities, their statements, neighbours and passages, and paths."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.problems import NotFoundError
 
 MAX_EDGES = 6
-"""Length of the longest path that is searched for."""
+"""Maximum length of a path."""
 _entity_edges: SnapshotCache[Csr] = SnapshotCache()
 
 
 def entities(snapshot: Snapshot, query: str, limit: int) -> list[dict[str, Any]]:
-    """Return the entities whose names equal a text, begin with it or are near to it; without one the best connected.
+    """Return the entities whose names equal a text, begin with it or are similar; without a text the best connected.
 
-    Each is {node, name, type, passages, degree}: the number of passages that name it, and of its neighbours.
+    Each is {node, name, type, passages, degree}: numbers of the passages that name it, and of its neighbours.
     """
     graph = snapshot.graph
     nodes = _best_connected(graph, limit) if not query.strip() else _matching(snapshot, query.strip(), limit)
@@ -46,14 +46,14 @@ def _best_connected(graph: Graph, limit: int) -> list[int]:
 def _matching(snapshot: Snapshot, query: str, limit: int) -> list[int]:
     graph, index = snapshot.graph, name_index_of(snapshot.graph.columns)
     form = index.form(query)
-    found = dict.fromkeys(index.find(form).tolist())
+    matches = dict.fromkeys(index.find(form).tolist())
     if form:
         first, last = index.forms.ends(form, index.order, prefix=True)
-        found |= dict.fromkeys(index.nodes[first : min(last, first + limit)].tolist())
-    if len(found) < limit:
+        matches |= dict.fromkeys(index.nodes[first : min(last, first + limit)].tolist())
+    if len(matches) < limit:
         near = nodes_near(Run(), snapshot.names, graph, [query], limit)[0]
-        found |= dict.fromkeys(node for node in near if graph.columns.kinds[node] != Kind.CHUNK)
-    return list(found)[:limit]
+        matches |= dict.fromkeys(node for node in near if graph.columns.kinds[node] != Kind.CHUNK)
+    return list(matches)[:limit]
 
 
 def _summary(graph: Graph, node: int) -> dict[str, Any]:
@@ -67,13 +67,13 @@ def _summary(graph: Graph, node: int) -> dict[str, Any]:
 
 
 def _type(graph: Graph, node: int) -> str:
-    """Return the type that stands behind an entity's name in its text: "Graz (place): a city"; else nothing."""
+    """Return the type after an entity's name in its text, as in "Graz (place): a city", or ""."""
     rest = graph.text(node).removeprefix(graph.names[node])
     return rest[2 : rest.index(")")] if rest.startswith(" (") and ")" in rest else ""
 
 
 def node_of(graph: Graph, name: str) -> int:
-    """Return the node of a number, or the best connected one of a name. Raises NotFoundError for any other text."""
+    """Return the node with a number, or the best connected node with a name. Raises NotFoundError if there is none."""
     if name.isascii() and name.isdigit() and len(name) < 12:
         nodes = np.array([int(name)])
     else:
@@ -86,11 +86,11 @@ def node_of(graph: Graph, name: str) -> int:
 
 
 def entity(graph: Graph, node: int, offset: int, limit: int) -> dict[str, Any]:
-    """Return a node with its statements, passages and neighbours, of each at most `limit` from `offset` on."""
+    """Return a node with its statements, passages and neighbours, at most `limit` of each from `offset` on."""
     columns, page = graph.columns, slice(offset, offset + limit)
     edges = np.union1d(columns.out.row(node), columns.into.row(node)).astype(np.int64)
     edges = edges[columns.between_entities(edges)]
-    # An extracted predicate says more than a co-occurrence, so statements with one come first.
+    # Extracted predicates are more informative than co-occurrences, so they come first.
     edges = edges[np.argsort([graph.co_occurs(edge) for edge in edges.tolist()], kind="stable")]
     chunks = graph.chunks_of([node]).tolist()
     return {
@@ -124,9 +124,9 @@ def _passage(graph: Graph, chunk: int) -> dict[str, Any]:
 
 
 def paths(graph: Graph, source: int, target: int, limit: int) -> list[list[dict[str, Any]]]:
-    """Return the first `limit` of the shortest paths between two nodes, over statements, of at most MAX_EDGES edges.
+    """Return the `limit` first shortest paths between two nodes, over statements, of at most MAX_EDGES edges.
 
-    A path lists nodes {node, name} and, between them, relations {relation, forward, text}. None where there is no path.
+    A path lists nodes {node, name} and, between them, relations {relation, forward, text}.
     """
     adjacency = _adjacency(graph.columns)
     walks = paths_between(adjacency.indptr, adjacency.values, source, target, MAX_EDGES)
@@ -134,7 +134,7 @@ def paths(graph: Graph, source: int, target: int, limit: int) -> list[list[dict[
 
 
 def named_paths(graph: Graph, source: str, target: str, limit: int) -> list[list[dict[str, Any]]]:
-    """Return the paths between two nodes that are given by number or name, as `paths` does."""
+    """Return the paths between two nodes given by number or name, as `paths`."""
     return paths(graph, node_of(graph, source), node_of(graph, target), limit)
 
 
@@ -150,7 +150,7 @@ def _described(graph: Graph, walk: list[int]) -> list[dict[str, Any]]:
 
 
 def _adjacency(columns: Columns) -> Csr:
-    """Return the distinct neighbours of each node over edges that join two entities, by snapshot id."""
+    """Return the distinct neighbours of each node over edges between two entities."""
 
     def compute() -> Csr:
         edges: Ints = np.arange(len(columns.heads))

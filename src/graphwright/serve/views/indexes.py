@@ -1,4 +1,4 @@
-"""Facts about an index for people and programs."""
+"""Facts about an index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from graphwright.serve.server import Library
 
 
 def index_facts(name: str, library: Library) -> dict[str, Any]:
-    """Return the facts about an index that IndexReply describes."""
+    """Return the facts about an index, in the form of IndexReply."""
     index = library.catalog[name]
     snapshot = index.snapshot
     passages = snapshot.graph.passages
