@@ -34,7 +34,7 @@ from graphwright.methods.registry import make_method
 from graphwright.models.embedded.reader import PARTS, MiniLMReader
 from graphwright.models.embedded.reader_answers import (
     Candidate,
-    Reading,
+    ReaderOutput,
     candidates,
     mixture,
     normalised,
@@ -105,7 +105,7 @@ class Read:
 
     question: str
     passages: list[PassageText]
-    readings: list[Reading]
+    readings: list[ReaderOutput]
     answers: list[str]
     answered: bool | None
     sentences: list[tuple[int, int, int]]

@@ -31,20 +31,20 @@ from graphwright.search.snapshot import Snapshot
 Row = dict[str, Any]
 """A result: a method, a question, metrics, costs, ranking, evidence, answer, steps."""
 
-_DOCUMENTS, _ITEMS, _CITATIONS = 100, 5, 10  # that a row holds
-_ITEM_CHARACTERS = 400
+_MAX_DOCUMENTS, _MAX_ITEMS, _MAX_CITATIONS = 100, 5, 10  # of a row
+_MAX_ITEM = 400  # characters
 _COUNTS = ("texts", "tokens", "calls", "prompt_tokens", "completion_tokens")
-# Halves of surrogate pairs, which JSON lines hold as escapes, and which pydantic refuses.
+# Escaped halves of surrogate pairs, which pydantic refuses.
 _HALF = re.compile(rb"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Amount = Annotated[FiniteFloat, Field(ge=0)]
 
 
 class Asker:
-    """Asks questions over a snapshot by several pipelines, by name, and measures each.
+    """Measurement of named pipelines on questions over a snapshot.
 
-    `linked`: link entities of the question instead of using the gold ones. `together`: steps that pipelines have in
-    common are done once for each question, and charged in full to every pipeline that has them.
+    `linked`: link entities of the question instead of using the gold ones. `together`: run the steps that pipelines
+    have in common once for each question, and charge them in full to each of these pipelines.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Asker:
         linked: bool = False,
         together: bool = True,
     ) -> None:
-        """Start with nothing encoded."""
+        """Select the metrics of each pipeline; nothing is encoded before the first question."""
         self._snapshot, self._pipelines = snapshot, pipelines
         self._linked, self._together = linked, together
         over = "graph" if snapshot.graph.passages is None else "documents"
@@ -68,7 +68,7 @@ class Asker:
     def warm(self, question: QuestionRecord, names: Iterable[str]) -> None:
         """Run an unmeasured question, so that kernels are compiled and files are open.
 
-        Raises OptionError for a method that can be built, but not asked.
+        Raises OptionError for a method that can be built, but not run.
         """
         # A different text, so that the vector of the measured question is not cached.
         state = self._start(question, f"{question.text} (not counted)")
@@ -125,7 +125,7 @@ class Asker:
         }
 
     def _outcome(self, name: str, question: QuestionRecord, state: State, targets: list[Ints], error: str) -> Row:
-        """Return the documents, evidence, answer and metrics of a result; empty ones of a failure."""
+        """Return the documents, evidence, answer and metrics of a result; empty values for a failure."""
         graph = self._snapshot.graph
         if error:
             nothing = Outcome(question, state, graph, [], (), "", targets)
@@ -135,7 +135,7 @@ class Asker:
         text = "" if state.answer is None or not state.answer.found else without_markers(state.answer.text)
         outcome = Outcome(question, state, graph, [name for name, _ in documents], answers, text, targets)
         return {
-            "documents": documents[:_DOCUMENTS],
+            "documents": documents[:_MAX_DOCUMENTS],
             "evidence": _evidence(state),
             "answer": None if state.answer is None else _answer(state.answer, answers or ()),
             **self._measured(name, outcome),
@@ -174,13 +174,13 @@ def _applicable(operator: Operator, measures: Sequence[Measure]) -> list[Measure
 
 
 def _about(question: QuestionRecord) -> Row:
-    of_graph = question if isinstance(question, GraphQuestion) else None
-    hops = question.metadata.get("hops") if of_graph is None else of_graph.hops
+    graph_question = question if isinstance(question, GraphQuestion) else None
+    hops = question.metadata.get("hops") if graph_question is None else graph_question.hops
     return {
         "type": question.type,
         "hops": hops if type(hops) is int else None,
         "answers": len(question.answers),
-        "entities": 0 if of_graph is None else len(of_graph.entities),
+        "entities": 0 if graph_question is None else len(graph_question.entities),
         "gold": list(question.gold),
     }
 
@@ -203,7 +203,7 @@ def _documents(state: State) -> list[tuple[str, float]]:
 def _answers(state: State) -> Sequence[str] | None:
     """Return the short answers, or the text without markers; one answer a line over a graph without texts.
 
-    None where nothing was to be answered, and no answer for an abstention, which so counts 0 for every metric.
+    None where the method does not answer; empty for an abstention, which counts 0 in every metric.
     """
     answer = state.answer
     if answer is None:
@@ -219,10 +219,10 @@ def _answers(state: State) -> Sequence[str] | None:
 def _evidence(state: State) -> list[Row]:
     if state.evidence is None:
         return []
-    best = state.evidence.top(_ITEMS)
+    best = state.evidence.top(_MAX_ITEMS)
     scores = [None] * len(best) if best.scores is None else [round(score, 6) for score in best.scores.tolist()]
     return [
-        {"text": text if len(text) <= _ITEM_CHARACTERS else f"{text[:_ITEM_CHARACTERS]} …", "score": score}
+        {"text": text if len(text) <= _MAX_ITEM else f"{text[:_MAX_ITEM]} …", "score": score}
         for text, score in zip(best.texts(state.graph), scores, strict=True)
     ]
 
@@ -233,7 +233,7 @@ def _answer(answer: Answer, short: Sequence[str]) -> Row:
         "short": list(short),
         "found": answer.found,
         "verified": answer.verified,
-        "citations": [cited.to_dict() for cited in answer.citations[:_CITATIONS]],
+        "citations": [cited.to_dict() for cited in answer.citations[:_MAX_CITATIONS]],
     }
 
 
@@ -281,7 +281,7 @@ def _share(state: State, targets: list[Ints]) -> float | None:
         nodes = np.concatenate((evidence.nodes, graph.ends(evidence.edges)))
         inside = set(nodes.tolist())
         if graph.passages is not None and not (graph.columns.kinds[nodes] == Kind.CHUNK).any():
-            return _share_behind(graph, targets, inside, set(evidence.edges.tolist()))
+            return _share_of_documents(graph, targets, inside, set(evidence.edges.tolist()))
     elif not graph.whole:
         return sum(bool(graph.holds(nodes).any()) for nodes in targets) / len(targets)
     else:
@@ -289,7 +289,7 @@ def _share(state: State, targets: list[Ints]) -> float | None:
     return sum(not inside.isdisjoint(nodes.tolist()) for nodes in targets) / len(targets)
 
 
-def _share_behind(graph: Graph, targets: list[Ints], nodes: set[int], edges: set[int]) -> float:
+def _share_of_documents(graph: Graph, targets: list[Ints], nodes: set[int], edges: set[int]) -> float:
     """Return the share of documents with a passage that names one of the nodes, or states one of the edges."""
     columns = graph.columns
     return sum(
@@ -341,7 +341,7 @@ class StoredStep(_Stored):
 
 
 class StoredRow(_Stored):
-    """The parts of a row of the file that a summary and a report read."""
+    """The parts of a row that a summary and a report use."""
 
     method: str
     question: str
@@ -424,7 +424,7 @@ class Results:
 
 
 def stable_repr(value: object) -> str:
-    """Return a repr, or a text that holds one, without memory addresses, which differ between processes.
+    """Return a repr, or a text that contains one, without memory addresses, which differ between processes.
 
     >>> stable_repr("Generate(<mine.Model object at 0x7f0e5c1d2a90>)")
     'Generate(<mine.Model object>)'

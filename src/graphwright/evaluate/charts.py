@@ -17,19 +17,19 @@ from graphwright.evaluate.figures import number
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
-"""Left, top, right and bottom end of a rectangle."""
+"""Left, top, right and bottom edge of a rectangle."""
 
 WIDTH, HEIGHT = 480.0, 340.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, WIDTH - 16.0, 30.0, HEIGHT - 44.0
-_ZERO = 34.0  # width of the place for 0 on a logarithmic axis
-_CATEGORY = 16  # characters of a category on an axis
+_ZERO_WIDTH = 34.0  # of the space for 0 on a logarithmic axis
+_MAX_CATEGORY = 16  # characters of a category on an axis
 
 
 @dataclass(frozen=True)
 class Scale:
     """Settings of an axis: its name, the format of values, and its kind.
 
-    `log`: logarithmic. `limits`: values that it never passes. `zero`: it begins at 0.
+    `log`: logarithmic. `limits`: bounds of the axis. `zero`: it begins at 0.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Scale:
 class Axis:
     """An axis from the value `low` at `start` to `high` at `end`.
 
-    `log`: logarithmic. `zero`: a logarithmic axis keeps a place for 0 at its beginning.
+    `log`: logarithmic. `zero`: a logarithmic axis has space for 0 at its beginning.
     """
 
     low: float
@@ -73,7 +73,7 @@ class Axis:
         """Return the position of a value."""
         if not self.log:
             return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
-        begin = self.start + (_ZERO if self.zero else 0.0)
+        begin = self.start + (_ZERO_WIDTH if self.zero else 0.0)
         if value <= 0:
             return (self.start + begin) / 2
         return begin + math.log(value / self.low) / math.log(self.high / self.low) * (self.end - begin)
@@ -127,7 +127,7 @@ class Spot:
 
 @dataclass
 class Chart:
-    """A chart as its template draws it.
+    """A chart, as input of its template.
 
     `names`: labels of marks, each with the left end of its base line and whether it is emphasised. `curves`: each with
     its spots, its line and the band of its intervals, as SVG points.
@@ -206,9 +206,9 @@ def _chart(label: str, marks: Sequence[Mark], x: Scale, y: Scale, categories: Se
     """Return a chart with axes that cover the marks and their intervals."""
     down = Axis.over([end for mark in marks for end in (mark.low, mark.high)], _BOTTOM, _TOP, y)
     if categories:
-        inset = max(text_width(shortened(name, _CATEGORY)) for name in categories) / 2
+        inset = max(text_width(shortened(name, _MAX_CATEGORY)) for name in categories) / 2
         across = Axis(0, max(len(categories) - 1, 1), _LEFT + inset, _RIGHT - inset)
-        ticks = [(across.at(at), shortened(name, _CATEGORY)) for at, name in enumerate(categories)]
+        ticks = [(across.at(at), shortened(name, _MAX_CATEGORY)) for at, name in enumerate(categories)]
     else:
         across = Axis.over([mark.x for mark in marks], _LEFT, _RIGHT, x)
         ticks = _separate_ticks(across, x.write)
@@ -219,7 +219,7 @@ def _chart(label: str, marks: Sequence[Mark], x: Scale, y: Scale, categories: Se
 
 
 def _separate_ticks(axis: Axis, write: Callable[[float], str]) -> list[tuple[float, str]]:
-    """Return the ticks of the x axis that neither touch nor repeat the one before."""
+    """Return the ticks of the x axis, without those that would touch or repeat an earlier label."""
     ticks: list[tuple[float, str]] = []
     for value in axis.ticks():
         at, text = axis.at(value), write(value)

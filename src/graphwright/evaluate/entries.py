@@ -19,8 +19,8 @@ from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.search.snapshot import Snapshot
 
-_ON, OFFLINE = "llm", "offline"
-_MODEL = re.compile(rf"(.*?)\s*@\s*({_ON}|{OFFLINE})", re.DOTALL)
+_WITH_LLM, OFFLINE = "llm", "offline"
+_MODEL = re.compile(rf"(.*?)\s*@\s*({_WITH_LLM}|{OFFLINE})", re.DOTALL)
 _CALL = re.compile(r"([\w-]+)\s*\((.*)\)", re.DOTALL)
 _LABELLED = re.compile(r"([\w][\w .+-]*?)\s*=(?!=)\s*(.+)", re.DOTALL)
 _SPACES = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+""", re.DOTALL)  # outside of quotes
@@ -33,9 +33,8 @@ class Entry:
     """One method of a comparison, under its name.
 
     `method`: a name of the registry, or a function from a snapshot to an operator or a Method; `options`: those of a
-    registered method; `of`: the entry that a grid made this one from; `swept`: the options of the grid; `model`: "llm"
-    for a method that needs the run's language model, "offline" for one that does without it, "" for one that takes it
-    where there is one.
+    registered method; `of`: the entry before a grid varied it; `swept`: the options of the grid; `model`: use of the
+    run's language model: "llm" requires it, "offline" ignores it, "" uses it if there is one.
     """
 
     name: str
@@ -47,13 +46,13 @@ class Entry:
 
     @property
     def source(self) -> str:
-        """The text that makes this entry; empty for functions, and for options that are objects."""
+        """The expression of this entry; empty for functions, and for options that are objects."""
         if not isinstance(self.method, str) or not all(map(plain, self.options.values())):
             return ""
         return self.call(self.options)
 
     def call(self, options: Mapping[str, Any]) -> str:
-        """Return the text of this entry with these options."""
+        """Return the expression of this entry with these options."""
         return _call(str(self.method), options) + (f"@{self.model}" if self.model else "")
 
     @property
@@ -63,16 +62,18 @@ class Entry:
 
     @property
     def is_offline(self) -> bool:
-        """Whether it does without the run's language model."""
+        """Whether the method ignores the run's language model."""
         return self.model == OFFLINE
 
     def check_model(self, llm: object) -> None:
-        """Raise OptionError where it needs a language model, and there is none."""
-        if self.model == _ON and llm is None:
-            raise OptionError(f"{self.name} needs a language model; give llm=..., or --llm MODEL, or leave out @{_ON}.")
+        """Raise OptionError where the method requires a language model, and there is none."""
+        if self.model == _WITH_LLM and llm is None:
+            raise OptionError(
+                f"{self.name} needs a language model; give llm=..., or --llm MODEL, or leave out @{_WITH_LLM}."
+            )
 
     def built(self, snapshot: Snapshot, llm: LLM | None = None) -> Method:
-        """Return the method over a snapshot; `llm` for one that takes one, and has none among its options.
+        """Return the method over a snapshot. `llm`: for methods with this option, unless the entry sets it.
 
         Raises OptionError for options that do not fit.
         """
@@ -80,9 +81,9 @@ class Entry:
         llm = None if self.is_offline else llm
         if not isinstance(self.method, str):
             return method_of(self.method, snapshot, llm)
-        own = {"llm": llm} if llm is not None and "llm" in METHODS[self.method].options else {}
+        defaults = {"llm": llm} if llm is not None and "llm" in METHODS[self.method].options else {}
         try:
-            return make_method(self.method, snapshot, **{**own, **self.options})
+            return make_method(self.method, snapshot, **{**defaults, **self.options})
         except GraphwrightError:
             raise
         except (TypeError, ValueError, AttributeError) as error:
@@ -155,7 +156,7 @@ def values(text: str) -> tuple[Any, ...]:
 
 
 def value_of(text: str) -> Any:
-    """Return the plain value that a text is written as, or the text itself if it is none."""
+    """Return the Python literal in a text, or the text itself if it is no literal."""
     try:
         return ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -163,7 +164,7 @@ def value_of(text: str) -> Any:
 
 
 def options_in(arguments: str) -> dict[str, Any]:
-    """Return the options in the text between the brackets of a method. Raises OptionError for what is none.
+    """Parse the options between the brackets of a method. Raises OptionError for any other text.
 
     >>> options_in("restart=0.5, relations=('refers to',)")
     {'restart': 0.5, 'relations': ('refers to',)}
@@ -195,7 +196,7 @@ def checked_grid(sweep: Mapping[str, Collection[Any]]) -> dict[str, list[Any]]:
 
 
 def plain(value: object) -> bool:
-    """Return whether a value can be written and read back: a finite number, a text, None, or a collection of these.
+    """Return whether a value can be stored as JSON: a finite number, a text, None, or a collection of these.
 
     >>> plain([1, "a", None]), plain(float("inf")), plain(len)
     (True, False, False)
@@ -212,13 +213,13 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
     if isinstance(method, Entry):
         return _checked(method)
     if not isinstance(method, str):
-        own = name or getattr(method, "__name__", None)
-        if not callable(method) or isinstance(method, Operator) or own is None:
+        function_name = name or getattr(method, "__name__", None)
+        if not callable(method) or isinstance(method, Operator) or function_name is None:
             raise OptionError(
                 f"{method!r} is not a method: give a name, or a function from a snapshot to an operator, which a run "
                 f"calls with the index that it opens."
             )
-        return Entry(str(own), method)
+        return Entry(str(function_name), method)
     text = _SPACES.sub(lambda match: match[1] or " ", method).strip()
     labelled = None if name else _LABELLED.fullmatch(text)
     label, source = (labelled[1], labelled[2]) if labelled else (name, text)
@@ -232,7 +233,7 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
 
 
 def _checked(entry: Entry) -> Entry:
-    """Return the entry. Raises OptionError for a name or an option that the registry does not know."""
+    """Return the entry. Raises OptionError for a name or an option that is not in the registry."""
     method = entry.method
     if isinstance(method, str):
         known = method_named(method).options
@@ -261,11 +262,11 @@ def _swept(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
         method = key.rpartition(".")[0]
         return bool(method), method == entry.name
 
-    return {name: max(of, key=specificity) for name, of in keys.items()}
+    return {name: max(candidates, key=specificity) for name, candidates in keys.items()}
 
 
 def _variants(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> Iterator[Entry]:
-    """Yield one entry for every combination of the values that vary it; the entry itself where nothing does."""
+    """Yield one entry for every combination of the values that vary it; without such values the entry itself."""
     swept = {name: grid[key] for name, key in _swept(entry, grid).items()}
     if not swept:
         yield entry

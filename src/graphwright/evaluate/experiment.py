@@ -1,4 +1,4 @@
-"""Describe an experiment, check it before any work, and keep it in a TOML file."""
+"""Describe an experiment, check it before any work, and store it in a TOML file."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Experiment(Checked):
         )
 
     def _graph(self) -> bool:
-        """Return whether the index is one of an imported graph, where answers are names."""
+        """Return whether the index holds an imported graph, over which answers are names."""
         if self.index is None or not IndexLayout(Path(self.index)).store.exists():
             return False
         with closing(Store(IndexLayout(Path(self.index)).store)) as store:
@@ -166,8 +166,8 @@ class Experiment(Checked):
         gold = [question for question in dataset.questions if question.gold]
         answers = [question for question in dataset.questions if question.answers]
         selected = tuple(measure.over(over) for measure in select_measures(self.metrics))
-        of_answers = [measure.name for measure in selected if measure.kind == "answer"]
-        answered = (graph or not gold or bool(of_answers)) if self.answered is None else self.answered
+        answer_metrics = [measure.name for measure in selected if measure.kind == "answer"]
+        answered = (graph or not gold or bool(answer_metrics)) if self.answered is None else self.answered
         has = [*(["gold"] if gold else []), *(["answers"] if answers and answered else [])]
         measures = selected or select_measures(default_metrics(over, has))
         unmet = [m for m in measures if (m.needs == "gold" and not gold) or (m.needs == "answers" and not answers)]
@@ -178,9 +178,9 @@ class Experiment(Checked):
                 f"that hold their evidence (gold_ids) and {len(answers):,} have answers. "
                 f"{'Over a graph answers are measured; give questions answers.' if graph else 'Give them one or both.'}"
             )
-        if of_answers and not answered:
+        if answer_metrics and not answered:
             raise OptionError(
-                f"{of_answers[0]} is a metric of answers, but answered=False makes methods only retrieve."
+                f"{answer_metrics[0]} is a metric of answers, but answered=False makes methods only retrieve."
             )
         return [q for q in dataset.questions if any(m.fits(q) for m in measures)], measures, answered
 
@@ -295,7 +295,7 @@ def write_plan(path: Path, experiment: Experiment) -> None:
 
 
 def _questions_path(experiment: Experiment) -> str:
-    """Return the questions as the file has them: the absolute path of a file outside of the data."""
+    """Return `questions` for the plan: an absolute path for a file outside of the data."""
     source = Source.of(experiment.data, experiment.questions) if experiment.questions else None
     outside = source is not None and source.questions is not None and not source.has_questions_inside
     return str(Path(experiment.questions).resolve()) if outside else str(experiment.questions)

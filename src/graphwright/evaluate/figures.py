@@ -13,9 +13,9 @@ LEVEL = 0.05
 
 Summary = Mapping[str, Any]
 
-_NAMED = 3  # methods that a sentence names
-_JUDGED = 6
-_ERROR = 160  # characters of an error
+_MAX_NAMED = 3  # failed methods in a sentence
+_MAX_JUDGED = 6  # methods in the sentence of the judge
+_MAX_ERROR = 160  # characters of an error
 # Code points that neither XML nor UTF-8 can hold, and those that reverse the text after them.
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _NO_STATISTICS = 'Intervals and tests of differences need scipy: pip install "graphwright[stats]".'
@@ -56,8 +56,8 @@ def metric_names(summary: Summary) -> list[str]:
 
 def answer_metric(summary: Summary) -> str | None:
     """Return the metric that describes the answers best, None where no answer metric is a share."""
-    of_answers = {metric["name"] for metric in summary["metrics"] if metric["kind"] == "answer"}
-    names = [name for name in metric_names(summary) if name in of_answers and is_share(summary, name)]
+    answer_metrics = {metric["name"] for metric in summary["metrics"] if metric["kind"] == "answer"}
+    names = [name for name in metric_names(summary) if name in answer_metrics and is_share(summary, name)]
     return next((name for name in (summary["primary"], "hits@1", "token f1", *names) if name in names), None)
 
 
@@ -187,8 +187,8 @@ def judge_sentence(summary: Summary) -> str:
     judge = summary.get("judge") or {}
     right = {name: accuracy["mean"] for name, accuracy in judge.get("accuracy", {}).items()}
     order = sorted(right, key=lambda name: -right[name])
-    shares = ", ".join(f"{name} {100 * right[name]:.1f} %" for name in order[:_JUDGED])
-    more = f", and {len(order) - _JUDGED} more" if len(order) > _JUDGED else ""
+    shares = ", ".join(f"{name} {100 * right[name]:.1f} %" for name in order[:_MAX_JUDGED])
+    more = f", and {len(order) - _MAX_JUDGED} more" if len(order) > _MAX_JUDGED else ""
     return f"Answers found right by {judge['model']}: {shares}{more}." if right else ""
 
 
@@ -248,17 +248,17 @@ def _difference(summary: Summary, against: Mapping[str, float], baseline: str) -
 
 
 def _failures(methods: Mapping[str, Any]) -> Iterator[str]:
-    """Name the failed methods, with their numbers of failures and the most frequent error."""
+    """Yield sentences on the failed methods: the number of failures and the most frequent error."""
     failed = {name: method for name, method in methods.items() if method["failed"]}
-    for name, method in list(failed.items())[:_NAMED]:
-        error = cut(" ".join(main_error(method).split()).rstrip("."), _ERROR)
+    for name, method in list(failed.items())[:_MAX_NAMED]:
+        error = cut(" ".join(main_error(method).split()).rstrip("."), _MAX_ERROR)
         if failed_wholly(method):
             yield f"{name} failed on every question, so that nothing is known of its quality: {error}."
         else:
             most = ", most often" if len(method["errors"]) > 1 else ""
             yield f"{name} failed on {counted(method['failed'], 'question')}, counted as 0{most}: {error}."
-    if len(failed) > _NAMED:
-        yield f"{len(failed) - _NAMED} more failed on some or all questions."
+    if len(failed) > _MAX_NAMED:
+        yield f"{len(failed) - _MAX_NAMED} more failed on some or all questions."
 
 
 def _value(summary: Summary, name: str) -> str:

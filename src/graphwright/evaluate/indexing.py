@@ -141,7 +141,7 @@ def _check(index: Index, experiment: Experiment, subject: Subject) -> None:
 
 
 def _check_gold(index: Index, subject: Subject) -> None:
-    """Check that the documents named by questions are in the index, except for one in a hundred."""
+    """Check that the index has the documents that the questions name; one in a hundred may be missing."""
     passages = index.graph.passages
     for field, kind in (("entities", "entities that"), ("gold", "documents that, as their gold_ids,")):
         names = {name for question in subject.questions for name in getattr(question, field, ())}
@@ -168,7 +168,7 @@ def _check_extractor(index: Index, experiment: Experiment, subject: Subject) -> 
 
 
 def _difference(index: Index, documents: Sequence[Document]) -> str:
-    """Return how the documents of an index differ from others, "" where they are the same, however they are split."""
+    """Return the difference of an index's documents from others, "" if they are equal, however they are split."""
     expected = {document.id: document for document in read_sources(documents, Changes(), excluded=index.path)}
     with closing(Store(IndexLayout(index.path).store)) as store:
         stored, count = store.hashes(expected), store.counts()[0]

@@ -1,8 +1,8 @@
-"""Judge the answers of a run: which are right, and how often a method's are better than another's.
+"""Judge the answers of a run: accuracy, and win rates against a baseline.
 
-A model tends to prefer the answer that it reads first (or last). So every pair is judged in both orders, and an answer
-is better on a dimension only where both orders agree; all else is a tie, half a win for either. PathRAG and LightRAG
-alternate the order instead, and report the mean.
+A model tends to prefer the first (or the last) of two answers. So every pair is judged in both orders. An answer wins
+on a dimension only if both orders agree; everything else is a tie, half a win for each. PathRAG and LightRAG alternate
+the order instead, and report the mean.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ class Task:
 class Judgement(BaseModel):
     """A line of the file of judgements: its identity, verdicts by "accuracy" or dimension, and the usage of the call.
 
-    `texts` is a checksum of all that was judged. `verdicts` is None for a reply that could not be read, for the reason
-    `unreadable`.
+    `texts`: a checksum of all judged texts. `verdicts`: None for an unreadable reply; `unreadable` has the reason.
     """
 
     kind: str
@@ -83,7 +82,7 @@ class Judgement(BaseModel):
 
 
 class Log:
-    """The judgements made so far, in a file of JSON lines that grows by one for each.
+    """The judgements made so far, in a file of JSON lines.
 
     A half-written last line is dropped, and judged again.
     """
@@ -152,10 +151,10 @@ def judge_run(
 ) -> dict[str, Any]:
     """Judge the answers of a run against the accepted ones, and return the figures as JSON values.
 
-    `rows`: the run's results; methods without any answer are skipped, and a missing or negative answer of other
-    methods counts as an empty one. `llm`: a language model, or a Judge such as OverlapJudge(). `against`: a method to
-    compare every other one with, question by question, on `dimensions`: names with descriptions. `threads`: calls at a
-    time. Where methods often give the same answer, put the model inside a CachedLLM.
+    `rows`: the run's results; methods without any answer are skipped, and a missing answer or an abstention of other
+    methods counts as an empty answer. `llm`: a language model, or a Judge such as OverlapJudge(). `against`: the
+    baseline that all other methods are compared with, question by question, on `dimensions`: names with descriptions.
+    `threads`: calls at a time. Where methods often give the same answer, put the model inside a CachedLLM.
 
     Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted call resumes. A
     line counts only for the same methods in the same order, question, accepted answers, answers, dimensions, prompt and
@@ -171,7 +170,7 @@ def judge_run(
     whenever they were made.
 
     Raises OptionError, before any call, for an argument that cannot be used, DataError for a line of the file that is
-    no judgement, and BudgetError or ModelError where the model fails: judgements made before, or under way, are kept.
+    no judgement, and BudgetError or ModelError where the model fails: finished and running judgements are kept.
     """
     judge, answers = _judge_of(llm), _answers(rows, against)
     tasks = _tasks(answers, {question.id: question for question in questions}, against)
@@ -255,7 +254,7 @@ def _judge_all(
 ) -> None:
     """Judge the tasks, several at a time, and add each judgement when it is made.
 
-    After a failure no other task is begun; the error is raised when those under way have ended and were added.
+    After a failure no further task is started; the error is raised when the running tasks have ended and were added.
     """
     remaining, done = iter(tasks), 0
     running: set[Future[Judgement]] = set()
@@ -303,7 +302,7 @@ def _accuracy(log: Log, tasks: Iterable[Task]) -> dict[str, dict[str, Any]]:
     for task in tasks:
         if task.kind == ACCURACY and (value := log[task].value(ACCURACY)) is not None:
             values.setdefault(task.methods[0], []).append(value)
-    return {method: {**with_interval(of), "questions": len(of)} for method, of in values.items()}
+    return {method: {**with_interval(scores), "questions": len(scores)} for method, scores in values.items()}
 
 
 def _wins(

@@ -32,8 +32,8 @@ DIMENSIONS: Mapping[str, str] = MappingProxyType(
 """Dimensions on which two answers are compared: three of GraphRAG and LightRAG, three more of
 PathRAG, and the whole."""
 
-_SHOWN = 8_000  # characters of an answer that a model reads
-_WHY = 300  # characters of a reason
+_MAX_ANSWER = 8_000  # characters of an answer in a prompt
+_MAX_REASON = 300  # characters of a reason
 _MIN_REFERENCE = 8  # words of an accepted answer that two answers can be compared with
 _MIN_F1 = 0.5  # of the words of an answer and an accepted one, for the answer to be right
 _VALUES = {"A": 1.0, "tie": 0.5, "B": 0.0}
@@ -56,7 +56,7 @@ class Judge(Protocol):
 
     @property
     def id(self) -> str:
-        """Name of the judge and of whatever else changes its verdicts."""
+        """Name of the judge and of all options that change its verdicts."""
         ...
 
     def accuracy(self, question: str, accepted: Sequence[str], answer: str, run: Run) -> Verdict:
@@ -82,7 +82,7 @@ class ModelJudge:
     """Judge answers by a language model.
 
     An empty answer is wrong, and loses to any other on every dimension; two equal answers tie: no call is made for
-    these. A comparison does not show the accepted answers. Of an answer 8,000 characters are shown.
+    these. A comparison does not show the accepted answers. Prompts have the first 8,000 characters of an answer.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> judge = ModelJudge(ScriptedLLM(['{"why": "It is the same river.", "right": true}']))
@@ -107,7 +107,7 @@ class ModelJudge:
             "judge_accuracy",
             question=data_line({"question": question}),
             accepted=data_line({"accepted": list(accepted)}),
-            answer=data_line({"answer": answer[:_SHOWN]}),
+            answer=data_line({"answer": answer[:_MAX_ANSWER]}),
         )
         grade = run.complete(self.llm, *prompt, schema=Grade).value
         return Verdict(float(grade.right), _short(grade.why))
@@ -124,8 +124,8 @@ class ModelJudge:
             "judge_pairwise",
             question=data_line({"question": question}),
             dimensions="\n".join(data_line({"dimension": name, "about": dimensions[name]}) for name in dimensions),
-            first=data_line({"answer": first[:_SHOWN]}),
-            second=data_line({"answer": second[:_SHOWN]}),
+            first=data_line({"answer": first[:_MAX_ANSWER]}),
+            second=data_line({"answer": second[:_MAX_ANSWER]}),
         )
         reply = run.complete(self.llm, *prompt, schema=_comparison(tuple(dimensions))).value
         verdicts = {item.dimension: Verdict(_VALUES[item.winner], _short(item.why)) for item in reply.verdicts}
@@ -151,7 +151,7 @@ def _comparison(dimensions: tuple[str, ...]) -> type[Any]:
 
 
 def _short(why: str) -> str:
-    return cut(" ".join(why.split()), _WHY)
+    return cut(" ".join(why.split()), _MAX_REASON)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class OverlapJudge:
         match = next((text for text in accepted if _agrees(answer, text)), None)
         if match is None:
             return Verdict(0.0, "shares too little")
-        return Verdict(1.0, f"has the words of {match!r}"[:_WHY])
+        return Verdict(1.0, f"has the words of {match!r}"[:_MAX_REASON])
 
     def compare(
         self,

@@ -30,8 +30,8 @@ class Outcome:
     """The result of a question.
 
     `graph`: the whole graph of the snapshot; `documents`: ids, best first; `answers`: short texts, best first, None
-    where nothing was to be answered; `answer`: the whole text; `targets`: the nodes of each gold document or accepted
-    answer, empty for one that the graph does not have.
+    where the method does not answer; `answer`: the whole text; `targets`: the nodes of each gold document or accepted
+    answer, empty for one that the graph lacks.
     """
 
     question: QuestionRecord
@@ -45,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric: `of` gives its value for one question, or two numbers whose sums over a run are divided.
+    """A metric: `of` returns its value for one question, or numerator and denominator of a ratio of sums over a run.
 
     `about`: a sentence; `kind`: retrieval, answer or graph; `needs`: gold data that a question must have: gold
     (documents), answers (accepted ones), or "any", which is gold over documents and answers over a graph.
@@ -172,13 +172,13 @@ class _NoSynonyms:
         return []
 
 
-def _near(outcome: Outcome) -> float:
+def _topological_recall(outcome: Outcome) -> float:
     """Return the topological recall of the first 10 results (FastInsight, Definition 7).
 
-    Over documents on the graph of passages with its usual settings: of the first 10 passages, the oracle nodes being
-    all passages of all gold documents (section 4.2.2). Over a graph on the graph itself: of the nodes of the first 10
-    items of evidence, ends of triples included, the oracle nodes being all nodes of an answer's name. A document or an
-    answer that the index does not hold counts as one node that nothing is near to.
+    Over documents: on the graph of passages with its default settings, from the first 10 passages to all passages of
+    the gold documents (section 4.2.2). Over a graph: on the graph itself, from the nodes of the first 10 items of
+    evidence, ends of triples included, to all nodes with the name of an answer. A document or an answer that the index
+    lacks counts as one unreachable node.
     """
     evidence, graph = outcome.state.evidence, PassageGraph()(outcome.graph)
     oracle = np.concatenate([np.empty(0, np.int64), *outcome.targets])
@@ -186,7 +186,7 @@ def _near(outcome: Outcome) -> float:
     if graph.passages is None and evidence is not None:
         best = evidence.top(10)
         nodes = np.concatenate((best.nodes, graph.ends(best.edges)))
-    absent = sum(not len(of) for of in outcome.targets)
+    absent = sum(not len(target) for target in outcome.targets)
     return metrics.topological_recall(graph, nodes, oracle) * len(oracle) / max(len(oracle) + absent, 1)
 
 
@@ -224,7 +224,7 @@ def _answer(name: str, of: Callable[[Sequence[str], Sequence[str]], float], abou
 def _all() -> Iterable[Measure]:
     for k in (1, 2, 5, 10, 15, 20, 100):
         yield _retrieval("recall", metrics.recall_at_k, k, "Share of the gold documents among the first {k}.")
-    capped = "Gold documents among the first {k}, of as many as fit (BEIR)."
+    capped = "Gold documents among the first {k}, relative to the largest possible number (BEIR)."
     yield _retrieval("capped recall", metrics.capped_recall_at_k, 10, capped)
     for k in (5, 10):
         about = "Gain of the first {k}, discounted by rank; 1 for an ideal order."
@@ -248,7 +248,7 @@ def _all() -> Iterable[Measure]:
         "Nearness of the first 10 passages to those of the gold documents, on the graph of passages; over a graph, of "
         "the nodes of the first 10 items to the answers, on that graph (FastInsight, Definition 7)."
     )
-    yield Measure("topological recall", about, "graph", "any", _near)
+    yield Measure("topological recall", about, "graph", "any", _topological_recall)
 
 
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _all()}

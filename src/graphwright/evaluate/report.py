@@ -1,4 +1,4 @@
-"""Write the report of a run: a page that loads nothing, from the folder of templates, Markdown, CSV and TREC runs."""
+"""Write the report of a run: a self-contained page, Markdown, CSV and TREC runs."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ Point = tuple[tuple[float, float, float], str]
 
 _BREAKS = re.compile(r"(?<=[^\s(])(?=\()|(?<=[,/|_])(?=[^\s,/|_])|(?<=[a-z])(?=[A-Z])")
 _ELSEWHERE = {"methods", "metrics", "sweeps", "judge", "statistics"}  # parts that other sections show
-_FAILURES = 20  # rows of the table of failures
-_RATIO = 15  # of an option's largest value to its smallest, from which on its axis is logarithmic
-_COLOURS = 8
-_SMALL = 0.002  # smallest share of a bar that is drawn
+_MAX_FAILURES = 20  # rows of the table of failures
+_MIN_LOG_RATIO = 15  # of an option's largest value to its smallest, for a logarithmic axis
+_MAX_COLOURS = 8
+_MIN_SHARE = 0.002  # of a bar that is drawn
 _BETWEEN = "between steps"
 _GROUPINGS = {
     "type": "By type of question",
     "hops": "By number of hops",
     "answers": "By number of accepted answers",
-    "entities": "By number of entities that are given",
+    "entities": "By number of given entities",
 }
 
 
@@ -104,17 +104,17 @@ def page(
         "columns": columns,
         "winners": [column.winners() for column in columns],
         "intervals": [_interval_styles(column) for column in columns],
-        "column_groups": [(name, len(list(of))) for name, of in groupby(columns, key=lambda column: column.group)],
+        "column_groups": [(name, len(list(group))) for name, group in groupby(columns, lambda column: column.group)],
         "tradeoffs": {} if len(summary["methods"]) < 2 else {m: list(_tradeoffs(summary, m)) for m in metrics},
         "time": _time(summary),
         "recalls": _recalls(summary),
         "answer_metric": answer_metric(summary),
         "sweeps": _sweeps(summary),
-        "breakdowns": {m: [_breakdown(summary, m, *of) for of in groupings(summary).items()] for m in metrics},
+        "breakdowns": {m: [_breakdown(summary, m, *item) for item in groupings(summary).items()] for m in metrics},
         "judge": summary.get("judge"),
         "questions": question_data(summary, rows, questions),
-        "failures": failures[:_FAILURES],
-        "more_failures": max(len(failures) - _FAILURES, 0),
+        "failures": failures[:_MAX_FAILURES],
+        "more_failures": max(len(failures) - _MAX_FAILURES, 0),
         "facts": list(_facts(summary)),
         "runs": runs,
         "percent": {name: is_share(summary, name) for name in metrics},
@@ -166,8 +166,8 @@ def _asset(name: str) -> str:
 def _policy() -> str:
     """Return the content security policy: the page loads nothing, and runs its own script only."""
     digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
-    own = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _interval_styles(column: Column) -> list[str]:
@@ -189,25 +189,29 @@ def _interval_styles(column: Column) -> list[str]:
 
 def _tradeoffs(summary: Summary, metric: str) -> Iterator[Chart]:
     """Yield a chart of quality over each cost in which methods differ: time, and tokens."""
-    methods = {n: of for n, of in summary["methods"].items() if metric in of["metrics"] and not failed_wholly(of)}
+    methods = {
+        name: method
+        for name, method in summary["methods"].items()
+        if metric in method["metrics"] and not failed_wholly(method)
+    }
     with_llm = any(map(llm_tokens, methods.values()))
-    tokens: Callable[[Mapping[str, Any]], float] = llm_tokens if with_llm else lambda of: of["tokens"]
+    tokens: Callable[[Mapping[str, Any]], float] = llm_tokens if with_llm else lambda method: method["tokens"]
     kind = "tokens of language models" if with_llm else "tokens that encoders read"
     for scale, value in (
-        (Scale("median milliseconds per question", milliseconds, log=True), lambda of: of["milliseconds"]["p50"]),
+        (Scale("median milliseconds per question", milliseconds, log=True), lambda m: m["milliseconds"]["p50"]),
         (Scale(f"{kind}, of a question", amount, log=True), tokens),
     ):
-        costs = {name: value(of) for name, of in methods.items()}
+        costs = {name: value(method) for name, method in methods.items()}
         if len(set(map(scale.write, costs.values()))) < 2:
             continue
         marks = [
             Mark(
                 name,
                 costs[name],
-                *_interval(of["metrics"][metric]),
-                f"{name}\n{_metric_text(summary, metric, of)}, {scale.write(costs[name])} {scale.name}",
+                *_interval(method["metrics"][metric]),
+                f"{name}\n{_metric_text(summary, metric, method)}, {scale.write(costs[name])} {scale.name}",
             )
-            for name, of in methods.items()
+            for name, method in methods.items()
         ]
         yield scatter(marks, scale, _metric_scale(summary, metric), baseline=summary["baseline"])
 
@@ -232,15 +236,15 @@ def _metric_text(summary: Summary, metric: str, method: Mapping[str, Any]) -> st
 def _time(summary: Summary) -> dict[str, Any] | None:
     """Return the bars of time with their legend, None where no step is known."""
     methods = {name: summary["methods"][name] for name in ranked(summary)}
-    if not any(of["steps"] for of in methods.values()):
+    if not any(method["steps"] for method in methods.values()):
         return None
     weight: Counter[str] = Counter()
-    for of in methods.values():
-        for step in of["steps"]:
-            weight[operator_name(step["operator"])] += step["mean"] / (_total(of) or 1.0)
-    colours = {name: f"c{at}" for at, (name, _) in enumerate(weight.most_common(_COLOURS))}
+    for method in methods.values():
+        for step in method["steps"]:
+            weight[operator_name(step["operator"])] += step["mean"] / (_total(method) or 1.0)
+    colours = {name: f"c{at}" for at, (name, _) in enumerate(weight.most_common(_MAX_COLOURS))}
     longest = max(map(_total, methods.values())) or 1.0
-    return {"bars": {name: _bar(of, colours, longest) for name, of in methods.items()}, "colours": colours}
+    return {"bars": {name: _bar(method, colours, longest) for name, method in methods.items()}, "colours": colours}
 
 
 def _total(method: Mapping[str, Any]) -> float:
@@ -253,7 +257,7 @@ def _bar(method: Mapping[str, Any], colours: Mapping[str, str], longest: float) 
     total = _total(method)
     parts = [(operator_name(step["operator"]), step["operator"], step["mean"]) for step in method["steps"]]
     parts.append((_BETWEEN, _BETWEEN, total - sum(mean for *_, mean in parts)))
-    parts = [part for part in parts if part[2] > _SMALL * total]
+    parts = [part for part in parts if part[2] > _MIN_SHARE * total]
     texts = ", ".join(f"{name} {milliseconds(mean)}" for name, _, mean in parts)
     drawn = [
         {
@@ -291,7 +295,7 @@ def _sweeps(summary: Summary) -> list[dict[str, Any]]:
     options: dict[str, list[Mapping[str, Any]]] = {}
     for sweep in summary["sweeps"]:
         options.setdefault(sweep["option"], []).append(sweep)
-    return [_sweep(summary, option, of) for option, of in options.items()]
+    return [_sweep(summary, option, sweeps) for option, sweeps in options.items()]
 
 
 def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -301,15 +305,15 @@ def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -
         name = f"{sweep['method']}({arguments})" if arguments else sweep["method"]
         lines[name] = [(point["value"], summary["methods"][point["name"]]) for point in sweep["points"]]
 
-    def time(of: Mapping[str, Any]) -> Point:
-        p50 = of["milliseconds"]["p50"]
+    def time(method: Mapping[str, Any]) -> Point:
+        p50 = method["milliseconds"]["p50"]
         return (p50, p50, p50), f"{milliseconds(p50)} ms"
 
     def quality(metric: str) -> Chart | None:
-        def value(of: Mapping[str, Any]) -> Point | None:
-            if metric not in of["metrics"]:
+        def value(method: Mapping[str, Any]) -> Point | None:
+            if metric not in method["metrics"]:
                 return None
-            return _interval(of["metrics"][metric]), _metric_text(summary, metric, of)
+            return _interval(method["metrics"][metric]), _metric_text(summary, metric, method)
 
         return _sweep_chart(option, lines, _metric_scale(summary, metric), value)
 
@@ -337,7 +341,7 @@ def _sweep_chart(
     at = [mark.x for line in drawn for mark in line]
     if not at:
         return None
-    log = numeric and min(at) > 0 and max(at) / min(at) >= _RATIO
+    log = numeric and min(at) > 0 and max(at) / min(at) >= _MIN_LOG_RATIO
     return curves(drawn, Scale(option, lambda value: f"{value:,g}", log), scale, categories=categories)
 
 

@@ -1,7 +1,7 @@
 """Write the results of single questions: as data of the page, as a CSV table, and as TREC runs.
 
-A page of all results would be too large to open. Its list has the text of every question and the score of each method;
-details are included for as many questions as fit, those on which the methods differ most first.
+A page with all results would be too large to open. Its list has the text of every question and the score of each
+method; details are included while they fit, first for the questions on which the methods differ most.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from graphwright.files import whole, write_text
 
 Row = Mapping[str, Any]
 
-_ROOM = 12_000_000  # bytes of results on the page
-_LISTED = 8  # metrics that the list can show
-_DOCUMENTS, _ITEMS, _CITATIONS, _ANSWERS, _GOLD, _STEPS, _NOTES = 10, 5, 5, 5, 30, 40, 3
-_TEXT, _ANSWER = 1000, 800  # characters of a question and of an answer
+_MAX_DETAILS = 12_000_000  # bytes of results on the page
+_MAX_METRICS = 8  # in the list
+_MAX_DOCUMENTS, _MAX_ITEMS, _MAX_CITATIONS, _MAX_ANSWERS = 10, 5, 5, 5
+_MAX_GOLD, _MAX_STEPS, _MAX_NOTES = 30, 40, 3
+_MAX_QUESTION, _MAX_ANSWER = 1000, 800  # characters
 _COSTS = ("seconds", "model_seconds", "texts", "tokens", "calls", "prompt_tokens", "completion_tokens", "cost")
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d")  # not allowed as file names on some systems
@@ -57,7 +58,10 @@ def script_json(value: Any) -> Markup:
 
 
 def question_data(
-    summary: Mapping[str, Any], rows: Iterable[Row], questions: Mapping[str, Mapping[str, Any]], room: int = _ROOM
+    summary: Mapping[str, Any],
+    rows: Iterable[Row],
+    questions: Mapping[str, Mapping[str, Any]],
+    room: int = _MAX_DETAILS,
 ) -> QuestionData:
     """Return the results of all questions. `questions`: text, answers and gold by id; `room`: bytes of details."""
     methods, metrics = ranked(summary), metric_names(summary)
@@ -65,14 +69,17 @@ def question_data(
     for row in rows:
         results.setdefault(row["question"], {})[row["method"]] = row
     listed = [
-        _listed(name, questions[name], [of.get(method) for method in methods], metrics) for name, of in results.items()
+        _listed(name, questions[name], [by_method.get(method) for method in methods], metrics)
+        for name, by_method in results.items()
     ]
     operators: dict[str, int] = {}
     details: list[str] = []
     for at in sorted(range(len(listed)), key=lambda at: _interest(listed[at])):
-        of = results[listed[at]["i"]]
+        by_method = results[listed[at]["i"]]
         gold = questions[listed[at]["i"]]["gold"]
-        result = [_result(of[method], gold, metrics, operators) if method in of else None for method in methods]
+        result = [
+            _result(by_method[method], gold, metrics, operators) if method in by_method else None for method in methods
+        ]
         text = f'"{at}":{script_json(result)}'
         room -= len(text.encode())
         if room < 0:
@@ -83,7 +90,7 @@ def question_data(
         "baseline": methods.index(summary["baseline"]),
         "metrics": metrics,
         "percent": [is_share(summary, name) for name in metrics],
-        "listed": len(metrics[:_LISTED]),
+        "listed": len(metrics[:_MAX_METRICS]),
         "places": "Nodes" if summary["data"]["over"] == "graph" else "Documents",
         "operators": list(operators),
         "questions": listed,
@@ -93,20 +100,20 @@ def question_data(
 
 
 def _listed(name: str, question: Mapping[str, Any], rows: list[Row | None], metrics: list[str]) -> dict[str, Any]:
-    """Return a question as the list has it, with the values and errors of each method."""
+    """Return the entry of a question in the list, with the values and errors of each method."""
     about = next(row for row in rows if row is not None)
     answers, gold = question["answers"], question["gold"]
     return {
         "i": name,
-        "t": cut(question["text"], _TEXT),
-        "a": [cut(text) for text in answers[:_ANSWERS]],
-        "g": gold[:_GOLD],
+        "t": cut(question["text"], _MAX_QUESTION),
+        "a": [cut(text) for text in answers[:_MAX_ANSWERS]],
+        "g": gold[:_MAX_GOLD],
         "n": [len(answers), len(gold)],
         "k": about["type"],
         "h": about["hops"],
         "e": [at for at, row in enumerate(rows) if row is not None and "error" in row],
         "v": [
-            None if row is None else [_rounded(row["metrics"].get(metric), 3) for metric in metrics[:_LISTED]]
+            None if row is None else [_rounded(row["metrics"].get(metric), 3) for metric in metrics[:_MAX_METRICS]]
             for row in rows
         ],
     }
@@ -127,36 +134,36 @@ def _result(row: Row, gold: Iterable[str], metrics: list[str], operators: dict[s
     rank = {document: at for at, (document, _) in enumerate(documents, 1)}
     result = {
         "m": [_rounded(row["metrics"].get(name), 4) for name in metrics],
-        "d": [[cut(document), _rounded(score, 4)] for document, score in documents[:_DOCUMENTS]],
-        "r": [rank.get(document, 0) for document in gold][:_GOLD],
+        "d": [[cut(document), _rounded(score, 4)] for document, score in documents[:_MAX_DOCUMENTS]],
+        "r": [rank.get(document, 0) for document in gold][:_MAX_GOLD],
         "n": [len(documents), len(evidence)],
-        "p": [[cut(item["text"]), _rounded(item["score"], 4)] for item in evidence[:_ITEMS]],
+        "p": [[cut(item["text"]), _rounded(item["score"], 4)] for item in evidence[:_MAX_ITEMS]],
         "a": None if row["answer"] is None else _answer(row["answer"], row.get("judged")),
         "s": [
             [
                 operators.setdefault(cut(step["operator"]), len(operators)),
                 _rounded(1000 * step["seconds"], 3),
                 _rounded(step["held"], 3),
-                [cut(note) for note in step.get("notes", ())[:_NOTES]],
+                [cut(note) for note in step.get("notes", ())[:_MAX_NOTES]],
             ]
-            for step in row["steps"][:_STEPS]
+            for step in row["steps"][:_MAX_STEPS]
         ],
         "c": [_rounded(row[name], 6) for name in ("seconds", "tokens", "calls", "cost")],
         "l": row["prompt_tokens"] + row["completion_tokens"],
     }
-    return result | ({"x": cut(row["error"], _ANSWER)} if "error" in row else {})
+    return result | ({"x": cut(row["error"], _MAX_ANSWER)} if "error" in row else {})
 
 
 def _answer(answer: Mapping[str, Any], judged: Verdict | None) -> dict[str, Any]:
     return {
-        "t": cut(answer["text"], _ANSWER),
-        "s": [cut(text) for text in answer["short"][:_ANSWERS]],
+        "t": cut(answer["text"], _MAX_ANSWER),
+        "s": [cut(text) for text in answer["short"][:_MAX_ANSWERS]],
         "f": answer["found"],
         "j": None if judged is None else [judged.value, cut(judged.why)],
         "n": len(answer["citations"]),
         "c": [
             [cut(cited["document"]), cited["start"], cited["end"], cut(cited["text"]), cut(" → ".join(cited["path"]))]
-            for cited in answer["citations"][:_CITATIONS]
+            for cited in answer["citations"][:_MAX_CITATIONS]
         ],
     }
 
@@ -170,9 +177,9 @@ def _rounded(value: float | None, digits: int) -> float | int | None:
 
 def write_csv(path: Path, rows: Iterable[Row], metrics: Iterable[str]) -> None:
     """Write a line for each method and question; `gold` and `documents` are counts."""
-    asked = ("method", "question", "type", "hops", "answers", "entities", "gold", "documents", "found", "answer")
+    first = ("method", "question", "type", "hops", "answers", "entities", "gold", "documents", "found", "answer")
     with whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, [*asked, *metrics, *_COSTS, "error"], extrasaction="ignore", lineterminator="\n")
+        table = csv.DictWriter(file, [*first, *metrics, *_COSTS, "error"], extrasaction="ignore", lineterminator="\n")
         table.writeheader()
         for row in rows:
             answer = row["answer"] or {}

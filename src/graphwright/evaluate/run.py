@@ -58,10 +58,9 @@ def run(
     one of the same corpus or graph), `results.jsonl`, `summary.json`, and the report (see `write_report`). After an
     interruption the same call resumes the run; for a finished run it only repeats summary and report.
 
-    Questions are asked one after the other, each by all methods in turn, a different one first each time, after one
-    question that does not count. Steps that methods have in common are done once for a question, and charged to each
-    method in full. `llm`: for all methods that take one. `judge`: judges the answers (see `judge_run`), each against
-    the accepted ones and the baseline's.
+    Questions are asked one after the other, each of all methods in rotating order, after one unmeasured question. Steps
+    that methods have in common are run once for a question, and charged to each method in full. `llm`: for all methods
+    with this option. `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
 
     Raises OptionError or DataError before any work if names or data cannot be used, or if the folder holds another run
     or anything else.
@@ -97,7 +96,7 @@ def run(
 
 @dataclass
 class _Job:
-    """The parts of a run that its steps have in common."""
+    """The settings of a run, for its steps."""
 
     experiment: Experiment
     subject: Subject
@@ -112,10 +111,10 @@ class _Job:
         self.folder = self.out / "index" if self.experiment.index is None else Path(self.experiment.index)
 
     def rehearse(self) -> None:
-        """Build the methods, over the given index or a tiny one, so that errors come before any work.
+        """Build the methods over the given index or a tiny one, so that errors come before any work.
 
-        Over the tiny index each is asked a question too. Given language models are not asked, and so neither are
-        functions, which may have their own.
+        Over the tiny index each method also answers a question, without the language model. Functions do not, since
+        they may call a model of their own.
         """
         if self.experiment.index is not None:
             check_index(self.folder, self.experiment, self.subject, self.encoder)
@@ -136,9 +135,9 @@ class _Job:
         if before is None:
             _write_json(path, manifest)
         else:
-            again = {name: manifest[name] for name in ("started", "commit")}
+            resumed = {name: manifest[name] for name in ("started", "commit")}
             manifest |= {name: before[name] for name in ("started", "commit", "index")}
-            manifest["continued"] = [*(before.get("continued") or []), *([again] if self.todo(results) else [])]
+            manifest["continued"] = [*(before.get("continued") or []), *([resumed] if self.todo(results) else [])]
         if self.experiment.index is None:
             costs = build_index(self.folder, self.experiment, self.subject, self.encoder, self.progress)
             manifest["index"] = costs | manifest["index"]
@@ -153,7 +152,7 @@ class _Job:
         write_plan(self.out / "experiment.toml", self.experiment)
 
     def pipelines(self, snapshot: Snapshot, llm: LLM | None) -> dict[str, Operator]:
-        """Return the pipeline of each method, checked that it can be asked and measured."""
+        """Return the pipeline of each method. Raises NeedsError or OptionError where it cannot be measured."""
         pipelines = {}
         subject = self.subject
         ranked = any(measure.kind == "retrieval" for measure in subject.measures)
@@ -176,7 +175,7 @@ class _Job:
         return pipelines
 
     def todo(self, results: Results) -> Mapping[str, Sequence[str]]:
-        """Return the methods that are still to be asked each question, by its id."""
+        """Return the methods without a result, by question id."""
         todo = {
             question.id: [entry.name for entry in self.entries if (entry.name, question.id) not in results]
             for question in self.subject.questions
@@ -184,7 +183,7 @@ class _Job:
         return {name: methods for name, methods in todo.items() if methods}
 
     def ask(self, results: Results) -> None:
-        """Ask the methods all questions that they have no result for."""
+        """Ask each question of the methods without a result for it."""
         todo = self.todo(results)
         if not todo:
             return
@@ -197,7 +196,7 @@ class _Job:
             guard = _FailureGuard(add, {row["method"] for row in results if "error" not in row})
             for at, question in enumerate(subject.questions):
                 names = todo.get(question.id, ())
-                first = at % max(len(names), 1)  # every method is first, and finds nothing cached, equally often
+                first = at % max(len(names), 1)  # each method comes first, with empty caches, equally often
                 asker.ask(question, (*names[first:], *names[:first]), guard.add)
                 done += len(names)
                 if self.progress is not None and names:
@@ -206,10 +205,7 @@ class _Job:
 
 @dataclass
 class _FailureGuard:
-    """Passes rows on, and stops the run if a method fails on all of its first questions.
-
-    A method that succeeded once does not stop the run.
-    """
+    """Writer of rows that stops the run if a method fails on all of its first questions."""
 
     write: Callable[[Row], None]
     working: set[str]
@@ -301,7 +297,7 @@ _KEPT: Mapping[str, Any] = {
     "index": dict[str, Any],
     "continued": list[dict[str, Any]] | None,
 }
-"""What a run that goes on takes from the manifest as it is, with its types."""
+"""The parts of the manifest that a resumed run keeps, with their types."""
 
 
 def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -312,7 +308,7 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
     """
     path = out / "manifest.json"
     if not path.exists():
-        # Before its manifest a run has a lock, and the draft of the manifest.
+        # A run writes its lock and a draft of the manifest before the manifest.
         if out.exists() and (
             not out.is_dir()
             or any(not file.name.startswith(("writer.lock", ".manifest.json.")) for file in out.iterdir())
@@ -339,7 +335,7 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
 
 
 def _identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a manifest that two parts of one run have in common."""
+    """Return the parts of a manifest that stay equal when a run is resumed."""
     identity = {name: value for name, value in manifest.items() if name not in _VOLATILE}
     return identity | {"data": {name: value for name, value in manifest["data"].items() if name not in _OF_INDEX}}
 
@@ -347,7 +343,7 @@ def _identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def _difference(there: Any, here: Any, name: str = "") -> tuple[str, Any, Any] | None:
     """Return the first difference of two manifests with both values, None where they agree; methods may be added."""
     if not isinstance(there, Mapping) or not isinstance(here, Mapping):
-        # An expression that is not known yet agrees with any.
+        # An expression that is not known yet equals any other.
         return None if there == here or "" in (there, here) else (name, there, here)
     if there.keys() - here.keys() or (there.keys() != here.keys() and name != "methods"):
         return name, ", ".join(there), ", ".join(here)

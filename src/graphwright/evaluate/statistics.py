@@ -89,9 +89,9 @@ def _figures(rows: Sequence[Row], measures: Sequence[Measure], seed: int) -> dic
 
 
 def _data(rows: Iterable[Row], metric: str) -> list[list[float]]:
-    """Return a metric of the questions that have it, a ratio of sums as numerators and denominators; [] without any.
+    """Return the values of a metric, or the numerators and denominators of a ratio; [] without any.
 
-    Not all questions have answers, or gold documents.
+    Questions without the gold data of the metric are left out.
     """
     pairs = [row["ratios"][metric] for row in rows if metric in row.get("ratios", {})]
     if pairs:
@@ -106,16 +106,16 @@ def _against(
     """Return by method and metric the difference to the baseline, with its p values where scipy is installed."""
     differences: dict[str, dict[str, Any]] = {name: {} for name in rows if name != baseline}
     for measure in measures:
-        data = {name: _data(of, measure.name) for name, of in rows.items()}
+        data = {name: _data(method_rows, measure.name) for name, method_rows in rows.items()}
         if len(data[baseline]) != 1:  # missing, or a ratio
             continue
         base = data[baseline][0]
         values = {name: data[name][0] for name in differences if data[name]}
-        p = {name: paired_test(of, base, seed=seed) for name, of in values.items()} if available() else {}
+        p = {name: paired_test(scores, base, seed=seed) for name, scores in values.items()} if available() else {}
         corrected = dict(zip(p, holm(list(p.values())), strict=True))
-        for name, of in values.items():
+        for name, scores in values.items():
             tested = {"p": p[name], "corrected": corrected[name]} if name in p else {}
-            differences[name][measure.name] = {"difference": float(np.mean(of) - np.mean(base)), **tested}
+            differences[name][measure.name] = {"difference": float(np.mean(scores) - np.mean(base)), **tested}
     return differences
 
 
@@ -144,7 +144,7 @@ def _count_group(count: int) -> str:
 def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return the times of each step, in order of first appearance; the times of a loop are added up.
 
-    A question without the step counts as 0 in its times, and not in its share.
+    A question without the step counts as 0 in the times, and is left out of the share.
     """
     seconds: defaultdict[str, Counter[int]] = defaultdict(Counter)
     shares: defaultdict[str, dict[int, float]] = defaultdict(dict)
@@ -156,10 +156,10 @@ def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [
         {
             "operator": name,
-            **_times([of.get(at, 0.0) for at in range(len(rows))]),
+            **_times([by_row.get(at, 0.0) for at in range(len(rows))]),
             "held": float(np.mean(list(shares[name].values()))) if name in shares else None,
         }
-        for name, of in seconds.items()
+        for name, by_row in seconds.items()
     ]
 
 

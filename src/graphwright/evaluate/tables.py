@@ -82,7 +82,9 @@ def leaderboard(summary: Summary) -> list[Column]:
     primary, *others = (_metric(summary, metric) for metric in metrics)
     failed = [failed_wholly(summary["methods"][name]) for name in ranked(summary)]
     columns = [
-        replace(column, cells=tuple(Cell(_NONE) if no else cell for cell, no in zip(column.cells, failed, strict=True)))
+        replace(
+            column, cells=tuple(Cell(_NONE) if bad else cell for cell, bad in zip(column.cells, failed, strict=True))
+        )
         for column in (primary, _difference(summary), *_costs(summary), *others)
     ]
     return [column for column in columns if any(cell.value is not None for cell in column.cells)]
@@ -132,15 +134,15 @@ _COSTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float], Callable[[fl
     ("p95 ms", "19 of 20 questions took no longer.", lambda of: of["milliseconds"]["p95"], milliseconds),
     (
         "encoder tokens",
-        "Tokens that encoders, cross-encoders and readers read, mean of a question.",
+        "Mean tokens per question that encoders, cross-encoders and readers process.",
         lambda of: of["tokens"],
         amount,
     ),
-    ("LLM tokens", "Tokens of language models, prompts and replies, mean of a question.", llm_tokens, amount),
-    ("money", "Mean of a question, in the currency of the prices given.", lambda of: of["cost"], amount),
+    ("LLM tokens", "Mean tokens of language models per question, prompts and replies.", llm_tokens, amount),
+    ("money", "Mean cost per question, in the currency of the prices given.", lambda of: of["cost"], amount),
     (
         "calls of models",
-        "Calls of any model, encoders and readers too, mean of a question.",
+        "Mean calls of any model per question, encoders and readers included.",
         lambda of: of["calls"],
         amount,
     ),
@@ -202,8 +204,8 @@ def groupings(summary: Summary) -> dict[str, dict[str, int]]:
     for method in summary["methods"].values():
         for name, groups in method["breakdown"].items():
             counts = sizes.setdefault(name, {})
-            for group, of in groups.items():
-                counts[group] = max(counts.get(group, 0), of["questions"])
+            for group, figures in groups.items():
+                counts[group] = max(counts.get(group, 0), figures["questions"])
     return {name: dict(sorted(groups.items(), key=lambda item: _natural(item[0]))) for name, groups in sizes.items()}
 
 

@@ -47,7 +47,7 @@ class Examples:
 def read_examples(
     path: Path | str, graph: Graph, *, names: VectorIndex | None = None, max_unusable: float = 0.1
 ) -> Examples:
-    """Read questions with answers, in any form that `read_graph_questions` reads, and find both in the graph.
+    """Read questions with answers, in any format of `read_graph_questions`, and find their nodes in the graph.
 
     Answers and entities are names or aliases of nodes; for a question without entities they are linked from its words,
     with `names`. A question without an entity or an answer in the graph is left out. Raises DataError, with file, line
@@ -73,7 +73,7 @@ def read_examples(
 def examples_of(
     questions: Iterable[GraphQuestion], graph: Graph, *, names: VectorIndex | None = None, source: str = "questions"
 ) -> Examples:
-    """Return the examples of questions; `source`: the file that reasons name."""
+    """Return the examples of questions; `source`: the name of the file, for the reasons."""
     link = LinkEntities(names)
     usable: list[Example] = []
     left_out: list[str] = []
@@ -100,7 +100,7 @@ def examples_of(
 def _nodes(graph: Graph, names: Sequence[str]) -> tuple[tuple[int, ...], list[str]]:
     """Return the nodes with these names, and the names that no node has."""
     ids = {name: _nodes_named(graph, name) for name in names}
-    nodes = dict.fromkeys(node for some in ids.values() for node in some.tolist())
+    nodes = dict.fromkeys(node for matches in ids.values() for node in matches.tolist())
     return tuple(nodes), [name for name in names if not len(ids[name])]
 
 
@@ -145,14 +145,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The candidates of one question, and the number of paths without merging (Table 1 of ReG)."""
+    """The candidates of one question, and the number of paths before merging (Table 1 of ReG)."""
 
     candidates: tuple[Candidate, ...]
     paths: int
 
 
 def ppr_subgraph(graph: Graph, example: Example, nodes: int = 1000) -> Graph:
-    """Return the part of the graph that a retriever sees: the PPR subgraph of the query entities."""
+    """Return the input graph of a retriever: the PPR subgraph of the query entities."""
     anchors = [Anchor("", nodes=np.array([entity])) for entity in example.entities]
     narrow = PersonalizedPageRank(each=True) % nodes >> Induce()
     return narrow(start(example.text, graph, anchors=anchors)).graph
@@ -163,9 +163,9 @@ def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
 
     Relation-chain merging: paths from one node by the same relations are one candidate. Answer merging: paths lead to
     one representative answer, the farthest from the query entities within `length` edges, since a nearer one is more
-    likely to be reached by chance; ties: the answer listed first. Where the only answers are query entities, which
-    returning walks lead to, the paths are the shortest of these, of two steps at least. The number of paths is that
-    before merging: all shortest paths from every query entity to every answer, and every edge at these.
+    likely to be reached by chance; ties: the answer listed first. If all answers are query entities, the paths are the
+    shortest walks of at least two steps that return to them. The number of paths counts, before merging, all shortest
+    paths from every query entity to every answer, and every edge at these nodes.
     """
     answers = [answer for answer in example.answers if answer in graph]
     answers = [answer for answer in answers if answer not in example.entities] or answers
@@ -190,7 +190,7 @@ def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
 
 
 def _ways_back(graph: Graph, entity: int) -> list[Ways]:
-    """Return the relation paths of the shortest walks of two steps or three that lead back to an entity alone."""
+    """Return the relation paths of the shortest walks, of two or three steps, back to an entity and nowhere else."""
     for length in (2, 3):
         paths = relation_paths(graph, entity, length, returning=True)[0]
         ways = [path.ways for path in paths if len(path.ways) == length and graph.local([entity])[0] in path.targets]
@@ -223,7 +223,7 @@ def _directed_edges(graph: Graph) -> _DirectedEdges:
 class _ShortestPaths:
     """Distances and numbers of shortest paths from one node, by breadth-first search.
 
-    `distance`: int64[n], -1 beyond `length`; `paths`: float64[n], parallel edges counted, for there may be many.
+    `distance`: int64[n], -1 beyond `length`; `paths`: float64[n], since numbers may be large; parallel edges count.
     """
 
     def __init__(self, edges: _DirectedEdges, source: int, length: int) -> None:
@@ -242,7 +242,7 @@ class _ShortestPaths:
         self.paths[source] = 0.0
 
     def ways_to(self, target: int) -> Iterator[Ways]:
-        """Yield the distinct relation paths of all shortest paths to a node; none to one that is too far."""
+        """Yield the distinct relation paths of all shortest paths to a node; none to a node beyond `length`."""
         steps = int(self.distance[target])
         if steps < 1:
             return

@@ -1,6 +1,6 @@
 """Encoders and cross-encoders fine-tuned on the paths of a graph (the fine-tuned EEMs of LEGO-GraphRAG, section 3.2.2).
 
-The paper leaves the training to its technical report, so this one is ours: a softmax over the scores of a text that
+The paper leaves the training to its technical report. The loss here is a softmax over the scores of a text that
 explains an answer and of texts near it that do not. Labels are those of ReG.
 """
 
@@ -33,8 +33,8 @@ _SCALE = 20.0  # of cosines, as in the training of sentence-transformers
 class TuneSchedule(Checked):
     """The training of an embedding model.
 
-    `negatives`: texts that explain nothing, for each that does; `batch`: groups of such texts in a step; `held_out`:
-    share of the questions that are not learned, on which the accuracy is measured.
+    `negatives`: other texts for each text that explains an answer; `batch`: groups of such texts in a step; `held_out`:
+    share of the questions that are left out of the training, to measure the accuracy.
     """
 
     epochs: Annotated[int, AtLeast(1)] = 1
@@ -57,8 +57,8 @@ def tune(
     """Fine-tune a model of sentence-transformers on labelled paths and triples, and write it into a folder.
 
     `kind`: "encoder" or "cross-encoder"; `base`: the model to begin with, by its name on Hugging Face or its folder. A
-    base without a head for scores gets a new one as a cross-encoder. The folder is given as `sbert:FOLDER` wherever
-    such a model is named. Returns the record that is written beside the weights: the graph's fingerprint, the labels,
+    base without a head for scores gets a new one as a cross-encoder. Options for models take the folder as
+    `sbert:FOLDER`. Returns the record that is written beside the weights: the graph's fingerprint, the labels,
     the ids of the questions learned and held out, the loss of each epoch, and the share of the held-out groups whose
     first text scores best, before the training and after each epoch. Raises OptionError for an unknown kind or a folder
     with other files, NeedsError without sentence-transformers, ModelError where the base cannot be loaded, DataError
@@ -70,19 +70,19 @@ def tune(
         raise NeedsError('Fine-tuning needs torch and sentence-transformers: pip install "graphwright[sbert]".')
     folder, plan = Path(into), schedule or TuneSchedule()
     _check_folder(folder)
-    learned, held = _split(path_groups(graph, labels, plan.negatives, plan.seed, progress), plan)
+    learned, held_out = _split(path_groups(graph, labels, plan.negatives, plan.seed, progress), plan)
     model = KINDS[kind](base, plan.seed)
-    accuracy, losses = [model.accuracy(_flat(held), plan.batch)], []
+    accuracy, losses = [model.accuracy(_flat(held_out), plan.batch)], []
     for loss in model.fitted(_flat(learned), plan):
         losses.append(round(loss, 5))
-        accuracy.append(model.accuracy(_flat(held), plan.batch))
+        accuracy.append(model.accuracy(_flat(held_out), plan.batch))
         if progress is not None:
             progress("train", len(losses), plan.epochs)
     model.save(folder)
     record = {
         "kind": kind, "base": base, "checksum": model.checksum(), "graph": graph.columns.checksum,
         "labels": dict(labels.about), "schedule": asdict(plan), "loss": losses, "accuracy": accuracy,
-        "learned": _ids(learned), "held_out": _ids(held),
+        "learned": _ids(learned), "held_out": _ids(held_out),
     }  # fmt: skip
     write_text(folder / RECORD, json.dumps(record, indent=1) + "\n")
     return record
@@ -110,7 +110,7 @@ def _flat(groups: Groups) -> list[PathGroup]:
 
 
 def _ids(groups: Groups) -> list[str]:
-    return [own[0].id for own in groups]
+    return [of_question[0].id for of_question in groups]
 
 
 class _Tuned:
@@ -224,4 +224,4 @@ class _CrossEncoder(_Tuned):
 
 
 KINDS: dict[str, type[Any]] = {"encoder": _Encoder, "cross-encoder": _CrossEncoder}
-"""What can be fine-tuned."""
+"""The kinds of models that can be fine-tuned."""

@@ -44,13 +44,13 @@ from graphwright.search.vector_index import VectorIndex
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
 
-_HIDDEN, _STEPS = 128, 3  # of the triple network, and the steps of its gates
-_WIDTH, _LAYERS, _GATES = 16, 3, 128  # of the entity network, and the numbers by which its gates read a question
-_MORE = 200  # triples beyond k, since the entity retriever does not distinguish parallel ones (ReG, appendix E)
+_HIDDEN, _STEPS = 128, 3  # of the triple network: hidden size, steps of the gates
+_WIDTH, _LAYERS, _GATES = 16, 3, 128  # of the entity network: width, layers, hidden size of the gates
+_EXTRA_TRIPLES = 200  # beyond k, since the entity retriever does not distinguish parallel triples (ReG, appendix E)
 
 
 class _GraphRetriever(Retriever):
-    """A retriever whose network reads the narrowed graph, seen from the query entities."""
+    """A retriever with a network over the narrowed graph and the distances from the query entities."""
 
     @abstractmethod
     def network(self, batch: Batch) -> tuple[Any, StepLogits]:
@@ -68,7 +68,7 @@ class _GraphRetriever(Retriever):
         return values
 
     def step_model(self, state: State, run: Run) -> StepModel:
-        """Return the probability of each step, the best walk that takes it, and the likelihood of relation paths."""
+        """Return the probabilities of steps, the scores of their best walks, and the likelihood of relation paths."""
         graph = state.graph
         if not len(graph.edges):
             return StepModel(_no_scores, _no_scores, lambda ways: 0.0)
@@ -88,10 +88,10 @@ def _no_scores(nodes: Ints, edges: Ints) -> Scores:
 
 
 def path_log_likelihood(logits: StepLogits, relations: Ints, ways: Ways) -> float:
-    """Return the log-probability that the gates take a relation path, step by step, and end there, for one question.
+    """Return the log-probability of a relation path with its end by the gates, for one question.
 
-    `relations`: that each row of the gates' relations stands for, ascending. A step beyond the last gate has the
-    probability 0.001; a path that ends there has no end to predict.
+    `relations`: the relation of each row of the gates, ascending. A step beyond the last gate has the probability
+    0.001; an end beyond it does not count.
     """
     total = 0.0
     rows = [2 * int(np.searchsorted(relations, way >> 1)) + (way & 1) for way in ways]
@@ -105,7 +105,7 @@ def path_log_likelihood(logits: StepLogits, relations: Ints, ways: Ways) -> floa
 
 
 class TripleRetriever(_GraphRetriever):
-    """Scores triples by an MLP over question, head, relation, tail and distances (ReG@Triple, SubgraphRAG).
+    """Retriever that scores triples by an MLP over question, head, relation, tail, distances (ReG@Triple, SubgraphRAG).
 
     The score of a triple is the probability that it is in Ĝ+ (Eq. 33). Distances are those from the query entities
     within the narrowed graph.
@@ -167,10 +167,10 @@ def train_triple(
 ) -> Trained:
     """Return the weights of a triple retriever, and its configuration for the checkpoint.
 
-    The loss is the binary cross-entropy over all positive triples and `schedule.negatives` times as many drawn from the
-    rest, whose log-odds are corrected for the draw, plus that of the gates against the steps of the labelled paths. The
-    epoch is chosen by the recall of positive triples of the held-out questions. `names`: vectors of nodes, read for
-    heads and tails; without them nodes differ by their distances only.
+    The loss is the sum of two cross-entropies: of the triples (all positive ones, and `schedule.negatives` times as
+    many sampled others, with log-odds corrected for the sampling), and of the gates against the steps of the labelled
+    paths. The best epoch has the highest recall of positive triples of the held-out questions. `names`: vectors of
+    nodes, for heads and tails; without them nodes differ only by their distances.
     """
     training = Training(samples, schedule, progress)
     torch, learned, held_out = training.torch, training.learned, training.held_out
@@ -217,15 +217,15 @@ def _triple_weights(training: Training, samples: Samples, named: bool) -> dict[s
 
 
 class EntityRetriever(_GraphRetriever):
-    """Scores nodes by a graph network over the narrowed graph, conditioned on the question (ReG@Entity, GNN-RAG).
+    """Retriever that scores nodes by a graph network, conditioned on the question (ReG@Entity, GNN-RAG).
 
-    The score of a node is the probability that it is in Ê+ (Eq. 34), that of a triple the sum over its two ends (ReG,
-    appendix E), and that of any other item the mean over its nodes.
+    The score of a node is the probability that it is in Ê+ (Eq. 34). The score of a triple is the sum of the scores of
+    its two ends (ReG, appendix E). The score of any other item is the mean score of its nodes.
     """
 
     def search(self, k: int) -> Operator:
         """Return an operator that retrieves the k + 200 best triples of the graph."""
-        return Triples() >> Rerank(self) % (k + _MORE)
+        return Triples() >> Rerank(self) % (k + _EXTRA_TRIPLES)
 
     def network(self, batch: Batch) -> tuple[Any, StepLogits]:
         """Return the log-odds of the nodes."""
@@ -233,7 +233,7 @@ class EntityRetriever(_GraphRetriever):
         return _all_entities(self.weights, batch, int(about["layers"]), float(about["degree"]))
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the scores of items; a triple is an item that lists no nodes."""
+        """Return the scores of items; items without nodes are triples."""
         graph, values = state.graph, self.values(state, run)
 
         def scores(items: Evidence) -> Scores:
@@ -253,10 +253,10 @@ class EntityRetriever(_GraphRetriever):
 def entity_logits(w: Mapping[str, Any], batch: Batch, walks: WalkScores, mean: float, layers: int) -> Any:
     """Return the log-odds of nodes: principal neighbourhood aggregation (PNA).
 
-    A message is the state of its source times a gate of the question and the directed relation. A node takes mean,
+    A message is the state of its source times a gate of the question and the directed relation. A node aggregates mean,
     maximum, minimum and deviation of its messages, each unscaled, amplified and attenuated by its degree (Corso et al.,
-    2020, Eq. 8). Its features are the distances and the scores of the question's best walks through it. `mean`: of
-    log(degree + 1) over the nodes of the training.
+    2020, Eq. 8). Its features are the distances and the scores of the question's best walks through it. `mean`: the
+    mean of log(degree + 1) over the nodes of the training data.
     """
     edges, count = batch.edges, 2 * batch.relations.shape[0]
     join = np.concatenate if edges.torch is None else edges.torch.cat
@@ -297,9 +297,10 @@ def train_entity(
 ) -> Trained:
     """Return the weights of an entity retriever, and its configuration for the checkpoint.
 
-    The loss is the binary cross-entropy over the ends of all positive triples and `schedule.negatives` times as many
-    other nodes, whose log-odds are corrected for the draw, plus that of the gates against the steps of the labelled
-    paths. The epoch is chosen by the recall of positive nodes of the held-out questions.
+    The loss is the sum of two cross-entropies: of the nodes (the ends of all positive triples, and
+    `schedule.negatives` times as many sampled others, with log-odds corrected for the sampling), and of the gates
+    against the steps of the labelled paths. The best epoch has the highest recall of positive nodes of the held-out
+    questions.
     """
     training = Training(samples, schedule, progress)
     torch, learned, held_out = training.torch, training.learned, training.held_out
@@ -319,7 +320,9 @@ def train_entity(
         with torch.no_grad():
             batches = (held_out.batch([at], names, torch) for at in range(len(held_out.rows)))
             logits = [_all_entities(tensors, batch, _LAYERS, mean)[0].numpy() for batch in batches]
-        return float(np.mean([recall(row, _positive(of)) for row, of in zip(logits, held_out.rows, strict=True)]))
+        return float(
+            np.mean([recall(scores, _positive(row)) for scores, row in zip(logits, held_out.rows, strict=True)])
+        )
 
     weights, measures = training.fit(_entity_weights(training, samples, names is not None), loss, measure)
     about = {"rounds": ROUNDS, "layers": _LAYERS, "degree": mean, "names": names is not None}

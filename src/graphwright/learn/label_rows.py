@@ -9,7 +9,7 @@ from graphwright.learn.labels import Label
 from graphwright.learn.refine import LabelledPath
 
 
-class _Kept(BaseModel):
+class _ChosenPath(BaseModel):
     """A chosen path in a line of the file."""
 
     source: int = Field(alias="from")
@@ -28,7 +28,7 @@ class LabelRow(BaseModel):
     answers: tuple[int, ...]
     paths: int
     candidates: int
-    kept: tuple[_Kept, ...]
+    kept: tuple[_ChosenPath, ...]
 
     def label(self) -> Label:
         """Return the label."""

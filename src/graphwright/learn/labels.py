@@ -1,4 +1,4 @@
-"""Labels: the relation paths that explain the answers of questions, made once and kept in a file (ReG, section 4.1)."""
+"""Labels: the relation paths that explain the answers of questions, stored in a file (ReG, section 4.1)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from graphwright.learn.candidates import Candidate, Example, Examples, candidate
 from graphwright.learn.refine import LabelledPath, LLMRefiner, RefineOne, Refiner
 
 FORMAT = 2
-_CALLS = 8  # of a language model at a time
+_MAX_CALLS = 8  # of a language model at a time
 _MAX_HEADER = 100_000  # bytes
-_MAX_WALKS = 20_000  # by one relation path, that are labelled
+_MAX_WALKS = 20_000  # labelled walks of one relation path
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a phase, the number of items done and their total."""
@@ -113,7 +113,7 @@ def _label_rows(
     nodes: int,
     length: int,
 ) -> Iterator[Label]:
-    """Yield the labels of the questions at some positions; candidates are collected for all, which refiners compare."""
+    """Yield the labels of the questions at some positions; refiners compare the candidates of all questions."""
     show = progress or (lambda phase, count, total: None)
     pools = []
     for count, example in enumerate(questions, 1):
@@ -127,10 +127,10 @@ def _label_rows(
 
 
 def _threaded(refine: RefineOne, positions: Sequence[int]) -> Iterator[tuple[int, list[LabelledPath]]]:
-    """Yield the chosen paths in order, several language model calls at a time; of each batch errors come last."""
-    with ThreadPoolExecutor(_CALLS) as threads:
-        for begin in range(0, len(positions), _CALLS):
-            futures = [(at, threads.submit(refine, at)) for at in positions[begin : begin + _CALLS]]
+    """Yield the chosen paths in order, several language model calls at a time; a batch raises its errors at its end."""
+    with ThreadPoolExecutor(_MAX_CALLS) as threads:
+        for begin in range(0, len(positions), _MAX_CALLS):
+            futures = [(at, threads.submit(refine, at)) for at in positions[begin : begin + _MAX_CALLS]]
             failure: Exception | None = None
             for at, future in futures:
                 try:
@@ -198,10 +198,10 @@ def _key(path: LabelledPath) -> tuple[int, tuple[int, ...]]:
 
 
 def positive_edges(graph: Graph, row: Label, edges: Any = None) -> Ints:
-    """Return the triples that a label makes positive (Ĝ+ of ReG), by edge id, ascending.
+    """Return the positive triples of a label (Ĝ+ of ReG), by edge id, ascending.
 
-    A path labels each of its walks from the query entity to any answer; a path that ends at no answer, as a language
-    model may choose, labels all of its walks. Parallel edges of one relation are labelled together. `edges`:
+    A path labels each of its walks from the query entity to any answer; a path without an answer at its end, which a
+    language model may choose, labels all of its walks. Parallel edges of one relation are labelled together. `edges`:
     `labelled_edges(graph)`, if known.
     """
     labelled = labelled_edges(graph) if edges is None else edges
@@ -241,7 +241,7 @@ def _record(graph: Graph, row: Label) -> dict[str, Any]:
 
 
 def _path_text(graph: Graph, candidate: Candidate) -> str:
-    """Return a relation path for people to read."""
+    """Return a relation path as readable text."""
     labels = (f"[{relation_label(graph, way >> 1, bool(way & 1))}]" for way in candidate.ways)
     return " → ".join([graph.names[candidate.source], *labels])
 

@@ -1,6 +1,6 @@
-"""The parts that the networks of triples and entities share: their input, relation gates, and the best walks by these.
+"""Shared parts of the triple and entity networks: input, relation gates, and the best walks by these gates.
 
-A network reads arrays of NumPy to answer, and tensors of torch to learn. Every edge is a directed edge twice, from head
+The input is NumPy arrays for inference, and torch tensors for training. Every edge makes two directed edges, from head
 to tail and back. A *directed relation* is 2 · relation + 1 from head to tail, and 2 · relation from tail to head, where
 `relation` is a row of the relation vectors.
 """
@@ -25,7 +25,7 @@ from graphwright.operators.rerank.scorer import distinct
 from graphwright.search.vector_index import VectorIndex
 
 KEY = 64
-"""Numbers by which the gates compare question and relation."""
+"""Dimension in which the gates compare question and relation."""
 _ROOT = 0.25  # power of the distance encoding: hubs make its means small
 
 StepLogits = Sequence[tuple[Any, Any]]
@@ -53,7 +53,7 @@ def sigmoid(x: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class GraphView:
-    """A graph as a network reads it.
+    """A graph as input of a network.
 
     `nodes`: snapshot ids; `heads`, `tails`: of each edge, by position in nodes; `relation`: of each edge, by row of the
     relation vectors; `distances`: the distance encoding of each node, float[n, f].
@@ -89,7 +89,7 @@ def distance_encoding(n: int, heads: Ints, tails: Ints, sources: Ints, rounds: i
     """Return the directional distance encoding of n nodes (SubgraphRAG, section 3.1): float32[n, 1 + 3 · rounds].
 
     Column 0 is 1 at the sources and 0 elsewhere; a round gives each node the mean over its predecessors. There are
-    `rounds` columns along the edges, against them, and in both directions: the last for graphs without inverse
+    `rounds` columns along the edges, against them, and in both directions. The last are for graphs without inverse
     relations, in which edges into a hub do not continue along its outgoing edges. Values are fourth roots, so that
     small means keep their order of magnitude; 0 means unreachable.
 
@@ -112,7 +112,7 @@ def distance_encoding(n: int, heads: Ints, tails: Ints, sources: Ints, rounds: i
 
 @dataclass(frozen=True, eq=False)
 class DirectedEdges:
-    """The directed edges of graphs side by side, ordered by target, as arrays of NumPy, or of `torch` if it is given.
+    """The directed edges of a batch of graphs, ordered by target, as NumPy arrays, or as tensors if `torch` is given.
 
     `source`, `target`, `directed_relation`, `owner`: the nodes, the relation and the graph of each; `degree`: [n, 1],
     how many lead to each node, at least 1; those to node v are at `ptr[v] : ptr[v + 1]`; `node_owner`: the graph of
@@ -190,10 +190,10 @@ def _aggregation(torch: Any) -> Any:
 
 
 class Batch(NamedTuple):
-    """The input of a network: graphs side by side with their questions, as arrays of NumPy or torch.
+    """The input of a network: a batch of graphs with their questions, as NumPy arrays or torch tensors.
 
     `distances`: [n, f]; `questions`, `relations`: vectors, [questions, d] and [r, d]; `names`: vectors of the nodes'
-    names, [n, d], where the network reads them.
+    names, [n, d], if the network uses them.
     """
 
     views: Sequence[GraphView]
@@ -212,7 +212,7 @@ class Batch(NamedTuple):
         names: VectorIndex | None = None,
         torch: Any = None,
     ) -> Batch:
-        """Put graphs side by side. `names`: vectors of nodes; `torch`: given to make tensors."""
+        """Make a batch of graphs, of tensors if `torch` is given. `names`: vectors of nodes."""
         parts: list[Any] = [np.concatenate([view.distances for view in views]).astype(np.float32), questions, relations]
         if names is not None:
             parts.append(names.of(np.concatenate([view.nodes for view in views]).astype(np.int64)))
@@ -237,7 +237,7 @@ def gate_logits(w: Mapping[str, Any], questions: Any, relations: Any, steps: int
 
 
 def open_gates(logits: StepLogits) -> list[tuple[Any, Any]]:
-    """Return the gates of the directed relations and of the end at each step; the widest of a question is 1."""
+    """Return the gates of the directed relations and of the end at each step; the largest of a question is 1."""
     gates = []
     for relations, end in logits:
         tensor = hasattr(relations, "amax")
@@ -261,15 +261,15 @@ def walk_forward(gates: Sequence[Any], edges: DirectedEdges, start: Any) -> list
 
 
 class WalkScores(NamedTuple):
-    """Scores of the best walks to each node and on from it, [n, 1] for each number of steps; and the gates."""
+    """Scores of the best walks to each node and from it to an end, [n, 1] for each number of steps; and the gates."""
 
     gates: Sequence[Any]
     forward: Sequence[Any]
     backward: Sequence[Any]
 
     def nodes(self) -> list[Any]:
-        """Return the score of the best walk that has each node as its first, second, … one: [n, 1] each."""
-        return [there * on for there, on in zip(self.forward, self.backward, strict=True)]
+        """Return the score of the best walk with each node in first, second, … place: [n, 1] each."""
+        return [forward * backward for forward, backward in zip(self.forward, self.backward, strict=True)]
 
     def steps(self, step: int, source: Any, target: Any, directed_relation: Any) -> Any:
         """Return the score of the best walk that takes each of these edges at `step`, counted from 0; NumPy only."""
@@ -286,28 +286,27 @@ class WalkScores(NamedTuple):
 
 
 def best_walks(logits: StepLogits, edges: DirectedEdges, start: Any) -> WalkScores:
-    """Return the scores of the best walks that begin at `start`, gates of their ends included.
+    """Return the scores of the best walks from `start`, with the gates of their ends, by the Viterbi algorithm.
 
-    A walk of a length at which the question is unlikely to end scores low. Computed by the Viterbi algorithm, forward
-    and backward. `start`: [n, 1], 1 where walks begin.
+    A walk with an improbable length scores low. `start`: [n, 1], 1 where walks begin.
     """
     gates = open_gates(logits)
     relations = [gate for gate, _ in gates]
     forward, backward = walk_forward(relations, edges, start), [0 * start + 1]
     for gate, end in reversed(gates):
-        # A walk leaves a node against the directed edges that lead to it: by the opposite directed relation.
+        # A step away from a node takes a directed edge to it backwards: the opposite directed relation.
         against = gate[edges.owner, edges.directed_relation ^ 1][:, None]
-        on, stop = edges.maximum(backward[-1][edges.source] * against), end[edges.node_owner]
-        backward.append(stop + relu(on - stop))
+        longer, stop = edges.maximum(backward[-1][edges.source] * against), end[edges.node_owner]
+        backward.append(stop + relu(longer - stop))
     return WalkScores(relations, forward, backward[::-1])
 
 
 def step_scores(graph: Graph, view: GraphView, walks: WalkScores, nodes: Ints, edges: Ints) -> Scores:
-    """Return the score of the best walk that takes each step of some walks, each at its place: [walks, steps].
+    """Return, for each step of some walks, the score of the best walk with the same edge at this step: [walks, steps].
 
-    `nodes`: [walks, steps + 1], `edges`: [walks, steps], by snapshot id. A walk of one edge represents any step,
-    in either direction. The score is 0 where there is no such edge or all walks are shorter. Unlike the probability of
-    a triple or node, it depends on the step at which an edge is taken, and on its relation.
+    `nodes`: [walks, steps + 1], `edges`: [walks, steps], by snapshot id. The edge of a walk of one step may be at any
+    step of the best walk, in either direction. The score is 0 where there is no such edge or all walks are shorter.
+    Unlike the probability of a triple or node, it depends on the step at which an edge is taken, and on its relation.
     """
     scores = np.zeros(edges.shape)
     local = graph.local(nodes.ravel()).reshape(nodes.shape)
@@ -326,8 +325,8 @@ def step_scores(graph: Graph, view: GraphView, walks: WalkScores, nodes: Ints, e
 def gate_loss(torch: Any, logits: StepLogits, paths: Sequence[Sequence[Ways]]) -> Any:
     """Return the cross-entropy of the gates against the steps of each question's labelled relation paths.
 
-    The target of a step is the share of the paths that take each directed relation there, or end. A path that has ended
-    before counts at no step.
+    The target of a step is the share of the paths that take each directed relation there, or end there. A path does not
+    count after its end.
     """
     count = logits[0][0].shape[1]
     shares = np.zeros((len(logits), len(paths), count + 1), np.float32)

@@ -46,11 +46,11 @@ _HIDDEN = 128  # numbers of the decoder's state
 
 @dataclass(frozen=True, repr=False)
 class PathRetriever(Retriever):
-    """Scores relation paths by the probability that a decoder generates them (ReG@Path, RoG's planner).
+    """Retriever that scores relation paths by their probability in a decoder (ReG@Path, RoG's planner).
 
     The score of a walk is log p(r(P) | q), its end included (Eq. 35). Relations are embedded by their words, so that
-    unseen ones are read too. Where the paper fine-tunes a language model, this is a network of two hundred thousand
-    weights with the same likelihood. `width`: of the beam (the paper's k).
+    unseen relations have scores too. The paper fine-tunes a language model; this network has two hundred thousand
+    weights and the same likelihood. `width`: of the beam (the paper's k).
     """
 
     width: int = 20
@@ -74,7 +74,7 @@ class PathRetriever(Retriever):
 
 
 def _path_of(graph: Graph, item: Item) -> Ways:
-    """Return the directed relations of an item: a walk or bundle as it is walked, other items edge by edge."""
+    """Return the directed relations of an item: along a walk or bundle, edge by edge for other items."""
     bundle = bundle_of(graph, item)
     if bundle is None:
         return ways_of(graph, item)
@@ -82,10 +82,10 @@ def _path_of(graph: Graph, item: Item) -> Ways:
 
 
 class Decoder:
-    """A generator of relation paths: an Elman network that reads the question at every step.
+    """A generator of relation paths: an Elman network with the question as input of every step.
 
-    `questions`: [n, d], a state for each; `vectors`: of the relations, [r, d]; arrays of NumPy, or tensors to learn.
-    `relations`: those that the vectors are of, for answering one question.
+    `questions`: [n, d]; `vectors`: of the relations, [r, d]; NumPy arrays, or tensors for training. `relations`: the
+    relation of each vector, for the inference of one question.
     """
 
     def __init__(self, w: Mapping[str, Any], questions: Any, vectors: Any, relations: Sequence[int] = ()) -> None:
@@ -127,10 +127,10 @@ class Decoder:
 class Decode(Ranker):
     """Generate the most probable relation paths that exist in the graph, by beam search from every query entity.
 
-    RoG's planning and ReG@Path's grounding at once: at each step the `width` best prefixes are extended by every
-    relation that leads on; a prefix may end at any step. An item is one walk by a relation path, as in RelationPaths,
-    with the log-probability as its score; the `width` best are returned. `length`: relations at most; `max_edges`: read
-    from one entity.
+    This combines RoG's planning and ReG@Path's grounding: at each step the `width` best prefixes are extended by every
+    relation from their ends; a prefix may end at any step. An item is one walk by a relation path, as in RelationPaths,
+    with the log-probability as its score; the `width` best are returned. `length`: maximum number of relations;
+    `max_edges`: edges read from one entity.
     """
 
     retriever: Annotated[PathRetriever, Has("a trained path retriever", "decoder")]
@@ -191,9 +191,9 @@ def train_path(
 ) -> Trained:
     """Return the weights of a path retriever, and its configuration for the checkpoint; `names` are not read.
 
-    The loss is the negative log-likelihood of each labelled relation path and its end, at every step against all
-    directed relations of any question. The epoch is chosen by how often the most probable path, step by step, is a
-    labelled one.
+    The loss is the negative log-likelihood of each labelled relation path and its end, at every step against the
+    directed relations of all questions. The best epoch has the most held-out questions whose most probable path, step
+    by step, is a labelled one.
     """
     samples = samples.part([at for at, row in enumerate(samples.rows) if row.paths])
     if not samples.rows:

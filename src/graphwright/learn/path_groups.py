@@ -1,4 +1,4 @@
-"""Examples that embedding models are fine-tuned on: a question, a text that explains an answer, and other texts."""
+"""Training examples of embedding models: a question, a text that explains an answer, and other texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.operators.paths.shortest_paths import ShortestPaths
 from graphwright.operators.state import start
 
-_MAX_WALKS = 1_000  # by one relation path, one of which is learned
+_MAX_WALKS = 1_000  # of one relation path, to draw one from
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,17 @@ def path_groups(
 ) -> list[tuple[PathGroup, ...]]:
     """Return the groups of each label that has a walk to an answer: one of paths, and one of triples.
 
-    The path that is learned is one walk along a labelled relation path to an answer; the others are shortest paths of
-    the question's PPR subgraph, no longer than candidates of labels, each by other relations, and none of them a
-    labelled one or to an answer. The triple that is learned is one of that walk; the others are triples at its nodes,
-    then any of the subgraph. All are drawn with `seed`. Raises DataError where no label has a walk to an answer.
+    The first path is a walk along a labelled relation path to an answer. The others are shortest paths of the
+    question's PPR subgraph, no longer than candidates of labels, by different relations that are not labelled, and not
+    to an answer. The first triple is one of that walk; the others are triples at its nodes, then any of the subgraph.
+    All are drawn with `seed`. Raises DataError where no label has a walk to an answer.
     """
     edges, rng, groups = labelled_edges(graph), np.random.default_rng(seed), []
     nodes, length = int(labels.about.get("nodes", 1000)), int(labels.about.get("length", 4))
     for count, label in enumerate(labels.rows, 1):
-        own = tuple(_groups(graph, label, edges, nodes, length, negatives, rng))
-        if own:
-            groups.append(own)
+        of_label = tuple(_groups(graph, label, edges, nodes, length, negatives, rng))
+        if of_label:
+            groups.append(of_label)
         if progress is not None:
             progress("collect texts", count, len(labels.rows))
     if not groups:
@@ -84,7 +84,7 @@ def _walks_to_answers(graph: Graph, label: Label, edges: Any) -> list[Item]:
 
 
 def _other_paths(subgraph: Graph, label: Label, length: int, rng: np.random.Generator) -> list[Item]:
-    """Return shortest paths by relations that are not labelled and to nodes that are no answers, one of each kind."""
+    """Return shortest paths by relations without a label to nodes that are no answers, one for each relation path."""
     state = ShortestPaths()(start(label.example.text, subgraph, evidence=Evidence.of_nodes(label.example.entities)))
     learned, chosen = {path.candidate.ways for path in label.paths}, dict[Ways, Item]()
     items = state.items

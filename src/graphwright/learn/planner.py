@@ -35,7 +35,7 @@ _IGNORED = -100  # the label of tokens that are not learned, in transformers
 
 @dataclass(frozen=True)
 class LoraSchedule(Checked):
-    """The training of a planner: eight epochs, as the paper's, of LoRA of this `rank` in all linear layers."""
+    """The training of a planner by LoRA of this `rank` in all linear layers; eight epochs, as in the paper."""
 
     epochs: Annotated[int, AtLeast(1)] = 8
     rank: Annotated[int, AtLeast(1)] = 8
@@ -48,20 +48,20 @@ class LoraSchedule(Checked):
 class Planner(Scorer):
     """Score relation paths by the log-likelihood of their words and of the end, given the question (ReG, Eq. 35).
 
-    `folder`: what `train_planner` wrote; the base model is read from where it was then. Every relation path of the
-    graph is scored, so that only those that exist are planned, where the paper generates relation paths by beam search
-    and looks them up. `batch`: paths read at a time. Needs the extra `train-llm`.
+    `folder`: the output of `train_planner`; the base model is loaded from the same place as in training. Every relation
+    path of the graph is scored, so that only existing paths are planned; the paper generates relation paths by beam
+    search and looks them up. `batch`: paths scored at a time. Needs the extra `train-llm`.
     """
 
     folder: str
     batch: Annotated[int, AtLeast(1)] = 32
 
     def search(self, k: int, length: int = 3, width: int = 20, pool: int = 1000) -> Operator:
-        """Return an operator that retrieves the k best walks by the `width` best of the `pool` shortest paths."""
+        """Return an operator that retrieves the k best walks by the `width` best of `pool` relation paths."""
         return RelationPaths(length) % pool >> Rerank(self) % width >> Instances(returning=True) % k
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the log-likelihood of each item's relation path; each path is read once."""
+        """Return the log-likelihood of each item's relation path; each path is scored once."""
         graph, prompt, known = state.graph, _prompt(state.question.text), dict[str, float]()
 
         def scores(items: Evidence) -> Scores:
@@ -92,8 +92,8 @@ def train_planner(
     """Fine-tune a causal language model on labelled relation paths, and write its adapter into a folder (Eq. 35).
 
     `base`: a folder with a model of `transformers`, or its name. The loss is the negative log-likelihood of the words
-    of a relation path and of the end, given the question; those of the question are not learned. Returns what is
-    written beside the adapter: base, questions, schedule and the mean loss of each epoch. Raises NeedsError without
+    of a relation path and of the end, given the question; words of the question do not count. Returns the record that
+    is written beside the adapter: base, questions, schedule and the mean loss of each epoch. Raises NeedsError without
     the extra `train-llm`, and DataError where no label has a path.
     """
     torch, transformers, peft = _libraries()
@@ -141,19 +141,19 @@ def _prompt(question: str) -> str:
 
 
 def _encoded(tokenizer: Any, texts: Sequence[tuple[str, str]]) -> tuple[Any, Any, Any]:
-    """Return tokens, the mask of those that are there, and labels: the path and the end, and nothing of the prompt."""
+    """Return tokens, the mask of the padding, and labels: the path and the end, without the prompt."""
     torch = _libraries()[0]
     rows = []
     for prompt, path in texts:
-        asked = tokenizer.encode(prompt, add_special_tokens=False)
-        planned = [*tokenizer.encode(path, add_special_tokens=False), tokenizer.eos_token_id]
-        rows.append((asked + planned, [_IGNORED] * len(asked) + planned))
+        prompt_ids = tokenizer.encode(prompt, add_special_tokens=False)
+        path_ids = [*tokenizer.encode(path, add_special_tokens=False), tokenizer.eos_token_id]
+        rows.append((prompt_ids + path_ids, [_IGNORED] * len(prompt_ids) + path_ids))
     longest = max(len(tokens) for tokens, _ in rows)
     ids, mask, labels = (torch.full((len(rows), longest), value) for value in (0, 0, _IGNORED))
-    for at, (tokens, wanted) in enumerate(rows):
+    for at, (tokens, targets) in enumerate(rows):
         ids[at, : len(tokens)] = torch.tensor(tokens)
         mask[at, : len(tokens)] = 1
-        labels[at, : len(tokens)] = torch.tensor(wanted)
+        labels[at, : len(tokens)] = torch.tensor(targets)
     return ids, mask, labels
 
 
@@ -163,9 +163,9 @@ def _likelihoods(model: Any, tokenizer: Any, texts: Sequence[tuple[str, str]]) -
     ids, mask, labels = _encoded(tokenizer, texts)
     # A token is predicted by the logits at the one before it.
     values = torch.log_softmax(model(input_ids=ids, attention_mask=mask).logits[:, :-1].float(), 2)
-    wanted = labels[:, 1:]
-    taken = values.gather(2, wanted.clip(min=0)[:, :, None])[:, :, 0]
-    return (taken * (wanted != _IGNORED)).sum(1)
+    targets = labels[:, 1:]
+    taken = values.gather(2, targets.clip(min=0)[:, :, None])[:, :, 0]
+    return (taken * (targets != _IGNORED)).sum(1)
 
 
 def _log_likelihoods(folder: str, prompt: str, paths: Sequence[str]) -> list[float]:

@@ -38,7 +38,7 @@ RefineOne = Callable[[int], list[LabelledPath]]
 
 
 class Refiner(Protocol):
-    """Chooses among the candidates of questions: SignalRefiner of ReG, Eq. 6."""
+    """A choice among the candidates of questions: SignalRefiner of ReG, Eq. 6."""
 
     @property
     def id(self) -> str:
@@ -65,7 +65,7 @@ class ShortestPathLabels:
 class CosineRefiner(Checked):
     """Choose the shortest paths whose cosine with the question is within `slack` of the highest.
 
-    Entities are masked in the question, and a path is read by its relations.
+    Entities are masked in the question, and the text of a path is that of its relations.
     """
 
     encoder: Encoder
@@ -94,12 +94,12 @@ class CosineRefiner(Checked):
 class NeighbourRefiner(Checked):
     """Choose the relation paths that best explain the answers of similar questions.
 
-    The offline twin of LLMRefiner. A relation path explains a question by the F1 of the nodes that it leads to against
-    the answers. One question has few answers, which other paths reach by chance; so `support` is the mean F1 over the
-    `neighbours` most similar questions (entities masked), weighted by their cosines. A path is chosen if it reaches an
-    answer of this very question and its support, plus `meaning` times its cosine with the question, is at least the
-    share `share` of the best. A path that best explains one of the nearest questions is a candidate too, even if it is
-    not a shortest path here: weak supervision misses it (ReG, section 3.1).
+    Offline counterpart of LLMRefiner. The F1 of a relation path for a question compares its end nodes with the answers.
+    One question has few answers, which other paths reach by chance; so `support` is the mean F1 over the `neighbours`
+    most similar questions (entities masked), weighted by their cosines. The score of a path is its support, plus
+    `meaning` times its cosine with the question. A path is chosen if it reaches an answer of this question, and its
+    score is at least the share `share` of the best score. The best paths of the nearest questions are candidates too,
+    even if they are not shortest paths here: weak supervision misses them (ReG, section 3.1).
     """
 
     encoder: Encoder
@@ -133,14 +133,14 @@ class _Neighbourhoods:
         """Return the chosen paths of one question, entity by entity."""
         paths = []
         for entity in self.examples[at].entities:
-            own = [c for c in self.pools[at].candidates if c.pool != ANSWER and c.source == entity]
-            paths += self._choose(at, entity, own)
+            pool = [c for c in self.pools[at].candidates if c.pool != ANSWER and c.source == entity]
+            paths += self._choose(at, entity, pool)
         return sorted(paths, key=lambda path: -path.support)
 
-    def _choose(self, at: int, entity: int, own: list[Candidate]) -> list[LabelledPath]:
-        ways = [c.ways for c in own]
+    def _choose(self, at: int, entity: int, pool: list[Candidate]) -> list[LabelledPath]:
+        ways = [c.ways for c in pool]
         borrowed = [Candidate(entity, path, SHORTEST) for path in self._borrowed(at) if path not in ways]
-        candidates = [c for c in own + borrowed if self.f1(at, c.ways, entity) > 0]
+        candidates = [c for c in pool + borrowed if self.f1(at, c.ways, entity) > 0]
         if not candidates:
             return []
         support = np.array([self.support(at, c.ways) for c in candidates])
@@ -181,7 +181,7 @@ class _Neighbourhoods:
 
 
 class _Vectors:
-    """Vectors of questions, entities masked, and of relation paths, read by their relations."""
+    """Vectors of questions, entities masked, and of the words of relation paths."""
 
     def __init__(self, encoder: Encoder, graph: Graph, examples: Sequence[Example]) -> None:
         self.graph, self.encoder, self.run = graph, encoder, Run()  # the run caches the paths' vectors
@@ -201,25 +201,25 @@ class _Vectors:
         return cosines
 
     def neighbours(self, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the most similar questions of each, itself first, and their cosines."""
+        """Return the most similar questions of each question, itself first, and their cosines."""
         size = len(self.questions)
         count = min(count, size)
         nearest, values = np.empty((size, count), np.int64), np.empty((size, count), np.float32)
         for begin in range(0, size, _BLOCK):
             cosines = self.questions[begin : begin + _BLOCK] @ self.questions.T
             rows = np.arange(len(cosines))
-            cosines[rows, begin + rows] = 2.0  # so that itself comes first
-            some = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
-            order = np.argsort(-np.take_along_axis(cosines, some, 1), axis=1, kind="stable")
+            cosines[rows, begin + rows] = 2.0  # so that the question itself comes first
+            best = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+            order = np.argsort(-np.take_along_axis(cosines, best, 1), axis=1, kind="stable")
             block = slice(begin, begin + len(rows))
-            nearest[block] = np.take_along_axis(some, order, 1)
+            nearest[block] = np.take_along_axis(best, order, 1)
             values[block] = np.minimum(np.take_along_axis(cosines, nearest[block], 1), 1.0)
         return nearest, values
 
 
 @dataclass(frozen=True)
 class LLMRefiner(Checked):
-    """Choose the candidates that a language model names (ReG, figure 6, in our words).
+    """Choose candidates by a language model (ReG, figure 6, with our own prompt).
 
     The model is shown the question, its answers and at most `max_paths` candidates, each as one path written out:
     shortest paths first, then those at query entities, then those at answers. A malformed reply chooses nothing, and a
@@ -244,7 +244,7 @@ class LLMRefiner(Checked):
             if not shown:
                 return []
             example = examples[at]
-            lines = [data_line({"path": n, "text": _written(graph, c, example, edges)}) for n, c in enumerate(shown)]
+            lines = [data_line({"path": n, "text": _path_text(graph, c, example, edges)}) for n, c in enumerate(shown)]
             reply = Run().reply(
                 self.model,
                 "refine",
@@ -263,7 +263,7 @@ def masked_question(graph: Graph, example: Example) -> str:
     return mask_names(start(example.text, graph, anchors=[Anchor("", nodes=np.array(example.entities))]), "x")
 
 
-def _written(graph: Graph, candidate: Candidate, example: Example, edges: Any) -> str:
+def _path_text(graph: Graph, candidate: Candidate, example: Example, edges: Any) -> str:
     """Return one of the paths of a candidate, to an answer if there is one: `Q → [r] → a → [s⁻¹] → x`."""
     walked = relation_path(graph, candidate.source, candidate.ways, edges, returning=True)
     if walked is None:

@@ -46,12 +46,11 @@ def train_retriever(
     schedule: Schedule | None = None,
     progress: Progress | None = None,
 ) -> Checkpoint:
-    """Train a retriever on labels, for the method `reg` and for `load_retriever`. Needs torch; asking does not.
+    """Train a retriever on labels, for the method `reg` and for `load_retriever`. Only training needs torch.
 
-    `level`: triple, entity or path. `names`: read the vectors of node names, which the index must have. The
-    checkpoint holds the encoder's id, the configuration, the origin of the labels and the
-    measure after each epoch. Raises OptionError for an unknown level, NeedsError without torch, and DataError where no
-    label has a path.
+    `level`: triple, entity or path. `names`: use the vectors of node names, which the index must have. The checkpoint
+    holds the encoder's id, the configuration, the origin of the labels and the measure after each epoch. Raises
+    OptionError for an unknown level, NeedsError without torch, and DataError where no label has a path.
     """
     if level not in LEVELS:
         raise OptionError(f"level is {level!r}; it must be one of {', '.join(LEVELS)}.")

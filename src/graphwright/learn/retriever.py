@@ -1,4 +1,4 @@
-"""Trained retrievers: their checkpoint files, their base, and chains scored by relation paths."""
+"""Trained retrievers: checkpoint files, the base class, and ranking of chains by relation paths."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ StepScores = Callable[[Ints, Ints], Scores]
 
 
 class StepModel(NamedTuple):
-    """The scores that a retriever gives to steps of walks for one question.
+    """A retriever's scores of the steps of walks, for one question.
 
     `probabilities`: that each step's triple, or the node it leads to, is part of an explanation; `reach`: the score of
     the best walk that takes the step, at most 1; `log_likelihood`: of a relation path with its end, given the question.
@@ -92,7 +92,7 @@ class Checkpoint:
         return digest.hexdigest()
 
     def _sum(self, header: Mapping[str, Any]) -> str:
-        """Return a checksum of a file with these weights: a changed header would fail at the first question only."""
+        """Return the checksum of header and weights, so that a changed header is detected when the file is read."""
         content = json.dumps({name: value for name, value in header.items() if name != "sum"}, sort_keys=True)
         return hashlib.blake2b(f"{self.checksum}{content}".encode(), digest_size=8).hexdigest()
 
@@ -131,7 +131,7 @@ def read_checkpoint(path: Path | str) -> Checkpoint:
 class Retriever(Scorer):
     """A retriever trained on questions and answers (ReG, appendix D.3), which also scores any items.
 
-    `names`: vectors of node names, needed if it was trained with them. Questions are read with their entities masked.
+    `names`: vectors of node names, needed if it was trained with them. The entities of questions are masked.
     Raises OptionError for an encoder other than that of training, and for missing names.
     """
 
@@ -178,7 +178,7 @@ class Retriever(Scorer):
         return relation_vectors(lambda texts: run.encode(self.encoder, texts), graph, relations)
 
     def inputs(self, state: State, run: Run) -> Batch:
-        """Return the input of the network for the graph of a state, seen from its query entities."""
+        """Return the input of the network for the graph and the query entities of a state."""
         about = self.checkpoint.about
         view, relations = view_graph(state.graph, query_entities(state), int(about["rounds"]))
         vectors = self.relation_vectors(state.graph, relations.tolist(), run)
@@ -186,7 +186,7 @@ class Retriever(Scorer):
 
 
 def relation_vectors(encode: Callable[[list[str]], Floats], graph: Graph, relations: Sequence[int]) -> Floats:
-    """Return the vectors of relations, read as words: float32[len(relations), dimension], of length 1."""
+    """Return the vectors of the words of relations: float32[len(relations), dimension], of length 1."""
     vectors: Floats = normalised(
         np.asarray(encode([relation_words(graph, (2 * r + 1,)) for r in relations]), np.float32)
     )
@@ -198,7 +198,7 @@ TRAINED = Has("a trained retriever, as load_retriever returns it", "step_model")
 
 @dataclass(frozen=True, repr=False)
 class LastNode(Scorer):
-    """Scores an item by its last node alone, as a retriever scores nodes: GNN-RAG's ranking of shortest paths.
+    """Score an item by the retriever's score of its last node: GNN-RAG's ranking of shortest paths.
 
     GNN-RAG (Mavromatis and Karypis, 2024) predicts answers with a graph network and retrieves the shortest paths to
     them. An item without nodes, such as a triple, is scored by its tail.
@@ -220,20 +220,19 @@ class LastNode(Scorer):
         return scores
 
 
-_MAX_WALKS = 5_000  # by one relation path
+_MAX_WALKS = 5_000  # of one relation path
 
 
 @dataclass(frozen=True, repr=False)
 class Explain(Ranker):
     """Rank chains of the evidence's triples from the query entities by the support of their relation path.
 
-    The offline twin of a language model that reads chains (ReG, figure 7). The score of a relation path is its
-    log-likelihood by the retriever, which decides where a path ends; plus the mean over its steps of the logarithm of
-    the mean probability of the edges taken there, so that a longer path loses nothing by its length. An item is a walk
-    by a relation path, as in RelationPaths, one to each node that it leads to. Unlike Chains, which leads to each node
-    once, this also finds the walk to a node that a shorter one, or the walk itself, has passed, its first node
-    included. `length`: triples of a chain at most; `share`: of the highest reach that a triple must have; `paths`:
-    relation paths that are kept.
+    Offline counterpart of a language model that reads chains (ReG, figure 7). The score of a relation path is the sum
+    of its log-likelihood, end included, and its support: the mean over its steps of the logarithm of the mean
+    probability of the edges taken there, which does not fall with the length of the path. Items are walks by a relation
+    path, as in RelationPaths, one to each end node. Chains lead to each node once; these walks may also end at a node
+    that a shorter walk, or the walk itself, has passed, its first node included. `length`: maximum number of triples;
+    `share`: minimum reach of a triple, as a share of the highest; `paths`: number of relation paths.
     """
 
     retriever: Annotated[Retriever, TRAINED]
@@ -266,7 +265,7 @@ class Explain(Ranker):
 
 
 def _best_triples(graph: Graph, edges: Ints, reach: StepScores, share: float) -> Graph:
-    """Return the graph of the triples that have a share of the highest reach."""
+    """Return the graph of the triples whose reach is at least this share of the highest."""
     scores = reach(graph.ends(edges).reshape(-1, 2), edges[:, None])[:, 0]
     best = edges[scores >= share * scores.max()]
     return Graph(graph.columns, np.unique(graph.ends(best)), best)
@@ -278,7 +277,7 @@ def _support(edges: Ints, probabilities: Scores) -> float:
     for step in range(edges.shape[1]):
         distinct, first = np.unique(edges[:, step], return_index=True)
         new = ~np.isin(distinct, taken, assume_unique=True)
-        # A step over edges that were taken before explains nothing more.
+        # Edges of an earlier step add no support.
         mean = float(probabilities[first[new], step].mean()) if new.any() else 0.0
         total += math.log(max(mean, MIN_PROBABILITY))
         taken = np.union1d(taken, distinct)

@@ -1,4 +1,4 @@
-"""Training data, and the training that all levels share."""
+"""Training data and the training loop of all levels."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ROUNDS = 3
 """Rounds of the distance encoding."""
 _BLOCK = 1_024  # questions encoded at once
 _EPOCHS, _PATIENCE = 20, 4
-_MIN_STEPS = 400  # of a training, however few questions there are
+_MIN_STEPS = 400  # of a training with few questions
 _MIN_BATCH = 4  # questions
-_MIN_POSITIVES = 10  # that negatives are drawn for
+_MIN_POSITIVES = 10  # for the number of negatives
 
 Trained = tuple[dict[str, Floats], dict[str, Any]]
 """The weights of a retriever, and its configuration for the checkpoint."""
@@ -107,8 +107,8 @@ class Schedule(Checked):
 
     `epochs`: at most; None for 20, or as many as make 400 steps. Training stops `patience` epochs after the best one;
     None for 4, or as many as make 200 steps. `batch`: questions of a step, at most a tenth of all; `held_out`: share of
-    questions that choose the best epoch; `negatives`: drawn for each positive triple or entity (ReG takes all, its
-    graphs being smaller).
+    questions that choose the best epoch; `negatives`: drawn for each positive triple or entity (ReG uses all, as its
+    graphs are smaller).
     """
 
     epochs: Annotated[int | None, AtLeast(1)] = None
@@ -156,8 +156,8 @@ class Training:
     def draw(self, positives: Sequence[NDArray[np.bool_]], rng: np.random.Generator) -> tuple[list[Ints], Any, Any]:
         """Draw negatives: return the positions of all positives and some negatives of each graph; corrections; targets.
 
-        `schedule.negatives` are drawn for each positive, as if there were at least ten. The correction of each one's
-        log-odds is the difference of the log-odds among the drawn from those among all.
+        `schedule.negatives` are drawn for each positive, and for at least ten. A correction is added to the log-odds:
+        the log-odds of the sample minus those of the whole.
         """
         places, corrections = [], []
         for positive in positives:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from graphwright.errors import OptionError
 
 OPENAI_URL = "https://api.openai.com/v1"
-"""Address of the server that is used where none is named."""
+"""Address of the default server."""
 _MAX_CHARACTERS = 2_000
 
 
@@ -37,7 +37,7 @@ def checked_address(url: str) -> str:
 
 
 def _is_host(name: str) -> bool:
-    """Return whether a name can be looked up. Raises UnicodeError, a ValueError, where it cannot be encoded."""
+    """Return whether a host name is valid. Raises UnicodeError, a ValueError, where it cannot be encoded."""
     if not name.isascii():
         import idna  # as httpx does
 

@@ -13,7 +13,7 @@ from graphwright.errors import BudgetError, ModelError, OptionError
 from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import schema_text
 
-_CORRECTION = 200  # tokens of the request to correct a reply
+_CORRECTION_TOKENS = 200  # of the request to correct a reply
 
 
 def estimated_tokens(text: str) -> int:
@@ -28,7 +28,7 @@ def estimated_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Prices(Checked):
-    """Prices of a million tokens that a model reads (`prompt`) and writes (`completion`), in any one currency.
+    """Prices of a million tokens that a model reads (`prompt`) and writes (`completion`), in any currency.
 
     >>> Prices(0.15, 0.60).cost(2_000, 500)
     0.0006
@@ -44,7 +44,7 @@ class Prices(Checked):
 
 @dataclass(frozen=True)
 class Rate(Checked):
-    """Tokens a second that a server reads (`prompt`) and writes (`completion`), over all requests at a time.
+    """Tokens a second that a server reads (`prompt`) and writes (`completion`), summed over concurrent requests.
 
     >>> Rate(250, 100).hours(900_000, 360_000)
     2.0
@@ -60,7 +60,7 @@ class Rate(Checked):
 
 @dataclass
 class _Ledger:
-    """The usage so far, and the most that each call under way may still take."""
+    """The usage so far, and the maximum that each running call may still use."""
 
     changed: Condition = field(default_factory=Condition)
     spent: Usage = field(default_factory=Usage)
@@ -69,14 +69,14 @@ class _Ledger:
 
 @dataclass(frozen=True)
 class BudgetedLLM(Checked):
-    """A language model that stops before a call could exceed a budget.
+    """A language model with a budget: a call that could exceed it is not started.
 
-    `max_tokens`: read and written together, over all calls; `max_cost`: money by `prices`, or by those of the model.
-    Each call first reserves the most that it may take: the prompt, the model's own `max_tokens` for the reply, and with
-    a schema also a second reply, to correct the first. A model with `complete_metered` reserves each of its requests by
-    itself. A call that fits the budget but not together with the reservations of other calls waits for them, so that a
-    budget ends at the same point with any number of threads. Wrap this in a CachedLLM, not the other way round: cached
-    replies are free. Threads may share the object; each process that it is sent to counts on its own.
+    `max_tokens`: prompt and reply tokens of all calls together; `max_cost`: money, by `prices` or those of the model.
+    Each call first reserves its maximum: the prompt, the model's `max_tokens` for the reply, and with a schema a second
+    reply to correct the first. A model with `complete_metered` reserves for each request separately. A call that fits
+    the budget alone, but not with the reservations of other calls, waits for them: the budget ends at the same point
+    with any number of threads. Wrap this in a CachedLLM, not the other way round: cached replies are free. Threads may
+    share the object; each process counts separately.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> llm = BudgetedLLM(ScriptedLLM(lambda system, user: "Graz."), max_tokens=20)
@@ -112,7 +112,7 @@ class BudgetedLLM(Checked):
 
     def with_grammar(self, grammar: str) -> BudgetedLLM:
         """Return the model with every reply constrained by a grammar, under the same budget."""
-        constrained = object.__new__(type(self))  # pickling would make a ledger of its own
+        constrained = object.__new__(type(self))  # pickling would create a separate ledger
         vars(constrained).update(vars(self), llm=self.llm.with_grammar(grammar))  # type: ignore[attr-defined]
         return constrained
 
@@ -155,10 +155,10 @@ class BudgetedLLM(Checked):
         if schema is None:
             return prompt, reply
         prompt += estimated_tokens(schema_text(schema))
-        return 2 * prompt + reply + _CORRECTION, 2 * reply
+        return 2 * prompt + reply + _CORRECTION_TOKENS, 2 * reply
 
     def _excess(self, usages: Iterable[Usage]) -> str:
-        """Return the reason why these exceed what is left of the budget; an empty text where they do not."""
+        """Return the reason why these usages exceed the rest of the budget, "" where they fit."""
         spent, tokens, cost = self._ledger.spent, 0, 0.0
         for usage in usages:
             tokens += usage.prompt_tokens + usage.completion_tokens
@@ -188,9 +188,10 @@ class _Call:
         self._reservation: Usage | None = None
 
     def reserve(self, prompt: int, reply: int) -> None:
-        """Wait until these tokens can be reserved, in place of those reserved before. Raises BudgetError where not.
+        """Reserve these tokens in place of the earlier reservation, waiting where needed.
 
-        A call that waits for others holds no reservation meanwhile, so that no two wait for each other.
+        A waiting call holds no reservation, so that no two calls wait for each other. Raises BudgetError where the
+        tokens exceed the rest of the budget.
         """
         self.settle()
         usage = Usage(prompt_tokens=prompt, completion_tokens=reply, cost=self._cost(prompt, reply))
@@ -221,7 +222,7 @@ class _Call:
 
 
 def _innermost(llm: Any) -> Any:
-    """Return the model inside the wrappers, which alone knows its limits and prices."""
+    """Return the model inside the wrappers; only it has the limits and prices."""
     while hasattr(llm, "llm"):
         llm = llm.llm
     return llm

@@ -33,7 +33,7 @@ from graphwright.models.protocols import (
 )
 from graphwright.models.structured import Mismatch, parse_reply, schema_text
 
-_BLOCK = 512  # texts that are encoded, then committed, together
+_BLOCK = 512  # texts for each encoding and commit
 _MAX_KEYS = 16_384  # in one query; SQLite takes 32,766 parameters
 _TIMEOUT = 60.0  # seconds to wait for another process that writes
 
@@ -42,7 +42,7 @@ _TIMEOUT = 60.0  # seconds to wait for another process that writes
 class _Database:
     """An SQLite file with one table, which is created when missing.
 
-    `application_id`: in the header of the file; `synchronous`: the pragma; `remedy`: for errors.
+    `application_id`: in the header of the file; `synchronous`: the pragma; `remedy`: advice in errors.
     """
 
     application_id: int
@@ -94,13 +94,13 @@ _REPLIES = _Database(
 
 @dataclass(frozen=True)
 class CachedEncoder(Checked):
-    """An encoder that encodes each distinct text once, and then returns the identical vector.
+    """An encoder that encodes each distinct text once, and returns the identical vector afterwards.
 
     `encoder`: an encoder with an `id`; vectors are stored under its id and the text, so that encoders may share a file.
     `path`: an SQLite file, which is created when missing; each block of 512 new texts is committed, so that an
-    interrupted run resumes. Without a path the most recent `memory` vectors are kept in memory. `unsaved`: vectors that
-    are held in memory before they are written to the file, so that a few need none. `expression`: its repr, as that of
-    an index's encoder, `ix.encoder`. Threads may share the object, and processes the file.
+    interrupted run resumes. Without a path the most recent `memory` vectors are kept in memory. `unsaved`: number of
+    vectors buffered in memory before the file is written. `expression`: the repr, such as `ix.encoder`. Threads may
+    share the object, and processes the file.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> encoder, usage = CachedEncoder(HashEncoder()), Usage()
@@ -142,7 +142,7 @@ class CachedEncoder(Checked):
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return the vectors of the encoder: float32, shape (len(texts), dimension).
 
-        Raises StoreError where the file cannot be used, and whatever the encoder raises.
+        Raises StoreError where the file cannot be used, and the errors of the encoder.
         """
         return self.encode_metered(texts, Usage())
 
@@ -195,9 +195,9 @@ class CachedEncoder(Checked):
         rest = [key for key in keys if key not in vectors]
         with _VECTORS.open(self.path) as db:
             for start in range(0, len(rest), _MAX_KEYS):
-                some = rest[start : start + _MAX_KEYS]
-                marks = ",".join("?" * len(some))
-                vectors |= db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)
+                batch = rest[start : start + _MAX_KEYS]
+                placeholders = ",".join("?" * len(batch))
+                vectors |= db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({placeholders})", batch)
         return vectors
 
     def _store(self, vectors: dict[bytes, bytes]) -> None:

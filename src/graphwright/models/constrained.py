@@ -1,4 +1,4 @@
-"""Decoding that is constrained to given texts: a trie of them, as a grammar for a server or as the tokens it allows."""
+"""Constrained decoding: a trie of the allowed texts, as a grammar for a server or as allowed next tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Decoded(NamedTuple):
 
 @runtime_checkable
 class ConstrainedLLM(LLM, Protocol):
-    """A language model that writes the most probable of given texts by a search of its own, such as a beam."""
+    """A language model with its own search, such as a beam search, for the most probable of given texts."""
 
     def decode(
         self, system: str, user: str, texts: Sequence[str], k: int, usage: Usage, cancel: Cancel = None
@@ -29,13 +29,13 @@ class ConstrainedLLM(LLM, Protocol):
 
 
 class Unconstrained(LLMResponseError):
-    """A model wrote something else than it was constrained to, or its server refuses a grammar."""
+    """A reply outside the constraint, or a server that refuses a grammar."""
 
 
 def grammar_of(texts: Iterable[str]) -> str:
-    r"""Return a GBNF grammar whose language is exactly these texts: their trie, one rule for each branch.
+    r"""Return a GBNF grammar that accepts exactly these texts: their trie, one rule for each branch.
 
-    GBNF is the format of llama.cpp, whose server takes a grammar with each request. Common beginnings are written once,
+    GBNF is the format of llama.cpp, whose server takes a grammar with each request. Common prefixes are written once,
     so that the server follows few alternatives at a time.
 
     >>> print(grammar_of(["Bertha child Ida", "Bertha child Ava", 'Bertha ally "Otto"']))
@@ -46,7 +46,7 @@ def grammar_of(texts: Iterable[str]) -> str:
     ordered = sorted(set(texts))
     rules, pending = list[str](), [("root", ordered, 0)]
     names = (f"r{number}" for number in range(1, len(ordered) + 1))
-    for name, group, start in pending:  # grows while it is read
+    for name, group, start in pending:  # the loop appends to it
         alternatives = []
         for part, end in _branches(group, start):
             literal = f'"{_literal(part[0][start:end])}"'
@@ -59,7 +59,7 @@ def grammar_of(texts: Iterable[str]) -> str:
 
 
 def _branches(group: Sequence[str], start: int) -> Iterator[tuple[list[str], int]]:
-    """Yield the sorted texts of each branch at a position, and the position up to which these agree."""
+    """Yield the sorted texts of each branch at a position, and the end of their common prefix."""
     for _, texts in groupby(group, key=lambda text: text[start : start + 1]):
         part = list(texts)
         agree = (at for at, (a, b) in enumerate(zip(part[0], part[-1], strict=False)) if a != b)
@@ -70,12 +70,12 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _literal(text: str) -> str:
-    """Return a text as it stands between quotes in a grammar: what is not printable ASCII by its code point."""
+    """Return a text escaped for a quoted literal; characters other than printable ASCII become code points."""
     return "".join(_ESCAPES.get(char) or (char if " " <= char <= "~" else f"\\U{ord(char):08X}") for char in text)
 
 
 class TokenTrie:
-    """Sequences of tokens, and the tokens by which any beginning of one may go on.
+    """A trie of token sequences: the tokens that may follow each prefix.
 
     >>> trie = TokenTrie([[1, 2, 9], [1, 3, 9]])
     >>> trie.following([1]), trie.following([1, 3]), trie.following([4])
@@ -90,26 +90,26 @@ class TokenTrie:
             for token in sequence:
                 node = node.setdefault(token, {})
 
-    def following(self, beginning: Sequence[int]) -> list[int]:
-        """Return the tokens that may follow a beginning; none after a whole sequence, or what begins none."""
+    def following(self, prefix: Sequence[int]) -> list[int]:
+        """Return the tokens that may follow a prefix; none after a whole or an unknown sequence."""
         node: dict[int, Any] | None = self._root
-        for token in beginning:
+        for token in prefix:
             node = None if node is None else node.get(token)
         return sorted(node or ())
 
 
 Complete = Callable[[LLM], Completion]
-"""A function that asks a model, and counts its work also where it fails."""
+"""A function that calls a model and records its usage, also on failure."""
 
 
 def decode(
     llm: LLM, prompt: tuple[str, str], texts: Sequence[str], k: int, complete: Complete, usage: Usage, cancel: Cancel
 ) -> list[Decoded]:
-    """Return at most k of the texts in the order in which a model writes them, constrained to them.
+    """Return at most k of the texts, in the order in which the constrained model writes them.
 
-    A ConstrainedLLM searches by itself. A model with a method `with_grammar` writes one text a request, by `complete`,
-    each time without those that it has written; the last text needs no request. Raises Unconstrained for a model that
-    can do neither, and for a server that ignores or refuses the grammar.
+    A ConstrainedLLM uses its own search. A model with a method `with_grammar` writes one text a request, by `complete`;
+    texts that are written already are excluded, and the last text needs no request. Raises Unconstrained for other
+    models, and for a server that ignores or refuses the grammar.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> decode(ScriptedLLM(["a"]), ("", ""), ["a", "b"], 1, lambda llm: llm.complete("", ""), Usage(), None)
@@ -130,12 +130,12 @@ def decode(
 
 
 def _takes_grammar(llm: Any) -> bool:
-    """Return whether a model has requests with a grammar, and so has each model that it wraps."""
+    """Return whether a model and all models that it wraps support grammars."""
     return hasattr(llm, "with_grammar") and (not hasattr(llm, "llm") or _takes_grammar(llm.llm))
 
 
 def _written(llm: Any, texts: list[str], complete: Complete) -> str:
-    """Return the one of the texts that a model writes, constrained by a grammar."""
+    """Return the text that a model writes under a grammar of these texts."""
     try:
         reply = complete(llm.with_grammar(grammar_of(texts))).text.strip()
     except LLMResponseError as error:

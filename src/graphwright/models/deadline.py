@@ -1,4 +1,4 @@
-"""A deadline for all that a question asks of language models."""
+"""A deadline for all language model calls of one question."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from graphwright.errors import OptionError, ReplyCutError
 from graphwright.models.protocols import Cancel, Cancellation
 
-_LONGEST = 86_400  # seconds
+_MAX_SECONDS = 86_400
 
 
 class Deadline(Cancellation):
-    """A cancellation that comes by itself after some seconds: no request is sent after that, and a running one is cut.
+    """A cancellation after a time limit: a running request is cut, and no further one is sent.
 
-    The seconds count from its creation. It raises ReplyCutError, so that steps go on without the model. `cancel`:
-    another cancellation, which still holds.
+    Time counts from the creation of the object. The error is a ReplyCutError, so that steps continue without the model.
+    `cancel`: another cancellation, which stays in force.
 
     >>> deadline = Deadline(60.0)
     >>> deadline.check()
@@ -25,9 +25,11 @@ class Deadline(Cancellation):
     """
 
     def __init__(self, seconds: float, cancel: Cancel = None) -> None:
-        """Start the time. Raises OptionError for a time that cannot be."""
-        if not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST:
-            raise OptionError(f"deadline is {seconds!r}; it must be a number, more than 0 and at most {_LONGEST:,}.")
+        """Start the timer. Raises OptionError for an invalid time."""
+        if not isinstance(seconds, int | float) or not 0 < seconds <= _MAX_SECONDS:
+            raise OptionError(
+                f"deadline is {seconds!r}; it must be a number, more than 0 and at most {_MAX_SECONDS:,}."
+            )
         super().__init__()
         self._seconds = seconds
         self._end = time.monotonic() + seconds
@@ -41,7 +43,7 @@ class Deadline(Cancellation):
             raise self._passed()
 
     def pause(self, seconds: float) -> None:
-        """Sleep. Raises ModelError as soon as the work is cancelled, and ReplyCutError at once for a longer pause."""
+        """Sleep. Raises ModelError as soon as the work is cancelled, ReplyCutError at once if the deadline is near."""
         until = time.monotonic() + seconds
         if until >= self._end:
             raise self._passed()

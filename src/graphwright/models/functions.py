@@ -39,7 +39,7 @@ class _Function:
     def _call(self, kind: str, *arguments: Any) -> Any:
         """Return the function's result.
 
-        Raises ModelError for an exception that it raises, which is the cause, and for a coroutine.
+        Raises ModelError where the function raises another exception (the cause) or returns a coroutine.
         """
         try:
             result = self.function(*arguments)
@@ -156,7 +156,7 @@ def _shown(value: object) -> str:
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Return whether a function takes two positional arguments; not where it has no signature."""
+    """Return whether a function takes two positional arguments; False without a signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -170,7 +170,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
     """Return the values as float32.
 
-    Raises ModelError for what are no finite numbers, and for another shape than one row or number per text.
+    Raises ModelError for values that are not finite numbers, and unless there is one row or number per text.
     """
     try:
         with np.errstate(over="ignore"):

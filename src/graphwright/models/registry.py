@@ -26,9 +26,8 @@ _Model = TypeVar("_Model")
 class _Kind(Generic[_Model]):
     """A kind of model: its name, its protocol with its attributes, and the classes for functions and for names.
 
-    `arguments`: those that a function may take.
-
-    The classes for names are in `graphwright.models`, which imports them when they are needed.
+    `arguments`: the argument lists that a function may have. The classes for names are in `graphwright.models`, and
+    imported when they are needed.
     """
 
     name: str
@@ -103,7 +102,7 @@ _READER = _Kind[Reader](
 
 
 def _check_signature(function: Callable[..., Any], arguments: Sequence[Sequence[str]], kind: str) -> None:
-    """Raise OptionError for a function that takes none of these lists of arguments; a built-in one may not say."""
+    """Raise OptionError for a function that takes none of these argument lists; built-ins may have no signature."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

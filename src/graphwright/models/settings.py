@@ -92,8 +92,8 @@ class LLMSettings(Checked):
     def llm(self, api_key: str | None = None) -> OpenAILLM:
         """Return the model. Its key comes from the environment by default."""
         prices = ("prompt_price", "completion_price", "prompt_rate", "completion_rate")
-        own = (*prices, "extraction", "gleanings", "deadline")
-        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
+        others = (*prices, "extraction", "gleanings", "deadline")
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in others}
         return OpenAILLM(**options, api_key=api_key, prices=self.prices)
 
 

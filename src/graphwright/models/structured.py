@@ -1,7 +1,7 @@
 """Structured replies: JSON from a language model, validated by a pydantic model.
 
-Broken JSON is not repaired: json-repair would complete a reply that was cut off, and half a list would pass for the
-whole. The model is asked to correct its reply instead.
+Broken JSON is not repaired: json-repair would complete a reply that was cut off, and half a list would count as whole.
+The model is asked for a correction instead.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from graphwright.models.protocols import Cancel, Completion, OnText, Schema, Usa
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-_CUT = "length"  # why a reply ended that is longer than allowed
+_CUT = "length"  # the finish reason of a reply that was cut off
 _MAX_PROBLEMS = 8  # shown to the model; the first ones explain the others
 
 
 @dataclass(frozen=True, slots=True)
 class RawReply:
-    """A reply as the server sent it: its text, and why it ended ("length": it was cut off)."""
+    """An unparsed reply: its text, and the reason why it ended ("length": it was cut off)."""
 
     text: str
     finish: str = ""
@@ -39,17 +39,18 @@ class Mismatch:
 
 
 Ask = Callable[[RawReply | None, str], RawReply]
-"""A function that asks the model: the prompt alone, given None and "", or a reply that did not fit and a correction."""
+"""A function that calls the model, with the prompt alone (None, "") or with a reply that did not fit and a correction.
+"""
 
 
 def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completion:
-    """Ask a model, and once more where the reply does not fit the schema.
+    """Call a model, and once more for a correction where the reply does not fit the schema.
 
-    A reply that was cut off at its longest is not corrected: a model that repeats itself would do so again, and the
-    conversation, which has grown by the whole reply, may exceed the model's context.
+    A reply that was cut off at the maximum length is not corrected: a model that repeats itself would do so again, and
+    the conversation, longer by the whole reply, may exceed the model's context.
 
-    `name`: of the model, for errors. `usage`: filled by `ask`, and passed on with the completion or the error. Raises
-    LLMResponseError where the corrected reply does not fit either, and whatever `ask` raises.
+    `name`: of the model, for errors. `usage`: filled by `ask`, and part of the completion or the error. Raises
+    LLMResponseError where the corrected reply does not fit either, and the errors of `ask`.
 
     >>> from pydantic import BaseModel
     >>> class Place(BaseModel):
@@ -150,9 +151,9 @@ def parse_reply(schema: type[Any], text: str) -> Any:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield each JSON object of a text, but none inside another, even where the outer one is broken.
+    """Yield each outermost JSON object of a text; objects inside a broken one are left out.
 
-    A part of a reply that was cut off may well fit a schema, and would then pass for the whole.
+    A part of a reply that was cut off may fit a schema, and would then count as the whole reply.
     """
     text = without_thoughts(text)
     decoder = json.JSONDecoder(strict=False)  # many models do not escape a line break inside a string
@@ -168,7 +169,7 @@ def _objects(text: str) -> Iterator[str]:
 def without_thoughts(text: str) -> str:
     """Return a reply without the thoughts of a reasoning model, which end at `</think>`, or never.
 
-    A reply that begins with an object has none: a text of the object may speak of such tags.
+    A reply that begins with an object has no thoughts; texts in the object may contain such tags.
 
     >>> without_thoughts("<think>It may be Lyon.</think> Graz."), without_thoughts("<think>It may be Lyon.")
     ('Graz.', '')

@@ -29,7 +29,7 @@ class TransformersLLM(HuggingFaceModel):
 
     @property
     def id(self) -> str:
-        """Name of the model, and what else changes its replies."""
+        """Name of the model and of the options that change its replies."""
         return f"transformers:{self.name} max_tokens={self.max_tokens}"
 
     def complete(
@@ -72,7 +72,7 @@ class TransformersLLM(HuggingFaceModel):
         usage.add(Usage(calls=1, prompt_tokens=start, completion_tokens=output.sequences.shape[1] - start))
         scores: dict[str, float] = {}
         for tokens, score in zip(output.sequences[:, start:].tolist(), output.sequences_scores.tolist(), strict=True):
-            # What a sequence is padded with follows its end.
+            # Padding follows the end of a sequence.
             text = text_of.get(tuple(tokens[: tokens.index(model.end) + 1]) if model.end in tokens else ())
             if text is not None:
                 scores[text] = max(score, scores.get(text, score))

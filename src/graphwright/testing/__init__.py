@@ -1,4 +1,4 @@
-"""What tests of programs that use graphwright share: toy graphs and a toy corpus, scripted models, a served index.
+"""Helpers for tests of programs that use graphwright: toy graphs, a toy corpus, scripted models, a served index.
 
 The names are listed in `__init__.pyi`, and each is loaded when it is first used.
 """

@@ -1,4 +1,4 @@
-"""Toy graphs, each with a name that says what it is."""
+"""Named toy graphs."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class FixedLLM:
 
 @dataclass(frozen=True)
 class WordReader:
-    """Read without weights: no spans, and a sentence scores by the words of the question that it has."""
+    """A reader without weights: it finds no spans, and scores a sentence by its words of the question."""
 
     def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
         """Return no span."""
@@ -87,18 +87,18 @@ class WordReader:
         self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
     ) -> Floats:
         """Return (0.1 + shared words) / (1 + words of the question) for each sentence: float32[n]."""
-        asked = set(words(question))
+        expected = set(words(question))
         texts = [passages[at].text[start:end] for at, start, end in sentences]
-        return np.array([(0.1 + len(asked & set(words(text)))) / (1 + len(asked)) for text in texts], np.float32)
+        return np.array([(0.1 + len(expected & set(words(text)))) / (1 + len(expected)) for text in texts], np.float32)
 
 
 @dataclass(frozen=True)
 class ScriptedReader:
-    """Find given texts, and score sentences by given parts of them.
+    """A reader that finds given texts, and scores sentences by given parts of them.
 
-    `texts`: spans that are found wherever they stand, each with `score`. `sentences`: parts of sentences and their
-    scores; a sentence without any of them scores 0. `answer`: the probability that passages answer a question.
-    `max_passages`: more than these passages are refused.
+    `texts`: the texts of the spans, which all have `score`. `sentences`: parts of sentences and their scores; a
+    sentence without any of them scores 0. `answer`: the probability that passages answer a question. `max_passages`:
+    more passages are refused.
 
     >>> reader = ScriptedReader(("Mur",), sentences={"flows": 0.8})
     >>> passages = [PassageText("", "It is the Mur. It flows.")]

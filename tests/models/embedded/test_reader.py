@@ -11,7 +11,7 @@ from graphwright.models.embedded import reader as module
 from graphwright.models.embedded.reader import MiniLMReader, _span
 from graphwright.models.embedded.reader_answers import (
     Candidate,
-    Reading,
+    ReaderOutput,
     candidates,
     mixture,
     normalised,
@@ -118,14 +118,15 @@ def test_answer_in_title_has_own_text(network):
     assert (spans[0].start, spans[0].end, spans[0].text) == (0, 1, "1585")
 
 
-def readings_of(*spans: tuple[float, int, str]) -> list[Reading]:
+def readings_of(*spans: tuple[float, int, str]) -> list[ReaderOutput]:
     """Return readings of one passage each, with one span each, all of them sure that there is a span."""
     kind = np.log(np.array([0.1, 0.6, 0.1, 0.1, 0.1], np.float32))
     made = []
     for score, passage, text in spans:
         at = f"{PASSAGES[passage].title}\n{PASSAGES[passage].text}".find(text)
         places = np.array([(passage, at), (passage, 0)])
-        made.append(Reading((passage,), kind, [(score, passage, at, at + len(text))], np.array([1.0, 0.0]), places))
+        begins = np.array([1.0, 0.0])
+        made.append(ReaderOutput((passage,), kind, [(score, passage, at, at + len(text))], begins, places))
     return made
 
 
@@ -140,14 +141,14 @@ def test_equal_answers_of_passages_are_one_candidate():
 SIDES = [PassageText("Graz", "Graz is a city in Austria."), PassageText("Linz", "Linz is a city in Upper Austria.")]
 
 
-def two_sides(first: str, second: str) -> list[Reading]:
+def two_sides(first: str, second: str) -> list[ReaderOutput]:
     """Return readings of two passages, alone and as a pair that is to be decided."""
     kind = np.log(np.array([0.1, 0.1, 0.4, 0.3, 0.1], np.float32))
     places, begins = np.array([(0, 0), (1, 0)]), np.array([1.0, 0.0])
     at = [f"{p.title}\n{p.text}".rfind(text) for p, text in zip(SIDES, (first, second), strict=True)]
     spans = [(-1.0, 0, at[0], at[0] + len(first)), (-1.0, 1, at[1], at[1] + len(second))]
-    alone = [Reading((n,), kind, [span], begins, places[n : n + 1]) for n, span in enumerate(spans)]
-    return [*alone, Reading((0, 1), kind, spans, begins, places)]
+    alone = [ReaderOutput((n,), kind, [span], begins, places[n : n + 1]) for n, span in enumerate(spans)]
+    return [*alone, ReaderOutput((0, 1), kind, spans, begins, places)]
 
 
 def test_yes_no_compares_both_sides():

@@ -53,14 +53,13 @@ class Match:
         return cls(question, text, rarity, rarity[question_ids], question_ids[:, None] == text_ids, near)
 
     def features(self) -> Floats:
-        """Return 14 features of the match: float32[14].
+        """Return 14 features of the match: float32[14]. Words are weighted by rarity.
 
-        A question's words count by their rarity. In order: the cosine of both vectors; the share of the question's
-        words in the text; in its title; the share of the title's words in the question; of the question's pairs of
-        neighbouring words in the text; the text's length; then by the cosines of states: the mean over the question's
-        words of the nearest word in the text, the least and the mean of the three least of its rare words, the mean of
-        the four greatest of these, the mean against the title alone, the mean of the title against the question, the
-        mean against the best window of 40 tokens, the share of words with a near one.
+        Equal words: 0, cosine of both vectors; 1 and 2, share of the question's words in the text and in its title; 3,
+        share of the title's words in the question; 4, share of the question's word pairs in the text; 5, length.
+        Near words, by the cosine of each question word with its nearest word in the text: 6, mean; over rare words 7,
+        least, 8, mean of the three least, 9, mean of the four greatest; 10, mean against the title; 11, mean of the
+        title against the question; 12, mean against the best window of 40 tokens; 13, share of words with a near word.
         """
         features = np.zeros(MATCHES, np.float32)
         features[0] = self.question.vector @ self.text.vector
@@ -103,7 +102,7 @@ class Match:
 
 
 def _best_window(share: Floats, near: Floats, title: int) -> float:
-    """Return the best mean over windows on a grid over the whole text; the title in them does not count."""
+    """Return the best mean over the windows of the text; words of the title count as 0."""
     body = near.copy()
     body[:, :title] = 0  # a window within the title scores 0
     starts = range(0, body.shape[1], _STEP)

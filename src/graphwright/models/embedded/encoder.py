@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _DIMENSION = 384
 _MAX_TOKENS = 512  # position embeddings of the model
 _CLS, _SEP = 101, 102
-_BLOCK = 8192  # texts that are tokenised and sorted by length together
+_BLOCK = 8192  # texts that are tokenised, then sorted by length
 _BATCH_TOKENS = 256  # of one batch: one long text, or dozens of names; more would leave the processor's cache
 _CHARACTERS_PER_TOKEN = 64  # a text is cut here before it is tokenised; real text has about four
 
@@ -103,9 +103,9 @@ class MiniLM(Checked):
 def token_ids(
     texts: Sequence[str], max_tokens: int, spans: bool = False
 ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-    """Return the ids of each text's tokens, at most `max_tokens` with the two special ones, and their characters.
+    """Return the token ids of each text, at most `max_tokens` with the two special ones, and their character spans.
 
-    The characters, without those of the special tokens, are empty unless `spans`.
+    Special tokens have no span. The spans are empty unless `spans`.
     """
     encodings = tokenise([text[: max_tokens * _CHARACTERS_PER_TOKEN] for text in texts], spans)
     return [

@@ -1,4 +1,4 @@
-"""Words of a text as the mention head reads them: their characters, their tokens, and how they are written."""
+"""Input of the mention detector: the words of a text with their characters, tokens and spelling features."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from graphwright.text.sentences import sentence_spans
 
 Span = tuple[int, int]
 SURFACE = 17
-"""Number of features of how a word is written."""
+"""Number of spelling features of a word."""
 CASE = 8
-"""The first of them say where the capitals are; they are 0 where capitals do not mark names."""
+"""Number of leading spelling features on capitals; these are 0 in a text whose capitals do not mark names."""
 _OPENING = frozenset("\"“«„'‘`(")
 _QUOTES = frozenset('"“”«»„')
-_SAMPLE = 400  # characters that tell whether capitals mark names
+_SAMPLE = 400  # characters examined to decide whether capitals mark names
 
 
 class Words(NamedTuple):
@@ -63,7 +63,7 @@ def word_states(states: Floats, words: Words) -> Floats:
 
 
 def surface_features(text: str, spans: Sequence[Span], title: int) -> Floats:
-    """Return how each word is written: float32[n, SURFACE]. `title`: characters of the text before its first sentence.
+    """Return the spelling features of words: float32[n, SURFACE]. `title`: characters before the first sentence.
 
     >>> features = surface_features("Ada met Bob.", [(0, 3), (4, 7), (8, 11), (11, 12)], 0)
     >>> features[:, 0].tolist(), features[:, 8].tolist()  # capital, start of a sentence
@@ -128,7 +128,7 @@ def _shape(form: str) -> _Shape:
 
 
 def _case_features(forms: Sequence[str], shapes: Sequence[_Shape], starts: set[int]) -> list[tuple[bool, ...]]:
-    """Return where the capitals of each word are, and how the same word is written elsewhere in the text."""
+    """Return the features of each word's capitals, and of the spelling of the same word elsewhere in the text."""
     small = {form for form, shape in zip(forms, shapes, strict=True) if shape.small}
     capital = Counter(shape.lower for row, shape in enumerate(shapes) if shape.capital and row not in starts)
     rows: list[tuple[bool, ...]] = []

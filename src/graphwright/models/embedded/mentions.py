@@ -1,8 +1,8 @@
-"""Mention detector: names in a text and their types, read from the token states of the embedded encoder.
+"""Mention detector: names in a text and their types, computed from the token states of the embedded encoder.
 
-The states are computed with the vector of the text, so that finding its names adds little to encoding it. The network
-sees, for each word, the mean state of its tokens and how it is written (`surface_features`). It has two hidden layers,
-the second over five neighbouring words, and the best sequence of tags is taken (`best_tags`).
+The states are computed with the vector of the text, so that names cost little more than the encoding. For each word the
+network takes the mean state of its tokens and its spelling (`surface_features`). It has two hidden layers, the second
+over five neighbouring words. `best_tags` decodes its output.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from graphwright.text.sentences import sentence_spans
 TYPES = ("person", "place", "organisation", "work", "event", "date", "number", "other")
 _WEIGHTS = "minilm-mentions"  # folder of weights
 _MAX_TOKENS = 256  # of one window, as the encoder cuts passages
-_GROUP = 32  # texts that the detector reads together: alone, each would load its weights into the cache anew
-_GAP = 2  # words between them, which the second layer sees as it sees the ends of a text
+_GROUP = 32  # texts for each run of the detector, so that its weights stay in the processor's cache
+_GAP = 2  # empty words between texts of a group; the second layer treats them as the end of a text
 _FEATURES = 384 + SURFACE
-_CONTEXT = 32  # tokens of a sentence that is longer than a window, which the next window repeats
+_CONTEXT = 32  # tokens that the next window repeats of a sentence longer than a window
 Span = tuple[int, int]
 
 
@@ -40,8 +40,8 @@ class Found(NamedTuple):
     type: str
 
 
-class Reading(NamedTuple):
-    """A text that was encoded and searched for names: its vector, of length 1, and the names in reading order."""
+class EncodedText(NamedTuple):
+    """The vector of a text, of length 1, and the names in it, in reading order."""
 
     vector: Floats
     names: list[Found]
@@ -57,33 +57,33 @@ def _load() -> Any:
     return open_graph(weights_file("model.onnx", _WEIGHTS))
 
 
-def read_mentions(texts: Sequence[str], titles: Sequence[int], usage: Usage | None = None) -> list[Reading]:
-    """Return the vector of each text, as `MiniLM` encodes it, and the names in it, found in the same pass.
+def read_mentions(texts: Sequence[str], titles: Sequence[int], usage: Usage | None = None) -> list[EncodedText]:
+    """Return the vector of each text, as `MiniLM` encodes it, and the names in it, from the same pass.
 
-    `titles`: how many characters at the start of each text are its title; names in it are not looked for. A text that
-    is longer than the encoder reads is continued in further windows, from the start of the sentence that was cut.
+    `titles`: the number of characters at the start of each text that are its title, which is not searched. A text that
+    is longer than the encoder's limit is read in several windows; each begins with the sentence that the last one cut.
 
     >>> text = "Ludwig Boltzmann\\nBoltzmann taught physics in Graz until 1890."
-    >>> (reading,) = read_mentions([text], [17])
-    >>> [text[name.start : name.end] for name in reading.names][:2]
+    >>> (encoded_text,) = read_mentions([text], [17])
+    >>> [text[name.start : name.end] for name in encoded_text.names][:2]
     ['Boltzmann', 'Graz']
     """
     usage = Usage() if usage is None else usage
-    read = _read(texts, titles, usage)
-    readings = [reading for reading, _ in read]
-    pending = [(at, 0, cut) for at, (_, cut) in enumerate(read) if cut]
+    first_windows = _read(texts, titles, usage)
+    results = [result for result, _ in first_windows]
+    pending = [(at, 0, cut) for at, (_, cut) in enumerate(first_windows) if cut]
     while pending:
         begins = [(at, _next_start(texts[at], max(start, titles[at]), cut)) for at, start, cut in pending]
         windows = [texts[at][: titles[at]] + texts[at][start:] for at, start in begins]
         more = _read(windows, [titles[at] for at, _ in begins], usage)
-        for (at, start), (reading, _) in zip(begins, more, strict=True):
+        for (at, start), (window, _) in zip(begins, more, strict=True):
             shift = start - titles[at]
-            names = [Found(name.start + shift, name.end + shift, name.type) for name in reading.names]
-            readings[at].names[:] = [name for name in readings[at].names if name.end <= start] + names
+            names = [Found(name.start + shift, name.end + shift, name.type) for name in window.names]
+            results[at].names[:] = [name for name in results[at].names if name.end <= start] + names
         pending = [
             (at, start, cut + start - titles[at]) for (at, start), (_, cut) in zip(begins, more, strict=True) if cut
         ]
-    return readings
+    return results
 
 
 def _next_start(text: str, start: int, cut: int) -> int:
@@ -94,35 +94,35 @@ def _next_start(text: str, start: int, cut: int) -> int:
     return begin if begin > start else space + 1 if space > 0 else cut
 
 
-def _read(texts: Sequence[str], titles: Sequence[int], usage: Usage) -> list[tuple[Reading, int]]:
-    """Return the reading of the first window of each text, and the position where it was cut, 0 if it was not."""
+def _read(texts: Sequence[str], titles: Sequence[int], usage: Usage) -> list[tuple[EncodedText, int]]:
+    """Return the vector and names of the first window of each text, and the position of its cut, 0 without a cut."""
     started = time.perf_counter()
     tokens = token_ids(texts, _MAX_TOKENS, spans=True)
-    results: dict[int, tuple[Reading, int]] = {}
+    results: dict[int, tuple[EncodedText, int]] = {}
     group: list[tuple[int, Floats, Floats]] = []
 
-    def find() -> None:
+    def search_group() -> None:
         inputs = [_Input(texts[at], titles[at], tokens[at][1], states) for at, _, states in group]
         for (at, vector, _), names in zip(group, _names(inputs), strict=True):
             spans = tokens[at][1]
             end = spans[-1][1] if len(spans) == _MAX_TOKENS - 2 else len(texts[at])
-            results[at] = Reading(vector.copy(), names), end if texts[at][end:].strip() else 0
+            results[at] = EncodedText(vector.copy(), names), end if texts[at][end:].strip() else 0
         group.clear()
 
     for positions, (vectors, states) in encoded([ids for ids, _ in tokens]):
         group += zip(positions, vectors, (rows[1:-1] for rows in states), strict=True)
         if len(group) >= _GROUP:
-            find()
+            search_group()
         now = time.perf_counter()
         count = sum(len(tokens[position][0]) for position in positions)
         usage.add(Usage(calls=1, texts=len(positions), tokens=count, seconds=now - started))
         started = now
-    find()
+    search_group()
     return [results[position] for position in range(len(texts))]
 
 
 class _Input(NamedTuple):
-    """A text as the detector reads it; `states` of its tokens without the special ones."""
+    """Input of the detector for one text; `states`: of its tokens without the special ones."""
 
     text: str
     title: int
@@ -131,20 +131,20 @@ class _Input(NamedTuple):
 
 
 def _names(inputs: Sequence[_Input]) -> list[list[Found]]:
-    """Return the names of each text, after its title. The network reads all texts at once, with gaps between them."""
+    """Return the names of each text, after its title. The network runs once, with gaps between the texts."""
     words = [words_of(each.text, each.tokens) for each in inputs]
     starts = np.cumsum([0, *(len(each.spans) + _GAP for each in words)])
     rows = np.zeros((starts[-1], _FEATURES), np.float32)
     inside = np.zeros((starts[-1], 1), np.float32)
-    for start, each, own in zip(starts.tolist(), inputs, words, strict=False):
-        end = start + len(own.spans)
-        rows[start:end, :-SURFACE] = word_states(each.states, own)
-        rows[start:end, -SURFACE:] = surface_features(each.text, own.spans, each.title)
+    for start, each, text_words in zip(starts.tolist(), inputs, words, strict=False):
+        end = start + len(text_words.spans)
+        rows[start:end, :-SURFACE] = word_states(each.states, text_words)
+        rows[start:end, -SURFACE:] = surface_features(each.text, text_words.spans, each.title)
         inside[start:end] = 1
     scores = _scores(rows, inside)
     return [
-        _decoded(own, best_tags(scores[start : start + len(own.spans)]), each.title)
-        for start, each, own in zip(starts.tolist(), inputs, words, strict=False)
+        _decoded(text_words, best_tags(scores[start : start + len(text_words.spans)]), each.title)
+        for start, each, text_words in zip(starts.tolist(), inputs, words, strict=False)
     ]
 
 

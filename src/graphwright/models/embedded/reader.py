@@ -19,7 +19,7 @@ from graphwright.models.embedded.encoder import tokenise
 from graphwright.models.embedded.reader_answers import (
     Candidate,
     Ints,
-    Reading,
+    ReaderOutput,
     Scores,
     candidates,
     log_softmax,
@@ -46,7 +46,7 @@ from graphwright.models.protocols import Floats, PassageText, Span, Usage
 _CLS, _SEP = 101, 102
 _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question, of a passage that is read alone
 _SPANS = 6  # candidates of one input
-_REMEMBERED = 8  # questions
+_MAX_REMEMBERED = 8  # questions
 
 PARTS = {
     "mixture": READING_FEATURES,
@@ -59,16 +59,17 @@ PARTS = {
 
 @dataclass(frozen=True, repr=False)
 class MiniLMReader(Checked):
-    """Reader that needs no download, no key and no torch: names, dates, numbers; and whether there is an answer at all.
+    """Reader without download, key or torch: names, dates, numbers, and the probability that there is an answer.
 
-    The passages are read alone, and the first `paired` of them in pairs, so that an answer may take two passages. What
-    the readings say is mixed: each counts by its passages' ranks, by how probable an answer in them is, and by how much
-    of the question they cover. The score of the best answer is the probability that it is right; those of the others
-    are lower in proportion. An answer may stand in a title; it is cited where the text begins then. `max_spans`: number
-    of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights, written by
-    scripts/build_reader.py and scripts/fit_reader.py; the embedded ones by default. Yes and
-    no are answers where a question compares two passages: a network of this size told the two apart no better than by
-    chance, but what it points at in each side tells whether the two are alike.
+    The passages are read alone, and the first `paired` of them in pairs, so that an answer may take two passages. The
+    readings are mixed. The weight of a reading depends on the ranks of its passages, the probability of an answer in
+    them, and their coverage of the question. The score of the best answer is the probability that it is right; other
+    scores are lower in proportion. An answer in a title is cited at the beginning of the text. Where a question
+    compares two passages, yes and no are answers too, by the overlap of the spans in both passages: a network of this
+    size alone told yes from no no better than by chance.
+
+    `max_spans`: number of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights,
+    written by scripts/build_reader.py and scripts/fit_reader.py; the embedded ones by default.
 
     >>> graz = PassageText("Graz", "Graz lies on the Mur. Its university was founded in 1585.")
     >>> passages = [graz, PassageText("Mur", "The Mur is 464 km long.")]
@@ -106,7 +107,7 @@ class MiniLMReader(Checked):
         return self.answerable_metered(question, passages, Usage())
 
     def answerable_metered(self, question: str, passages: Sequence[PassageText], usage: Usage) -> float:
-        """Tell as `answerable` does, and add the work to `usage`."""
+        """Return the probability as `answerable` does, and add the work to `usage`."""
         if not any(passage.text.strip() for passage in passages):
             return 0.0
         readings, _, shares = self._mixed(question, passages, usage)
@@ -135,33 +136,33 @@ class MiniLMReader(Checked):
 
     def _mixed(
         self, question: str, passages: Sequence[PassageText], usage: Usage
-    ) -> tuple[list[Reading], Scores, Scores]:
-        """Return the readings, their features, and how much each counts."""
+    ) -> tuple[list[ReaderOutput], Scores, Scores]:
+        """Return the readings, their features, and their weights."""
         readings = self.readings(question, passages, usage)
         rows = reading_features(question, passages, readings)
         return readings, rows, mixture(rows, _network(self.weights).weights["mixture"])
 
-    def readings(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Reading]:
-        """Return what the network finds in each passage alone and in pairs of the first.
+    def readings(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[ReaderOutput]:
+        """Return the readings of each passage alone, and of the pairs of the first passages.
 
-        Those of the last few questions are remembered, so that several steps may ask without reading again. Then
-        `usage` gets what they cost, with the seconds as saved ones.
+        Readings of recent questions are cached, so that several steps can use them. Cached readings add their original
+        usage, with the seconds counted as saved.
         """
         remembered = _network(self.weights).remembered
         key = question, tuple(passages), self.max_tokens, self.paired
-        if (known := remembered.get(key)) is not None:
-            readings, cost = known
+        if (cached := remembered.get(key)) is not None:
+            readings, cost = cached
             usage.add(cost)
             return readings
-        read = Usage()
-        readings = self._read(question, passages, read)
-        usage.add(read)
-        remembered[key] = readings, replace(read, saved=read.seconds)
-        for old in list(remembered)[:-_REMEMBERED]:
+        cost = Usage()
+        readings = self._read(question, passages, cost)
+        usage.add(cost)
+        remembered[key] = readings, replace(cost, saved=cost.seconds)
+        for old in list(remembered)[:-_MAX_REMEMBERED]:
             remembered.pop(old, None)
         return readings
 
-    def _read(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Reading]:
+    def _read(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[ReaderOutput]:
         tokens = _Tokens.of(question, passages)
         filled = [number for number, passage in enumerate(passages) if passage.text.strip()]
         inputs: list[tuple[int, ...]] = [(number,) for number in filled]
@@ -189,11 +190,11 @@ class _Tokens:
     @classmethod
     def of(cls, question: str, passages: Sequence[PassageText]) -> _Tokens:
         texts = [whole(passage) for passage in passages]
-        asked, *read = tokenise([question, *(text[: 64 * _ALONE] for text in texts)], True)
+        first, *others = tokenise([question, *(text[: 64 * _ALONE] for text in texts)], True)
         titles = [title_length(passage) for passage in passages]
-        return cls(asked.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in read], texts, titles)
+        return cls(first.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in others], texts, titles)
 
-    def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, Reading]:
+    def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, ReaderOutput]:
         """Return the number of tokens of an input, and its reading."""
         ids = [_CLS, *self.question, _SEP]
         begin, places = len(ids), list[tuple[int, int, int]]()
@@ -211,7 +212,7 @@ class _Tokens:
             (score, places[a][0], *whole_words(self.texts[places[a][0]], places[a][1], places[b][2]))
             for score, a, b in _best_spans(first, last, parts, max_tokens)
         ]
-        return len(ids), Reading(members, log_softmax(kind), best, np.exp(first), at[:, :2])
+        return len(ids), ReaderOutput(members, log_softmax(kind), best, np.exp(first), at[:, :2])
 
 
 def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> list[tuple[float, int, int]]:
@@ -227,10 +228,10 @@ def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> li
 
 
 def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -> Span:
-    """Return a candidate as characters of its passage's text, with its own text where it stands elsewhere.
+    """Return a candidate as a span of its passage's text; `text` is set where the span has other words.
 
-    Words of the title are cited where they are in the text, else in that of the first passage of the same title that
-    has them, else at the beginning of the text.
+    Words of the title are cited from the text, else from the first passage of the same title with these words in its
+    text, else at the beginning of the text.
     """
     passage, shift = passages[candidate.passage], title_length(passages[candidate.passage])
     score = round(score, 4)
@@ -257,7 +258,7 @@ class _Network:
         self.weights = {
             part: np.array([fitted[part][name] for name in names], np.float64) for part, names in PARTS.items()
         }
-        self.remembered: dict[Any, tuple[list[Reading], Usage]] = {}  # what they cost
+        self.remembered: dict[Any, tuple[list[ReaderOutput], Usage]] = {}  # with the usage that a repetition adds
 
     def run(self, ids: Sequence[int], types: Sequence[int]) -> tuple[Floats, Floats]:
         """Return the logits of the first and last token of a span, float32[tokens, 2], and of the kinds, float32[5]."""

@@ -20,7 +20,7 @@ Scores = NDArray[np.float64]
 NONE, SPAN, YES, NO, SEVERAL = range(5)  # kinds of answers, in the order of the network's outputs
 
 
-class Reading(NamedTuple):
+class ReaderOutput(NamedTuple):
     """Output of the network for one input.
 
     `passages`: the numbers of the one or two passages; `kind: float32[5]`, log-probabilities of no answer, a span, yes,
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
 class Candidate(NamedTuple):
     """An answer that some readings propose: its normalised text, its place, and its log-probability by reading.
 
-    `decided`: it is yes or no; its place is then what the reading of both sides points at.
+    `decided`: the answer is yes or no; its place is the best span of the first side.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
 
 
 def whole(passage: PassageText) -> str:
-    """Return a passage as it is read: title and text, each on a line."""
+    """Return the input text of a passage: title and text, each on a line."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text
 
 
@@ -74,7 +74,7 @@ def normalised(text: str) -> str:
 
 
 def candidates(
-    readings: Sequence[Reading], passages: Sequence[PassageText], sides: Sides | None = None
+    readings: Sequence[ReaderOutput], passages: Sequence[PassageText], sides: Sides | None = None
 ) -> list[Candidate]:
     """Return the distinct answers of all readings, each with its best place; yes and no where there are two sides."""
     scores: dict[str, dict[int, float]] = defaultdict(dict)
@@ -96,30 +96,30 @@ def candidates(
 
 
 class Sides(NamedTuple):
-    """Answers of the network in both passages of a pair whose titles the question names.
+    """Comparison of the answers in two passages whose titles the question names.
 
-    `place`: passage and characters of the first side; `alike`: the probability that the sides are alike, that is yes:
-    the greatest share of words that two of their answers have in common, from 0.1 to 0.9.
+    `place`: passage and characters of the first side; `alike`: the probability of yes, from 0.1 to 0.9, by the greatest
+    share of words that an answer of each side have in common.
     """
 
     place: tuple[int, int, int]
     alike: float
 
 
-_NAMED = 0.5  # share of a title's tokens, weighted by rarity, that a question must have to be about it
+_MIN_TITLE_SHARE = 0.5  # of a title's tokens, weighted by rarity, in a question that names the title
 
 
-def sides(question: str, passages: Sequence[PassageText], readings: Sequence[Reading]) -> Sides | None:
-    """Return the two sides of a question that compares what its passages are about; None where there are none.
+def sides(question: str, passages: Sequence[PassageText], readings: Sequence[ReaderOutput]) -> Sides | None:
+    """Return the two sides of a question that compares the subjects of two passages; None for other questions.
 
-    The network alone cannot tell yes from no; but what it points at in each side tells whether they are alike.
+    The network alone cannot distinguish yes from no, but the overlap of its answers in both sides can.
     """
     asked, *titles = (set(each.ids) for each in tokenise([question, *(passage.title or "" for passage in passages)]))
     rarity = network().rarity
     named = {
         number
         for number, title in enumerate(titles)
-        if title and sum(rarity[t] for t in title & asked) >= _NAMED * sum(rarity[t] for t in title)
+        if title and sum(rarity[t] for t in title & asked) >= _MIN_TITLE_SHARE * sum(rarity[t] for t in title)
     }
     pairs = [r for r in readings if len(r.passages) == 2 and named.issuperset(r.passages)]
     surest = max(pairs, key=lambda r: float(np.logaddexp(r.kind[YES], r.kind[NO])), default=None)
@@ -130,18 +130,18 @@ def sides(question: str, passages: Sequence[PassageText], readings: Sequence[Rea
     if not first or not second:
         return None
     texts = [{normalised(whole(passages[at])[b:e]) for at, b, e in side} for side in (first, second)]
-    overlap = max(_alike(one, other) for one in texts[0] for other in texts[1])
+    overlap = max(_word_overlap(a, b) for a in texts[0] for b in texts[1])
     return Sides(first[0], 0.1 + 0.8 * overlap)
 
 
-def _in_text(reading: Reading, passage: PassageText) -> list[tuple[int, int, int]]:
+def _in_text(reading: ReaderOutput, passage: PassageText) -> list[tuple[int, int, int]]:
     """Return passage and characters of the three best spans of a reading that do not lie in the title."""
     return [(at, b, e) for _, at, b, e in reading.spans if b >= title_length(passage)][:3]
 
 
-def _alike(one: str, other: str) -> float:
+def _word_overlap(a: str, b: str) -> float:
     """Return the share of words that two texts have in common (Jaccard)."""
-    first, second = set(one.split()), set(other.split())
+    first, second = set(a.split()), set(b.split())
     return len(first & second) / max(1, len(first | second))
 
 
@@ -154,14 +154,14 @@ def probabilities(proposed: Sequence[Candidate], readings: int) -> Scores:
 
 
 def mixture(rows: Scores, weights: Scores) -> Scores:
-    """Return how much each reading counts, from its features: float64[readings], summing to 1."""
+    """Return the weight of each reading, from its features: float64[readings], summing to 1."""
     logits = rows @ weights
     shares = np.exp(logits - logits.max(initial=-np.inf))
     result: Scores = shares / shares.sum()
     return result
 
 
-_UNSPACED = "\u0e00"  # scripts from here on put no space between words, Thai the first
+_UNSPACED = "\u0e00"  # the first character (Thai) of the scripts without spaces between words
 
 
 _ADDRESS = re.compile(r"[\w.+-]{1,64}+@[\w-]{1,64}+(?:\.[\w-]{1,64}+)+|https?://[^\s<>\"']{0,200}[^\s<>\"'.,;:!?)]")

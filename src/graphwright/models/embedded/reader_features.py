@@ -14,7 +14,7 @@ from graphwright.models.embedded.reader_answers import (
     YES,
     Candidate,
     Ints,
-    Reading,
+    ReaderOutput,
     Scores,
     probabilities,
     title_length,
@@ -23,7 +23,7 @@ from graphwright.models.embedded.reader_answers import (
 from graphwright.models.protocols import PassageText
 from graphwright.text.sentences import is_statement
 
-_LEAST = -12.0  # log-probability of what no reading proposes
+_MIN_LOG = -12.0  # of an answer that no reading proposes
 
 READING_FEATURES = (
     "alone",  # of one passage, not of a pair
@@ -35,10 +35,10 @@ READING_FEATURES = (
     "covered alone",  # share of the question's tokens, weighted by rarity, in its passage
     "covered paired",  # in the passages of a pair
 )
-"""Features of a reading, in the order of the weights that tell how much it counts."""
+"""Features of a reading, in the order of the mixture's weights."""
 
 
-def reading_features(question: str, passages: Sequence[PassageText], readings: Sequence[Reading]) -> Scores:
+def reading_features(question: str, passages: Sequence[PassageText], readings: Sequence[ReaderOutput]) -> Scores:
     """Return the features of each reading: float64[readings, 8]."""
     shares = _Covered(question, passages)
     rows = np.zeros((len(readings), len(READING_FEATURES)))
@@ -50,14 +50,14 @@ def reading_features(question: str, passages: Sequence[PassageText], readings: S
     return rows
 
 
-def _answer_logit(reading: Reading) -> float:
+def _answer_logit(reading: ReaderOutput) -> float:
     """Return the logit of the probability that a reading holds an answer."""
     none = min(float(reading.kind[NONE]), -1e-6)
     return float(np.log(-np.expm1(none)) - none)
 
 
 class _Covered:
-    """The shares of a question's tokens, weighted by rarity, that passages have."""
+    """The coverage of a question by passages: shares of its tokens, weighted by rarity."""
 
     def __init__(self, question: str, passages: Sequence[PassageText]) -> None:
         asked, *texts = (set(each.ids) for each in tokenise([question, *map(whole, passages)]))
@@ -67,7 +67,7 @@ class _Covered:
         self.texts = [asked & text for text in texts]
 
     def of(self, passages: Sequence[int]) -> float:
-        """Return the share that some passages have together."""
+        """Return the share that these passages have together."""
         tokens = set[int]().union(*(self.texts[passage] for passage in passages))
         return sum(self.weights[token] for token in sorted(tokens)) / self.total
 
@@ -81,19 +81,19 @@ CONFIDENCE_FEATURES = (
     "decided",  # whether it is yes or no
     "deciding",  # logit that the answer is yes or no
     "words",  # logarithm of their number
-    "agreed",  # what the readings that it is the best of count together
-    "covered",  # the greatest share of the question's tokens that a pair has
-    "surest",  # what the reading that counts most counts
+    "agreed",  # sum of the weights of the readings that rank it first
+    "covered",  # the greatest share of the question's tokens that a reading covers
+    "surest",  # the greatest weight of a reading
 )
-"""Features of the best answer, in the order of the weights that tell whether it is right."""
+"""Features of the best answer, in the order of the weights of its confidence."""
 
 
 def confidence_features(
-    proposed: Sequence[Candidate], readings: Sequence[Reading], shares: Scores, rows: Scores
+    proposed: Sequence[Candidate], readings: Sequence[ReaderOutput], shares: Scores, rows: Scores
 ) -> Scores:
     """Return the features of the best candidate: float64[11].
 
-    `shares`: what each reading counts (`mixture`); `rows`: the features of readings.
+    `shares`: the weight of each reading (`mixture`); `rows`: the features of readings.
     """
     table = probabilities(proposed, len(readings))
     total = table @ shares
@@ -121,19 +121,19 @@ ANSWER_FEATURES = (
     "constant",
     "alone",  # greatest logit of an answer, over passages that were read alone
     "paired",  # the same over pairs
-    "mixed",  # logit of an answer over all readings, by what each counts
+    "mixed",  # logit of an answer over all readings, weighted
     "covered",  # share of the question's tokens, weighted by rarity, in the passage that has most of them
     "covered by all",  # the same in all passages together
 )
-"""Features of a question and its passages, in the order of the weights that tell whether they answer it."""
+"""Features of a question and its passages, in the order of the weights of answerability."""
 
 
 def answer_features(
-    question: str, passages: Sequence[PassageText], readings: Sequence[Reading], shares: Scores
+    question: str, passages: Sequence[PassageText], readings: Sequence[ReaderOutput], shares: Scores
 ) -> Scores:
     """Return the features of a question and its passages: float64[6]."""
     logits = [(_answer_logit(reading), len(reading.passages)) for reading in readings]
-    alone = max((logit for logit, size in logits if size == 1), default=_LEAST)
+    alone = max((logit for logit, size in logits if size == 1), default=_MIN_LOG)
     paired = max((logit for logit, size in logits if size > 1), default=alone)
     none = float(shares @ np.exp([reading.kind[NONE] for reading in readings]))
     covered = _Covered(question, passages)
@@ -146,23 +146,23 @@ SENTENCE_FEATURES = (
     "constant",
     "alone",  # log-probability that its passage, read alone, holds an answer and that it begins in the sentence
     "paired",  # the same over pairs
-    "mixed",  # the same over all readings, by what each counts
+    "mixed",  # the same over all readings, weighted
     "share",  # of the sentence in the sum of "alone" over all sentences, as a logarithm
     "covered",  # share of the question's tokens, weighted by rarity, in the sentence
     "covered around",  # the same in it and the sentences before and after it
     "covered by passage",  # the same in its passage and title
     "rank",  # of its passage, as a logarithm
     "words",  # logarithm of their number
-    "statement",  # whether it is one, and no heading or row of a table
+    "statement",  # whether it is a statement, and no heading or row of a table
 )
-"""Features of a sentence, in the order of the weights that tell whether it holds an answer."""
+"""Features of a sentence, in the order of the weights of its score."""
 
 
 def sentence_features(
     question: str,
     passages: Sequence[PassageText],
     sentences: Sequence[tuple[int, int, int]],
-    readings: Sequence[Reading],
+    readings: Sequence[ReaderOutput],
     shares: Scores,
 ) -> Scores:
     """Return the features of each sentence (passage, first and last character): float64[n, 11]."""
@@ -193,10 +193,10 @@ def sentence_features(
 
 
 def _begun(
-    passages: Sequence[PassageText], bounds: Ints, readings: Sequence[Reading], shares: Scores
+    passages: Sequence[PassageText], bounds: Ints, readings: Sequence[ReaderOutput], shares: Scores
 ) -> tuple[Scores, Scores, Scores]:
     """Return the log-probabilities that an answer begins in each sentence: read alone, in pairs, and over all."""
-    alone, paired = np.full(len(bounds), _LEAST), np.full(len(bounds), _LEAST)
+    alone, paired = np.full(len(bounds), _MIN_LOG), np.full(len(bounds), _MIN_LOG)
     mixed = np.zeros(len(bounds))
     for share, reading in zip(shares.tolist(), readings, strict=True):
         answered = -np.expm1(min(float(reading.kind[NONE]), -1e-6))
@@ -206,10 +206,14 @@ def _begun(
             mixed[rows] += share * chance
             column = alone if len(reading.passages) == 1 else paired
             column[rows] = np.maximum(column[rows], np.log(chance + 1e-9))
-    return alone, np.where(paired == _LEAST, alone, paired), np.maximum(_LEAST, np.log(mixed + 1e-9))
+    return (
+        alone,
+        np.where(paired == _MIN_LOG, alone, paired),
+        np.maximum(_MIN_LOG, np.log(mixed + 1e-9)),
+    )
 
 
-def _begins_within(reading: Reading, text: PassageText, passage: int, bounds: Ints) -> Scores:
+def _begins_within(reading: ReaderOutput, text: PassageText, passage: int, bounds: Ints) -> Scores:
     """Return the probability that an answer begins in each sentence of a passage, by one reading."""
     tokens = np.flatnonzero(reading.places[:, 0] == passage)[:-1]  # without the separator
     at = reading.places[tokens, 1] - title_length(text)

@@ -50,15 +50,15 @@ _loading = threading.RLock()
 
 
 def loaded(load: Callable[[], _T]) -> _T:
-    """Return the result of a cached loader; threads that need it at the same time wait for one of them."""
+    """Return the result of a cached loader; only one thread loads at a time."""
     with _loading:
         return load()
 
 
 def import_runtime() -> Any:
-    """Return the package onnxruntime, imported so that it sends nothing: its wheels since 1.32 report to Microsoft.
+    """Import onnxruntime without telemetry: its wheels since 1.32 report to Microsoft.
 
-    The variable ORT_DISABLE_TELEMETRY counts while it is imported; one that the user has set stays.
+    The import reads the variable ORT_DISABLE_TELEMETRY; a value that the user has set stays.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
@@ -67,9 +67,9 @@ def import_runtime() -> Any:
 
 
 def open_graph(file: Path, output: bytes = b"", exact: bool | None = None) -> Any:
-    """Return the onnxruntime session of a file of int8 products.
+    """Open an ONNX model of int8 products as an onnxruntime session.
 
-    `output`: an ONNX model of one more output: appended to another, it is merged with it, as protocol buffers are.
+    `output`: an ONNX model with one more output, whose bytes are appended: protocol buffers merge by concatenation.
     `exact`: request the exact kernel, about half as fast; by default where the fast one saturates.
     """
     onnxruntime = import_runtime()
@@ -94,7 +94,7 @@ def _saturates() -> bool:
 
 @cache
 def checksum(model: str = READING) -> str:
-    """Return the checksum of a folder's weights that the build stored: hashing 23 MB at each start would be slow."""
+    """Return the stored checksum of a folder's weights: hashing 23 MB at each start would be slow."""
     file = weights_file("model.json", model)
     try:
         return str(json.loads(file.read_text("utf-8"))["sha256"])

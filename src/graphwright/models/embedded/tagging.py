@@ -11,8 +11,8 @@ from graphwright.models.protocols import Floats
 def best_tags(scores: Floats) -> NDArray[np.int64]:
     """Return the sequence of tags with the largest sum of scores: `scores: float32[words, 2 * types + 1]`.
 
-    Tag 0 is a word outside; 2k + 1 begins a span of type k, and 2k + 2 continues one: it follows only these two. The
-    best tag of each word is taken where that makes an allowed sequence, as it mostly does; else Viterbi's algorithm.
+    Tag 0 is outside of spans; 2k + 1 begins a span of type k; 2k + 2 continues it, and follows only 2k + 1 or 2k + 2.
+    The best tags of the single words mostly make an allowed sequence; else the Viterbi algorithm finds the best one.
 
     >>> best_tags(np.float32([[0, 1, 0], [0, 0, 2], [1, 0, 0], [0.5, 0, 1]])).tolist()
     [1, 2, 0, 0]
@@ -29,7 +29,7 @@ def _viterbi(scores: Floats) -> NDArray[np.int64]:
     words = len(scores)
     outside, begin, inside = scores[:, 0], scores[:, 1::2], scores[:, 2::2]
     best = np.zeros(words, np.int64)  # the best tag of the word before
-    longer = np.zeros((words, begin.shape[1]), bool)  # whether the name goes on from before the word before
+    longer = np.zeros((words, begin.shape[1]), bool)  # whether the word before continues the span, not begins it
     sums = scores[0].copy()
     sums[2::2] = -np.inf
     for word in range(1, words):

@@ -21,7 +21,7 @@ _MAX_REMEMBERED = 1 << 17  # tokens of texts whose states are kept: 100 MB
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A text as the networks read it, with the two special tokens first and last.
+    """A text as input of the networks, with the two special tokens first and last.
 
     `ids: int32[n]`; `states: float[n, 384]`; `vector: float32[384]`, of length 1, of the whole text; `title`: number of
     tokens after the first that are its title; `spans`: the characters of the tokens, without the special ones.
@@ -47,10 +47,10 @@ def tokens_of(texts: Sequence[str]) -> list[Tokens]:
 
 
 class TokenStates:
-    """States of texts, computed or remembered: those of the most recent `max_remembered` tokens."""
+    """Cache of token states: those of the most recent `max_remembered` tokens."""
 
     def __init__(self, max_remembered: int = _MAX_REMEMBERED) -> None:
-        """Start with none."""
+        """Create an empty cache."""
         self.max_remembered = max_remembered
         self.recent: OrderedDict[str, Tokens] = OrderedDict()
         self.size = 0  # tokens of recent texts

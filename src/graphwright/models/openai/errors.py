@@ -1,4 +1,4 @@
-"""Errors of requests to a server: the reason, its own message without the key, and the remedy."""
+"""Errors of requests to a server: the reason, the server's message without the key, and the remedy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TimedOut(IncompleteResponse):
 
 
 class NotSent(ModelError):
-    """There was no connection, so that nothing was sent, and nothing can be charged."""
+    """There was no connection: nothing was sent, and nothing can be charged."""
 
 
 class NoServer(NotSent):
@@ -134,8 +134,8 @@ def _advice(status: int, body: str, model: str) -> tuple[str, str]:
 
 
 def _whole(digits: str) -> int | float:
-    """Return a whole number of JSON; one of more than 18 digits as a float, which may be infinite.
+    """Return an integer of JSON; more than 18 digits give a float, which may be infinite.
 
-    Python refuses to convert thousands of digits, and no number of this interface needs more.
+    Python refuses to convert thousands of digits, and no number of this interface needs more than 18.
     """
     return int(digits) if len(digits) <= 18 else float(digits)

@@ -1,8 +1,8 @@
-"""One HTTP request to a server: sent by httpx, with a time limit on the whole response, and cancellation.
+"""HTTP requests by httpx, with a time limit on the whole response, and cancellation.
 
-Requests run in one event loop of the process, in a thread of its own. A server may send bytes slowly without end, which
-no timeout of a single read notices, and a thread that waits for a socket cannot be interrupted; a task of an event loop
-can, and then closes its connection, so that the server stops writing.
+All requests of a process run in one event loop, in a separate thread. A slow, endless response passes every timeout of
+a single read, and a thread that waits for a socket cannot be interrupted. A task of an event loop can: it then closes
+its connection, so that the server stops generating.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from httpx import AsyncClient, RequestError, Response
 
 _CONNECT_TIMEOUT = 10.0  # seconds
-_GRACE = 1.0  # seconds to wait after a cancellation for a response, which is paid for
-_END = 0.05  # seconds in which a response that was read to its last word also ends
+_GRACE = 1.0  # seconds to wait after a cancellation for a response that is paid for
+_END = 0.05  # seconds in which a response ends after its last word was read
 _MAX_ERROR = 65_536  # bytes read of the body of an error
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}  # by environment variable
 _NO_KEY = "none"  # for local servers, some of which require any key
@@ -62,7 +62,7 @@ class HTTPRequests:
                 if part is None:
                     return
                 if isinstance(part, Exception):
-                    raise part from None  # the cause would hold what the server sent, and that the key
+                    raise part from None  # the cause may contain the server's text, and so the key
                 yield part
         finally:
             futures.wait([task], _END)
@@ -137,7 +137,7 @@ class HTTPRequests:
         return self._broken(error) if isinstance(error, httpx.RequestError) else error
 
     def _broken(self, error: RequestError) -> ModelError:
-        """Return the error for a connection that broke, or that there was none of."""
+        """Return the error for a broken or a missing connection."""
         cause = _first_cause(error)
         if isinstance(cause, ConnectionRefusedError):
             return NoServer(
@@ -152,7 +152,7 @@ class HTTPRequests:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Return the error that led to another: of several addresses that were tried, the one of the first."""
+    """Return the root cause of an error; of several addresses that were tried, that of the first."""
     if isinstance(error, BaseExceptionGroup):
         return _first_cause(error.exceptions[0])
     cause = error.__cause__ or error.__context__
@@ -176,7 +176,7 @@ async def _error_body(response: Response) -> str:
 
 @cache
 def _trust() -> SSLContext:
-    """Return the certificates that are trusted; reading them takes longer than a short request, so once a process."""
+    """Return the trusted certificates, read once a process: reading takes longer than a short request."""
     import httpx
 
     return httpx.create_ssl_context()
@@ -187,7 +187,7 @@ _starting = threading.Lock()
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of this process; a forked one has no thread of its parent's."""
+    """Return the event loop of this process; a forked process has no threads, and needs a new loop."""
     with _starting:
         process = os.getpid()
         if process not in _loops:

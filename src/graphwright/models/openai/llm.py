@@ -24,10 +24,10 @@ _SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
 _GRAMMAR = "grammar"  # field of a request
-_REFUSED = {400, 404, 422, 501}  # statuses of a request that has something the server does not take
-# Parameters that some servers refuse, and the words by which their errors name them.
+_REFUSED = {400, 404, 422, 501}  # statuses of a request with a part that the server refuses
 _LIMITS = ("maxlength", "maxitems", "minitems", "'maximum'", "'minimum'")  # of JSON schemas, in lower case
 _QUOTES = re.compile(r'[\\"`]+')
+# Parameters that some servers refuse, and the words by which their errors name them.
 _OPTIONAL = {
     "seed": ("seed",),
     "reasoning_effort": ("reasoning_effort", "reasoning effort"),
@@ -68,21 +68,20 @@ class _Call:
 class OpenAILLM(OpenAIModel):
     """A language model behind a server with the interface of OpenAI.
 
-    `max_tokens`: the longest reply. `prices`: for the cost of each call. For reasoning models: `reasoning_effort`, as
-    "low" or "none"; `max_completion_tokens`, the longest reply together with its hidden thoughts, sent in place of
-    `max_tokens`. `seed`: for servers that sample by one. `extra_body`: more fields of each request, as
-    {"chat_template_kwargs": {"enable_thinking": False}}; they replace ours of the same name. The other arguments are
-    those of OpenAIModel. Thoughts in `<think>` are never shown or read as an answer.
+    `max_tokens`: limit of a reply. `prices`: for the cost of each call. For reasoning models: `reasoning_effort`, such
+    as "low" or "none"; `max_completion_tokens`, the limit of a reply with its hidden thoughts, sent in place of
+    `max_tokens`. `seed`: for servers with seeded sampling. `extra_body`: more fields of each request, such as
+    {"chat_template_kwargs": {"enable_thinking": False}}; they override fields of the same name. The other arguments are
+    those of OpenAIModel. Thoughts in `<think>` are removed.
 
-    A schema is enforced by the server; else the server enforces JSON and the prompt holds the schema; else the prompt
-    alone asks for it. The first form that the server accepts is remembered, as are other parameters that it refuses.
+    The server enforces a schema; else it enforces JSON, and the prompt holds the schema; else only the prompt has it.
+    The first accepted form and the refused parameters are remembered.
 
     With `on_text` the reply is streamed, and so is its correction. An interrupted stream is repeated only if none of
     its text was passed on; otherwise a ReplyCutError states how much arrived. A server that sends more than
     `max_tokens` causes an LLMResponseError. Without a schema, a reply that the server cut off at `max_tokens` is
-    returned. An attempt whose token count is unknown counts as the most that it may be charged for: the prompt and
-    `max_tokens`.
-    Threads may share the object.
+    returned. An attempt with an unknown token count is counted at its maximum: the prompt and `max_tokens`. Threads may
+    share the object.
 
     >>> llm = OpenAILLM("qwen3:8b", "http://localhost:11434/v1", max_tokens=500)
     >>> llm
@@ -104,26 +103,26 @@ class OpenAILLM(OpenAIModel):
 
     @property
     def id(self) -> str:
-        """The model, its server, and whatever else changes its replies."""
+        """The model, its server, and all options that change its replies."""
         url = self._connection.endpoint.url
         place = self.model if url == OPENAI_URL else f"{self.model}@{url}"
-        own = {name: getattr(self, name) for name in ("reasoning_effort", "max_completion_tokens", "seed")}
-        own["extra_body"] = None if self.extra_body is None else json.dumps(self.extra_body, sort_keys=True)
-        given = "".join(f" {name}={value}" for name, value in own.items() if value is not None)
-        return f"{place} max_tokens={self.max_tokens} temperature={self.temperature}{given}"
+        options = {name: getattr(self, name) for name in ("reasoning_effort", "max_completion_tokens", "seed")}
+        options["extra_body"] = None if self.extra_body is None else json.dumps(self.extra_body, sort_keys=True)
+        suffix = "".join(f" {name}={value}" for name, value in options.items() if value is not None)
+        return f"{place} max_tokens={self.max_tokens} temperature={self.temperature}{suffix}"
 
     @property
     def longest(self) -> int:
-        """The most tokens that the server may write for one reply, thoughts included."""
+        """Maximum number of tokens of one reply, thoughts included."""
         return self.max_completion_tokens or self.max_tokens
 
     def with_grammar(self, grammar: str) -> OpenAILLM:
-        """Return the model with every reply constrained by a grammar in GBNF, which servers of llama.cpp take.
+        """Return the model with every reply constrained by a grammar in GBNF, which servers of llama.cpp accept.
 
-        Both share their connection and its limits. A server that refuses the grammar causes an LLMResponseError; one
-        that ignores it replies anything.
+        Both models share the connection and its limits. A server that refuses the grammar causes an LLMResponseError; a
+        server that ignores it returns unconstrained replies.
         """
-        constrained = object.__new__(type(self))  # pickling would make a connection of its own
+        constrained = object.__new__(type(self))  # pickling would create a separate connection
         vars(constrained).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
         return constrained
 
@@ -146,8 +145,8 @@ class OpenAILLM(OpenAIModel):
     ) -> Completion:
         """Answer one prompt, and add the work of each request to `usage` as soon as it ends.
 
-        `allow` is called before each request with the most tokens that it reads and writes; it raises where there must
-        be none.
+        `allow` is called before each request with its maximum of prompt and reply tokens; it raises to prevent the
+        request.
         """
         prompt = [("system", system), ("user", user)]
         call = _Call(schema, on_text, cancel or Cancellation(), allow, usage)
@@ -219,7 +218,7 @@ class OpenAILLM(OpenAIModel):
             try:
                 reply.read(chunks)
             except BaseException as error:
-                if is_charged(error, reply):  # the count is unknown, so the most that it can be
+                if is_charged(error, reply):  # the token count is unknown, so count the maximum
                     # Some servers ignore max_tokens.
                     written = reply.written if isinstance(error, LLMResponseError) else 0
                     self._count(call.usage, prompt, max(written, self.longest), started)

@@ -24,8 +24,8 @@ class OpenAIModel(Checked):
 
     `base_url`: address of the server, up to and with `/v1`; by default the environment variable OPENAI_BASE_URL, else
     OpenAI. `api_key`: by default OPENAI_API_KEY; servers given by address may need none. `timeout`: seconds from
-    sending a request to the last byte of its response. `retries`: number of times that a request is sent again where
-    that may help, but once at most after a timeout or a refused connection. `requests_per_minute`, `tokens_per_minute`,
+    sending a request to the last byte of its response. `retries`: maximum number of retries after failures that may
+    pass; one at most after a timeout or a refused connection. `requests_per_minute`, `tokens_per_minute`,
     `concurrency`: limits for this object and its threads together; waiting for them does not count against the timeout.
     Equality ignores the key. The key is in no repr, error or id; it is in a pickle only if it was an argument.
     """
@@ -45,7 +45,7 @@ class OpenAIModel(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.model:
-            raise OptionError(f"{type(self).__name__}: model is {self.model!r}; give the name of one on the server.")
+            raise OptionError(f"{type(self).__name__}: model is {self.model!r}; give the name of a model.")
         url = self.base_url or os.environ.get("OPENAI_BASE_URL")
         url = checked_address(url) if url else None
         endpoint = Endpoint(self.model, url or OPENAI_URL, Secret(_key(self.api_key, url)))

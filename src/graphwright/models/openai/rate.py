@@ -1,6 +1,6 @@
 """Limits on requests and tokens per minute, and their clock.
 
-Own code rather than the library `limits`, which has neither corrections of an estimate nor first come, first served.
+The library `limits` is no replacement: it neither corrects estimates nor keeps the order of the requests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _POLL = 1.0  # seconds between two checks, as a correction may let the next requ
 
 
 def _pause(cancel: Cancellation, seconds: float) -> None:
-    cancel.pause(seconds)  # a deadline has a pause of its own
+    cancel.pause(seconds)  # a Deadline overrides it
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,18 @@ class Clock:
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
-    """One request that was let through: its time, and the tokens that it counts for: an estimate until corrected."""
+class AdmittedRequest:
+    """A request that was admitted: its time, and its tokens, an estimate until corrected."""
 
     time: float
     tokens: int
 
 
 class RateLimiter:
-    """Let through at most `requests` requests and `tokens` tokens within any 60 seconds, first come, first served.
+    """Limits of `requests` requests and `tokens` tokens within any 60 seconds, first come, first served.
 
-    A request counts from the moment it is let through. A request larger than the limit waits until nothing else counts,
-    then goes alone. Threads may share the object.
+    A request counts from its admission. A request larger than the limit waits until no other request counts. Threads
+    may share the object.
 
     >>> now, slept = [0.0], []
     >>> def sleep(cancel, seconds):
@@ -63,26 +63,26 @@ class RateLimiter:
         self._max_requests = requests or float("inf")
         self._max_tokens = tokens or float("inf")
         self._clock = clock or Clock()
-        self._window: deque[Entry] = deque()  # requests of the last minute, oldest first
+        self._window: deque[AdmittedRequest] = deque()  # of the last minute, oldest first
         self._resume = float("-inf")
         self._turn = Lock()  # held by the next request, so that small ones do not overtake a large one
 
-    def enter(self, tokens: int, cancel: Cancellation) -> Entry:
-        """Wait until a request of about this many tokens may go, and count it. Raises ModelError where cancelled."""
+    def enter(self, tokens: int, cancel: Cancellation) -> AdmittedRequest:
+        """Wait for the admission of a request of about this many tokens. Raises ModelError where cancelled."""
         with cancel.acquire(self._turn):
             cancel.check()
             while (wait := self._wait(tokens)) > 0:
                 self._clock.sleep(cancel, min(wait, _POLL))
                 cancel.check()
-            self._window.append(Entry(self._clock.now(), tokens))
+            self._window.append(AdmittedRequest(self._clock.now(), tokens))
             return self._window[-1]
 
     def pause(self, seconds: float) -> None:
-        """Hold all requests for a time, as the server demanded."""
+        """Delay all requests for a time, as the server demanded."""
         self._resume = max(self._resume, self._clock.now() + seconds)
 
     def _wait(self, tokens: int) -> float:
-        """Return the seconds until a request may go; 0 or less: now."""
+        """Return the seconds until a request may be sent; 0 or less: now."""
         now = self._clock.now()
         while self._window and self._window[0].time + _MINUTE <= now:
             self._window.popleft()

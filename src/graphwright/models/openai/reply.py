@@ -24,7 +24,7 @@ class Reply:
     """
 
     def __init__(self, endpoint: Endpoint, on_text: OnText) -> None:
-        """Start with nothing read. `on_text`: None where the reply comes whole."""
+        """Create an empty reply. `on_text`: None without streaming."""
         self._endpoint = endpoint
         self._on_text = on_text
         self._body = bytearray()  # all but the events of a stream
@@ -36,7 +36,7 @@ class Reply:
 
     @property
     def written(self) -> int:
-        """Estimate of the tokens that the model wrote, also where no reply came of it."""
+        """Estimate of the tokens that the model wrote, even without a usable reply."""
         return estimated_tokens(self.text) or len(self._body) // 4
 
     def read(self, chunks: Iterator[bytes]) -> None:
@@ -91,7 +91,7 @@ class Reply:
             raise self._endpoint.incomplete("the stream ended early.")
 
     def _add(self, text: str, *, last: bool = False) -> None:
-        """Add text without the key; its end is held back while it may begin the key, unless it is the last."""
+        """Add text without the key; its end is delayed while it may begin the key, unless it is the last part."""
         if text := self._hidden.add(text, last=last):
             self.text += text
             if self._on_text is not None:
@@ -113,7 +113,7 @@ class Reply:
 
 
 def is_charged(error: BaseException, reply: Reply) -> bool:
-    """Return whether an attempt that failed so may be charged for: not where it was refused, or nothing was sent."""
+    """Return whether a failed attempt may be charged for: not if it was refused or not sent."""
     if isinstance(error.__cause__, HTTPStatusError):
         error = error.__cause__
     if isinstance(error, HTTPStatusError):
@@ -129,7 +129,7 @@ def _text(message: Any) -> str:
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict)]
         content = "".join(text for text in texts if isinstance(text, str))
-    return sendable(content) if isinstance(content, str) else ""  # halves of characters cannot be stored either
+    return sendable(content) if isinstance(content, str) else ""  # lone surrogates cannot be stored either
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Retries of requests to a server: which failures are tried again, after how long, and how often.
 
-The loop is here rather than in a client library, because each attempt needs a check of the budget, a place in the rate
-limit and an end at a cancellation, and because responses that are cut off are tried again too.
+No client library replaces this loop: each attempt needs a check of the budget, admission by the rate limiter and
+cancellation, and responses that are cut off are retried too.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class HTTPConnection:
         cancel: Cancellation,
         allow: Callable[[], None] = lambda: None,
     ) -> T:
-        """Send a request until it is answered, at most `retries` times more.
+        """Send a request, with at most `retries` retries.
 
-        `path`: below the address of the server. `read` turns the bytes of the response into a result and the tokens it
-        took; `tokens` is their estimate; a response above `max_bytes` is treated as endless. `allow` is called before
-        each attempt, when this request blocks no other one, and raises to prevent the attempt. Raises ModelError where
-        the work is cancelled: nothing is sent then.
+        `path`: below the address of the server. `read` turns the bytes of the response into a result and its number of
+        tokens; `tokens` is their estimate; a response above `max_bytes` is treated as endless. `allow` is called before
+        each attempt, while the request occupies no slot, and raises to prevent the attempt. Raises ModelError where the
+        work is cancelled: nothing is sent then.
         """
         content = json.dumps(body)
         attempt = 0
@@ -80,24 +80,24 @@ class HTTPConnection:
             except HTTPStatusError as error:
                 entry.tokens = 0
                 seconds = retry_after(error.retry_after, self._clock.date())
-                if not _may_pass(error, seconds):
+                if not _may_succeed(error, seconds):
                     raise
-                fault: ModelError = error
+                failure: ModelError = error
             except (IncompleteResponse, NotSent) as error:
-                fault, seconds = error, None
-            wait = self._wait(fault, seconds, attempt, content)
+                failure, seconds = error, None
+            wait = self._wait(failure, seconds, attempt, content)
             try:
                 self._clock.sleep(cancel, wait)
-            except ReplyCutError as late:  # the deadline of a question; what kept it waiting is worth knowing
-                raise ReplyCutError(f"{fault} {late}") from fault
+            except ReplyCutError as late:  # the deadline of a question; its message includes the last failure
+                raise ReplyCutError(f"{failure} {late}") from failure
             attempt += 1
 
     def _wait(self, error: ModelError, seconds: float | None, attempt: int, content: str) -> float:
-        """Return the seconds until the next attempt, and raise where there is none.
+        """Return the seconds until the next attempt; raise the error after the last attempt.
 
-        `seconds`: as the server asks; None where it does not.
+        `seconds`: the wait that the server demands, if any.
         """
-        # Another timeout would be as long, and no server starts at an address soon, so one repetition has to do.
+        # One retry after a timeout or a refused connection: a second one would hardly help, and takes as long.
         if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut | NoServer) else self._retries):
             if attempt == 0:
                 raise error
@@ -108,15 +108,15 @@ class HTTPConnection:
             return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
         if seconds > _MAX_WAIT:
             raise ModelError(
-                f"{error} It asks to wait {seconds:,.0f} seconds; the longest wait is {_MAX_WAIT:,.0f}. Try again "
-                f"later."
+                f"{error} The server demands a wait of {seconds:,.0f} seconds; the limit is {_MAX_WAIT:,.0f}. Try "
+                f"again later."
             ) from error
         self._limiter.pause(seconds)
         return seconds
 
 
-def _may_pass(error: HTTPStatusError, seconds: float | None) -> bool:
-    """Return whether the same request may succeed later: not where the credit of the account is used up."""
+def _may_succeed(error: HTTPStatusError, seconds: float | None) -> bool:
+    """Return whether the same request may succeed later: not if the credit of the account is used up."""
     body = error.body.lower()
     exhausted = "insufficient_quota" in body or ("quota" in body and seconds is None)
     return (error.status in _RETRIED or error.status >= 500) and not (error.status == 429 and exhausted)

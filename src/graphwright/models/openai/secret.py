@@ -43,7 +43,7 @@ class Secret:
 
 @dataclass
 class HiddenText:
-    """A reply that arrives in parts, without keys: its end is held back while it may begin one.
+    """A reply that arrives in parts, without keys: its end is delayed while it may begin a key.
 
     >>> text = HiddenText([Secret("sk-12345")])
     >>> text.add("It is sk-1"), text.add("2345"), text.add("", last=True)
@@ -51,15 +51,15 @@ class HiddenText:
     """
 
     secrets: Sequence[Secret]
-    _held: str = ""
+    _delayed: str = ""
 
     def add(self, text: str, *, last: bool = False) -> str:
         """Add a part; return what can be passed on."""
-        text = self._held + text
+        text = self._delayed + text
         for secret in self.secrets:
             text = secret.hidden(text, reply=True)
         size = len(text) - (0 if last else max((secret.begun(text) for secret in self.secrets), default=0))
-        self._held = text[size:]
+        self._delayed = text[size:]
         return text[:size]
 
 

@@ -1,4 +1,4 @@
-"""Models from Hugging Face: their names, failures to load them, and the records of those that were fine-tuned."""
+"""Models from Hugging Face: names, errors of loading, and the records of fine-tuned models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import DataError, ModelError, OptionError
 
 RECORD = "graphwright.json"
-"""The record that a fine-tuned model has in its folder: its kind, and what it was trained on."""
+"""The record in the folder of a fine-tuned model: its kind and its training."""
 
 
 def tuned_record(name: str) -> dict[str, Any] | None:
@@ -45,7 +45,7 @@ def check_kind(name: str, kind: str) -> None:
 class HuggingFaceModel(Checked):
     """A model by its name on Hugging Face or its folder, the device it runs on, and the texts in one batch.
 
-    `device`: "cpu", "cuda" and so on; by default the best there is. Raises OptionError without the extra `sbert`.
+    `device`: "cpu", "cuda" and so on; by default the best available. Raises OptionError without the extra `sbert`.
     """
 
     name: str
@@ -66,7 +66,7 @@ class HuggingFaceModel(Checked):
 
 @contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Turn any failure to load a model inside the block, but OptionError, into ModelError."""
+    """Convert all errors inside the block, which loads a model, to ModelError, except OptionError."""
     try:
         yield
     except OptionError:
@@ -82,7 +82,7 @@ def sparse_classes(name: str) -> list[str]:
     """Return the sparse classes in the configuration of a saved model; none where it lists no modules."""
     from sentence_transformers.util import load_file_path
 
-    # A name alone is completed by sentence-transformers, with its own organisation for the class that loads it.
+    # sentence-transformers adds an organisation to a bare name, which depends on the class that loads the model.
     if "/" not in name and not Path(name).exists():
         return []
 

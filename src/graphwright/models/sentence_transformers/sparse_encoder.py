@@ -26,8 +26,8 @@ class SentenceTransformerSparseEncoder(HuggingFaceModel):
     masked language model without a pooling of its own is taken for SPLADE. Models that encode questions differently
     (SPLADE-doc and others without inference for them) or prepend a prompt do so in `encode_queries`.
 
-    A batch takes batch · tokens · vocabulary numbers of memory while it is encoded, so that long texts need a smaller
-    one. The model is loaded at the first use. Raises OptionError for a model that is not sparse, ModelError where the
+    A batch takes batch · tokens · vocabulary numbers of memory while it is encoded: long texts need a smaller batch.
+    The model is loaded at the first use. Raises OptionError for a model that is not sparse, ModelError where the
     model does not load. The arguments are those of HuggingFaceModel.
     """
 
