@@ -177,15 +177,6 @@ def test_processes_that_write_one_file_lose_no_part(tmp_path: Path) -> None:
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["r.json", "r.md"]
 
 
-def test_files_read_within_a_block_are_known(tmp_path: Path) -> None:
-    write_results(tmp_path / "a.json", {})
-    with stamps.reading() as files:
-        read_results(tmp_path / "a.json")
-        read_results(tmp_path / "none.json")
-    read_results(tmp_path / "a.json")
-    assert files == {tmp_path / "a.json"}
-
-
 def test_figures_and_pages_name_their_states(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     with figure(tmp_path / "f.png", 1, 1, (1, 1), ["unknown", "abc"]) as (_, panels):
