@@ -198,7 +198,7 @@ def _timed() -> Iterator[Command]:
     for part, cost, files in (
         ("retrieve", 6.0, ("latency-hotpotqa.json", "latency-musique.json")),
         ("index", 7.0, ("indexing.json",)),
-        ("update", 5.0, ("updates.json", "updates.png")),
+        ("update", 5.0, ("updates.json",)),
         ("testbed", 7.0, ("testbed.json",)),
     ):
         options: Words = ("--questions", "60") if part in ("retrieve", "testbed") else ()
