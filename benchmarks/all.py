@@ -184,7 +184,7 @@ def stale(out: Path) -> int:
     whole, count = state(RUN_ALL[0]), 0
     present = {state(), whole}
     print(f"present state of the code: {whole}")
-    for path in sorted(path for kind in ("*.json", "*.md", "*.png") for path in out.rglob(kind)):
+    for path in sorted(path for kind in ("*.json", "*.md") for path in out.rglob(kind)):
         name = path.relative_to(out)
         if name.parts[0] in INPUTS or name.name.startswith("."):
             continue

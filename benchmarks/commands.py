@@ -15,6 +15,7 @@ BY_HAND = {
     "scorer": "scripts/fit_scorer.py --tables (fits the scorer anew; torch, lightgbm)",
     "reader": "answers.py --readers FOLDER (readers of the folds, which are trained)",
     "llm": "llm.py --llm MODEL --base-url URL (a server of a language model)",
+    "papers-reg": "papers.py --paper reg --llm MODEL --base-url URL (a server of a language model)",
     "tuned": "tune.py --base FOLDER (sentence-transformers)",
     "ppr_scale": "kernels.py --only scale --sizes 10m 100m (60 GB of disk)",
     "scale": "scale.py --sizes 100000 1000000 (hours)",
@@ -197,7 +198,7 @@ def _timed() -> Iterator[Command]:
     for part, cost, files in (
         ("retrieve", 6.0, ("latency-hotpotqa.json", "latency-musique.json")),
         ("index", 7.0, ("indexing.json",)),
-        ("update", 5.0, ("updates.json", "updates.png")),
+        ("update", 5.0, ("updates.json",)),
         ("testbed", 7.0, ("testbed.json",)),
     ):
         options: Words = ("--questions", "60") if part in ("retrieve", "testbed") else ()
@@ -245,18 +246,7 @@ def _timed() -> Iterator[Command]:
 
 
 def _papers() -> Iterator[Command]:
-    """Yield the tables of the papers: asked first, and once more when what they read from other results is there."""
-    asked = {"bubblerag": 3.0, "fastinsight": 1.5, "lego": 2.0, "pathrag": 2.0, "reg": 0.3}
-    reads = {
-        "fastinsight": ("fastinsight",), "lego": ("lego", "kernels"), "pathrag": ("ablations pathrag", "quality long"),
-        "reg": ("reg",),
-    }  # fmt: skip
-    for name, cost in asked.items():
+    for name, cost in {"bubblerag": 3.0, "fastinsight": 1.5, "lego": 2.0, "pathrag": 2.0}.items():
         call: Words = ("papers.py", "--paper", name, "--questions", "30", "--untimed")
-        folders: Words = {"bubblerag": ("multihop",), "lego": ("kgqa",), "reg": ()}.get(name, ("long", "multihop"))
-        writes: tuple[Words, ...] = ((f"papers-{name}.json",),)
-        if name in ("bubblerag", "lego", "fastinsight", "pathrag"):
-            yield Command(f"papers {name} rows", call, cost, () if name in reads else writes, data=folders)
-        if name in reads:
-            after = (*reads[name], *([] if name == "reg" else [f"papers {name} rows"]))
-            yield Command(f"papers {name}", call, 0.3, writes, after=after, data=folders)
+        folders: Words = {"bubblerag": ("multihop",), "lego": ("kgqa",)}.get(name, ("long", "multihop"))
+        yield Command(f"papers {name}", call, cost, ((f"papers-{name}.json",),), data=folders)

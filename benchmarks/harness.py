@@ -1,4 +1,4 @@
-"""Shared parts of the benchmarks: arguments, data sets, indexes, resumable rows, timing, tables and figures.
+"""Shared parts of the benchmarks: arguments, data sets, indexes, resumable rows, timing and tables.
 
 Every benchmark is called as `python benchmarks/NAME.py --data DIR [--work FOLDER] [--only PART ...]`. DIR has the
 folders of data sets (`multihop`, `ir`, `kgqa`, `long`, `graphs`, `reading`), FOLDER keeps what is fetched, and indexes
@@ -8,13 +8,11 @@ and unfinished runs for each state of the code, and results are written to `benc
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,15 +75,12 @@ def arguments(
     return parser
 
 
-def parse(parser: ArgumentParser, *, draws: bool = False) -> Namespace:
+def parse(parser: ArgumentParser) -> Namespace:
     """Parse the command line, and make the folders that it names.
 
     `work` becomes the folder of this state of the code; `fetched` is the one above, for what does not depend on it.
-    `draws`: whether the script draws figures in the end, and so needs matplotlib before it begins.
     """
     options = parser.parse_args()
-    if draws and find_spec("matplotlib") is None:
-        parser.error('Its figures need matplotlib: pip install -e ".[bench]"')
     for folder in (options.work, options.out):
         folder.mkdir(parents=True, exist_ok=True)
     options.fetched, options.work = options.work, begin(options.work, options.state)
@@ -303,38 +298,6 @@ def interval(cell: Mapping[str, float]) -> str:
 def p_value(p: float) -> str:
     """Return a p value as text."""
     return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
-
-
-@contextmanager
-def figure(
-    path: Path,
-    rows: int,
-    columns: int,
-    size: tuple[float, float],
-    states: Sequence[str] | None = None,
-    **options: Any,
-) -> Iterator[tuple[Any, Any]]:
-    """Give a figure and its panels (an array, `rows` by `columns`); the figure is saved when the block ends.
-
-    `states`: of the code behind it, by default those of the rows at hand; a comment in the file names them.
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    drawn, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
-    yield drawn, panels
-    draft = path.with_name(f".{os.getpid()}-{path.name}")
-    drawn.savefig(draft, dpi=110, metadata={"Comment": f"\n{line(states or made_by())}\n"})
-    draft.replace(path)
-    pyplot.close(drawn)
-
-
-def shared_legend(drawn: Any, panel: Any, columns: int) -> None:
-    """Put the legend of one panel below the figure."""
-    handles, labels = panel.get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
 def heavy_tailed(nodes: int, edges: int, exponent: float = 2.5, seed: int = 0) -> Graph:

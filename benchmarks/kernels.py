@@ -8,12 +8,12 @@ Synthetic graphs are seeded and heavy-tailed (degree exponent 2.5) unless said o
   recall of the exact top k; on the graphs in DIR/graphs (METIS `.graph`, edge lists, or `.dat` with a row of neighbours
   for each node) and on synthetic ones, among them two that are hard for a push: a grid with gaps, like roads, and
   blocks of similar nodes. Writes `ppr.json`.
-- flow: flow paths (PathRAG) between 40 clustered nodes at three thresholds: time, pairs joined, edges looked at; and
-  time by the number of nodes. The nodes are ends of walks of one to three steps from one node, like nodes found for one
-  question. Of each query the fastest of three runs counts. Writes `flow.json` and `flow.png`.
+- flow: flow paths (PathRAG) between 40 clustered nodes at three thresholds: time, pairs joined, edges looked at. The
+  nodes are ends of walks of one to three steps from one node, like nodes found for one question. Of each query the
+  fastest of three runs counts. Writes `flow.json`.
 - bubble: bubble expansion by its parameters; anchors lie two random steps from a random node ("near") or anywhere
   ("far"), vectors are random, so that nothing guides the search. With the anchors and vectors of HotpotQA too. Writes
-  `bubble.json` and `bubble.png`.
+  `bubble.json`.
 - steiner: the cheapest of the first B items of bubble expansion against exact group Steiner trees (dynamic programming
   over sets of groups; Dreyfus and Wagner, 1971) of small random graphs. Writes `steiner.md`.
 - scale: personalised PageRank from 100 thousand to 100 million nodes, with the import (LEGO-GraphRAG, Table 4). Writes
@@ -45,7 +45,6 @@ from harness import (
     Record,
     arguments,
     evidence_of,
-    figure,
     heavy_tailed,
     multihop_index,
     multihop_questions,
@@ -194,25 +193,24 @@ def run_ppr(options: Namespace) -> None:
 FLOW_GRAPHS = {"small": (57_000, 93_000), "middle": (150_000, 750_000), "large": (402_742, 5_840_000)}
 THRESHOLDS = (1e-2, 1e-4, 1e-6)
 FLOW_NODES, FLOW_KEPT = 40, 15
-FLOW_SIZES = (10, 20, 40, 60, 80)  # numbers of nodes, for the plot
 
 
-def cluster(graph: Graph, rng: np.random.Generator, count: int = FLOW_NODES) -> Evidence:
+def cluster(graph: Graph, rng: np.random.Generator) -> Evidence:
     """Return nodes around one: the ends of walks of one to three steps from it."""
     indptr, neighbours = graph.adjacency
     while True:
         first = int(rng.integers(len(graph)))
         ends = {first}
-        for _ in range(50 * count):
+        for _ in range(50 * FLOW_NODES):
             at = first
             for _ in range(int(rng.integers(1, 4))):
                 at = int(neighbours[rng.integers(indptr[at], indptr[at + 1])])
             ends.add(at)
-            if len(ends) == count:
+            if len(ends) == FLOW_NODES:
                 return Evidence.of_nodes(sorted(ends))
 
 
-def fastest(step: Any, graph: Graph, evidence: Evidence, rounds: int) -> tuple[float, float]:
+def fastest(step: Any, graph: Graph, evidence: Evidence, rounds: int = 3) -> tuple[float, float]:
     """Return the least milliseconds of several runs, by the clock and of the processor."""
     state, times = start("?", graph, evidence=evidence), []
     for _ in range(rounds):
@@ -230,7 +228,7 @@ def measure_flow(name: str, graph: Graph, queries: int) -> Iterator[Record]:
         row: Record = {"graph": name, "nodes": len(graph), "edges": len(graph.edges), "threshold": threshold}
         steps = {"all": FlowPaths(threshold=threshold), "best": FlowPaths(threshold=threshold) % FLOW_KEPT}
         for label, step in steps.items():
-            clock, processor = np.array([fastest(step, graph, ends, 3) for ends in clusters]).T
+            clock, processor = np.array([fastest(step, graph, ends) for ends in clusters]).T
             row |= {f"{label}_p50_ms": np.median(clock), f"{label}_p95_ms": np.quantile(clock, 0.95)}
             row |= {f"{label}_p50_cpu_ms": np.median(processor)}
         counts = []
@@ -246,43 +244,15 @@ def measure_flow(name: str, graph: Graph, queries: int) -> Iterator[Record]:
 def run_flow(options: Namespace) -> None:
     """Measure flow paths on three graphs."""
     rows: list[Record] = []
-    growth: dict[str, list[tuple[int, float, float]]] = {}
-    queries = options.queries
     for name, (nodes, edges) in FLOW_GRAPHS.items():
         if nodes > options.largest:
             continue
         graph = heavy_tailed(nodes, edges)
         _ = graph.adjacency, graph.columns.out, graph.columns.into
-        for row in measure_flow(name, graph, queries):
+        for row in measure_flow(name, graph, options.queries):
             rows.append(row)
             print(row, flush=True)
-        growth[name] = []
-        for size in FLOW_SIZES:
-            rng = np.random.default_rng(2)
-            clusters = [cluster(graph, rng, size) for _ in range(max(queries // 3, 1))]
-            for threshold in THRESHOLDS:
-                step = FlowPaths(threshold=threshold)
-                times = [fastest(step, graph, ends, 2)[0] for ends in clusters]
-                growth[name].append((size, threshold, float(np.median(times))))
     write_results(options.out / "flow.json", rows)
-    draw_flow(rows, growth, options.out / "flow.png")
-
-
-def draw_flow(rows: Sequence[Record], growth: Mapping[str, list[tuple[int, float, float]]], path: Path) -> None:
-    """Draw the time by the number of nodes, and by the size of the graph."""
-    with figure(path, 1, len(growth) + 1, (4.2 * (len(growth) + 1), 3.6), sharey=True) as (_, panels):
-        for panel, (name, points) in zip(panels[0], growth.items(), strict=False):
-            for threshold in THRESHOLDS:
-                along = [(size, ms) for size, t, ms in points if t == threshold]
-                panel.plot(*zip(*along, strict=True), marker="o", label=f"θ = {threshold:g}")
-            nodes, edges = FLOW_GRAPHS[name]
-            panel.set(title=f"{name}: {nodes:,} nodes, {edges:,} edges", xlabel="nodes joined, N")
-        for threshold in THRESHOLDS:
-            along = [(row["edges"], row["all_p50_ms"]) for row in rows if row["threshold"] == threshold]
-            panels[0, -1].plot(*zip(*along, strict=True), marker="o")
-        panels[0, -1].set(title="N = 40", xlabel="edges of the graph", xscale="log")
-        panels[0, 0].set(ylabel="p50, ms", yscale="log")
-        panels[0, 0].legend(frameon=False, fontsize=8)
 
 
 # Bubble expansion
@@ -366,30 +336,6 @@ def run_bubble(options: Namespace) -> None:
     rows = [{**row, "load": round(os.getloadavg()[0], 1)} for row in rows]
     print(*rows, sep="\n", flush=True)
     write_results(options.out / "bubble.json", rows)
-    draw_bubble([row for row in rows if "near" in row], options.out / "bubble.png")
-
-
-def draw_bubble(rows: Sequence[Record], path: Path) -> None:
-    """Draw p50 against each setting, the others at their defaults, and against the size of the graph."""
-    labels = {"groups": "groups, m", "terminals": "terminals a group", "budget": "B", "hops": "h"}
-    with figure(path, 1, 5, (17, 3.6), sharey=True) as (_, panels):
-        for panel, (name, label) in zip(panels[0], labels.items(), strict=False):
-            fixed = {key: value for key, value in BUBBLE_DEFAULTS.items() if key != name}
-            for graph in dict.fromkeys(row["graph"] for row in rows):
-                of_graph = [
-                    row for row in rows if row["graph"] == graph and row["near"] and fixed.items() <= row.items()
-                ]
-                of_graph.sort(key=lambda row: row[name])
-                panel.plot([r[name] for r in of_graph], [r["p50 ms"] for r in of_graph], marker="o", label=graph)
-            panel.set_xlabel(label)
-        for near in (True, False):
-            default = [row for row in rows if row["near"] is near and BUBBLE_DEFAULTS.items() <= row.items()]
-            label = "anchors near" if near else "anchors far"
-            panels[0, 4].plot([r["nodes"] for r in default], [r["p50 ms"] for r in default], marker="o", label=label)
-        panels[0, 4].set(xlabel="nodes of the graph", xscale="log")
-        panels[0, 0].set(ylabel="p50, ms", yscale="log")
-        for panel in (panels[0, 0], panels[0, 4]):
-            panel.legend(frameon=False, fontsize=8)
 
 
 # Group Steiner trees

@@ -8,7 +8,7 @@
 - index: the time of indexing HotpotQA's passages over the encoder's own, with passages or all texts embedded. Writes
   `indexing.json`.
 - update: documents added, replaced and removed, against building anew and as the index grows. A hash of words takes the
-  encoder's place, because its time is that of the new texts alone. Writes `updates.json` and `updates.png`.
+  encoder's place, because its time is that of the new texts alone. Writes `updates.json`.
 - testbed: ten methods asked on MuSiQue one by one without sharing: the time of all that a run does with a question
   (asking, measuring, writing) against the seconds of the methods. And the fifteen instances of LEGO-GraphRAG on MetaQA
   over two relations, together in one process against each in a process of its own; those in which the cross-encoder
@@ -34,7 +34,6 @@ from harness import (
     Record,
     arguments,
     elapsed,
-    figure,
     multihop_index,
     multihop_questions,
     parse,
@@ -290,14 +289,6 @@ def measure_updates(options: Namespace) -> None:
     rows = growth(documents, sizes, options.rounds)
     results = {"tenth": tenth(documents[:5_000], options.rounds), "growth": rows}
     write_results(options.out / "updates.json", results)
-    if not sizes:
-        return
-    with figure(options.out / "updates.png", 1, 2, (10, 3.6)) as (_, panels):
-        for panel, name, scale in zip(
-            panels[0], ("ms for each document added", "seconds for each change"), ("linear", "log"), strict=True
-        ):
-            panel.plot(sizes, [row[name] for row in rows], "o-")
-            panel.set(xscale="log", yscale=scale, xlabel="chunks in the index", title=name)
 
 
 # The testbed

@@ -1,13 +1,12 @@
-"""Print the tables and figures of the five papers: their rows, columns and published numbers, with ours beside them.
+"""Print the tables of the five papers of answers: the published numbers, with ours beside them.
 
     python benchmarks/papers.py --paper bubblerag --data DIR [--table 2] [--questions 100]
     python benchmarks/papers.py --paper lego --data DIR --llm MODEL --base-url URL --questions 5 [--context-tokens 500]
 
-Without --llm every step of a language model is done by its offline twin. Tables that other benchmarks measure are read
-from their results (`lego.json`, `reg.json`, ...); where these are missing, the command that makes them is printed. All
-other tables are asked here, by the testbed; an interrupted call continues. With --llm the tables that need answers are
-asked of that model, and it judges them too; the rows of each model stand beside the others, under its name. With --rows
-only these rows are asked, and added to the others of the same questions.
+Without --llm every step of a language model is done by its offline twin. With --llm the tables are asked of that model,
+and it judges them too; the rows of each model stand beside the others, under its name. With --rows only these rows are
+asked, and added to the others of the same questions. An interrupted call continues. What other benchmarks measure of
+the papers' tables (retrieval, times, sizes) is on their own pages.
 
 The published numbers are those of the papers' texts, in `published/`. The data at hand are other ones than the papers'
 (no Freebase, ACL-OCL or UltraDomain), so numbers of a row cannot be compared across: each shows whether the order of
@@ -20,26 +19,23 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from harness import Record, arguments, parse, read_results, update_results
 from published.asked import ASKED, Settings
-from published.from_results import FROM_RESULTS
 from published.tables import PAPERS, NotMeasured, Ours, Published, published, section, title
-from stamps import made_by, reading, states_in, states_of, together
+from stamps import made_by, states_of, together
 
 from graphwright.models import OpenAILLM
 
 OFFLINE = "offline"
 COMMAND = "python benchmarks/papers.py --paper {} --data DIR"
-NOT_ASKED = "not measured yet; a run without --llm has its offline row, or the reason why there is none."
 
 
 def main() -> None:
     """Measure and print the tables asked for."""
     parser = arguments(__doc__)
     parser.add_argument("--paper", choices=PAPERS, required=True)
-    parser.add_argument("--table", nargs="+", metavar="N", help="numbers of tables, or names such as 'Figure 4'")
+    parser.add_argument("--table", nargs="+", metavar="N", help="numbers of tables, or names such as 'Figure 2'")
     parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="names of methods, as in the first column")
     parser.add_argument("--questions", type=int, default=100, help="of each set")
     parser.add_argument("--llm", help="the model's name on the server")
@@ -56,20 +52,17 @@ def main() -> None:
     for name in chosen(list(tables), options.table):
         results: Record = read_results(path)
         label = f"{options.paper} {name}"
-        with reading() as files:
-            measured = measure(options.paper, tables[name], replace(settings, label=label), options.out)
-        if measured is not None:
-            model, record = measured
-            before, states = results.get(name, {}).get(model, {}), together(map(states_in, sorted(files)))
-            content: Record = {"missing": record}
-            if isinstance(record, Ours):
-                content = {"about": f"{options.about} {record.about}".strip(), "rows": record.rows}
-                if options.rows:
-                    content, states = joined(name, before, content), together([states_of(path, name, model), made_by()])
-            if isinstance(record, Ours) or "rows" not in before:
-                write = partial(page, options.paper, tables)
-                results = update_results(path, [name, model], content, write, states=states or None)
-        print(section(options.paper, tables[name], results.get(name, {OFFLINE: {"missing": NOT_ASKED}})), flush=True)
+        record, model = measure(options.paper, name, replace(settings, label=label)), settings.model or OFFLINE
+        before, states = results.get(name, {}).get(model, {}), made_by()
+        content: Record = {"missing": record}
+        if isinstance(record, Ours):
+            content = {"about": f"{options.about} {record.about}".strip(), "rows": record.rows}
+            if options.rows:
+                content, states = joined(name, before, content), together([states_of(path, name, model), made_by()])
+        if isinstance(record, Ours) or "rows" not in before:
+            write = partial(page, options.paper, tables)
+            results = update_results(path, [name, model], content, write, states=states)
+        print(section(tables[name], results[name]), flush=True)
 
 
 def settings_of(options: Namespace) -> Settings:
@@ -104,17 +97,12 @@ def chosen(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
     return full
 
 
-def measure(paper: str, of: Published, settings: Settings, results: Path) -> tuple[str, Ours | str] | None:
-    """Return a table's model and figures, or the reason why there are none; None where this run measures nothing."""
-    asked, read = ASKED.get(paper, {}).get(of.name), FROM_RESULTS.get(paper, {}).get(of.name)
+def measure(paper: str, table: str, settings: Settings) -> Ours | str:
+    """Return the figures of a table, or the reason why there are none."""
     try:
-        if settings.llm is not None:
-            return None if asked is None else (settings.model, asked(settings))
-        if read is not None:
-            return OFFLINE, read(results)
-        return OFFLINE, of.missing if asked is None else asked(settings)
+        return ASKED[paper][table](settings)
     except NotMeasured as reason:
-        return OFFLINE if settings.llm is None else settings.model, str(reason)
+        return str(reason)
 
 
 def page(paper: str, tables: dict[str, Published], results: Record) -> str:
@@ -125,7 +113,7 @@ def page(paper: str, tables: dict[str, Published], results: Record) -> str:
         "The published numbers" + " ".join(about.split(" ")),
     ]
     parts[1] = " ".join(parts[1].split()) + f" Made by `{COMMAND.format(paper)}`."
-    parts += [section(paper, tables[name], results[name]) for name in tables if name in results]
+    parts += [section(tables[name], results[name]) for name in tables if name in results]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Measure the quality of retrieval and of answers, of all methods.
 
-    python benchmarks/quality.py --data DIR [--only multihop light rerankers subgraph short long] [--sets musique ...]
+    python benchmarks/quality.py --data DIR [--only multihop light rerankers subgraph long] [--sets musique ...]
 
 Steps that need a language model run as their offline twins. Interrupted runs continue.
 
@@ -12,11 +12,6 @@ Steps that need a language model run as their offline twins. Interrupted runs co
   and Hit on knowledge graphs. `light` are the methods that take well below a second (--questions of each set, by
   default 100), `rerankers` those in which a model reads dozens of texts, and `subgraph` those in which it reads a whole
   subgraph of a knowledge graph (--few of each set). Write `overview.json` and `overview.md`.
-- short: offline answers to the first 40 questions of the multihop sets, by exact match and token F1 (SQuAD): a few
-  words where the reader trusts a span, else quoted sentences, which share few words with a short answer. Tokens are
-  those of all prompts that a method sends for a question, by estimate (four characters each); the model is a stand-in
-  with the shortest useful reply to each task: the first candidate of a choice, one sentence of a text, and "no" where
-  it judges whether there is enough. Writes `answers.json` and `answers.md`.
 - long: answers of several sentences on SQuALITY against four human summaries of each question (PathRAG, Table 4). Each
   story is a corpus of its own; its five questions are asked of each method. The answer of every method is made alike,
   so that what differs is retrieval: of the first 8 passages sentences are quoted, up to 200 words, those nearest to the
@@ -24,21 +19,18 @@ Steps that need a language model run as their offline twins. Interrupted runs co
   the story. Scores: BLEU-1, BLEU-2, F1 of ROUGE-1, ROUGE-2 and ROUGE-L, METEOR (exact words and stems), with 95 %
   bootstrap intervals and paired tests against `vector`. Writes `squality.json` and `squality.md`.
 
-By default `short` and `long` ask all methods but those made for knowledge graphs and those in which a model reads each
-passage.
+By default `long` asks all methods but those made for knowledge graphs and those in which a model reads each passage.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import textwrap
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from harness import (
@@ -51,7 +43,6 @@ from harness import (
     interval,
     linked_questions,
     multihop_index,
-    multihop_questions,
     p_value,
     parse,
     passages_of,
@@ -68,13 +59,10 @@ from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import GraphwrightError
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
-from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.ranking import Ranking
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, make_method
-from graphwright.models.budget import estimated_tokens
-from graphwright.models.protocols import Cancellation, Completion, Usage
 from graphwright.operators.communities.summaries import most_central
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -323,114 +311,6 @@ def measure_overview(part: str, options: Namespace) -> None:
         print(part, name, flush=True)
 
 
-# Short answers
-
-SHORT_SETS = ("musique-openie", "hotpotqa", "2wiki")
-SHORTEST: Mapping[Any, Any] = {bool: False, int: 1, float: 1.0, str: "Yes.", list[int]: [1]}
-
-
-class ShortestReply:
-    """A language model that gives the shortest useful reply, and counts the tokens of its prompts."""
-
-    id = "shortest"
-
-    def complete(
-        self,
-        system: str,
-        user: str,
-        *,
-        schema: type[Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        cancel: Cancellation | None = None,
-    ) -> Completion:
-        """Return a reply that fits the schema: the first of a list of numbers, no other list, the shortest text."""
-        fields = {} if schema is None else schema.model_fields
-        value = None
-        if schema is not None:
-            value = schema(**{name: SHORTEST.get(field.annotation, []) for name, field in fields.items()})
-        text = "Yes." if value is None else value.model_dump_json()
-        tokens = estimated_tokens(f"{system}\n{user}")
-        usage = Usage(calls=1, prompt_tokens=tokens, completion_tokens=estimated_tokens(text))
-        return Completion(text, value, usage)
-
-
-def ask_short(index: Index, question: str, method: str, with_llm: bool) -> Record:
-    """Ask a question; return the answer and what it took."""
-    run, begun = Run(), time.perf_counter()
-    options: dict[str, Any] = {"llm": ShortestReply()} if with_llm else {}
-    answer = index.ask(question, method, run=run, **options).answer
-    return {
-        "answer": answer.text if answer is not None and answer.found else "",
-        "short": list(answer.short) if answer is not None else [],
-        "prompt_tokens": run.usage.prompt_tokens,
-        "calls": run.usage.calls,
-        "seconds": time.perf_counter() - begun,
-    }
-
-
-def summarise_short(rows: Rows, method: str, questions: Sequence[QuestionRecord]) -> Record:
-    """Return a method's tokens, and the quality of its offline answers where it has any."""
-    asked = [rows[method, True, question.id] for question in questions]
-    summary: Record = {
-        "prompt tokens": float(np.mean([row["prompt_tokens"] for row in asked])),
-        "calls": float(np.mean([row["calls"] for row in asked])),
-    }
-    if not METHODS[method].required:
-        offline = [rows[method, False, question.id] for question in questions]
-        texts = [row["short"] or [row["answer"]] for row in offline]
-        pairs = list(zip(texts, [question.answers for question in questions], strict=True))
-        f1 = [token_f1(answers, gold) for answers, gold in pairs]
-        summary |= {
-            "exact match": 100 * float(np.mean([exact_match(answers, gold) for answers, gold in pairs])),
-            "token F1": 100 * float(np.mean(f1)),
-            "token F1 from, to": [100 * end for end in bootstrap_interval(f1)],
-            "short": 100 * float(np.mean([bool(row["short"]) for row in offline])),
-            "p50 ms": 1e3 * float(np.median([row["seconds"] for row in offline])),
-        }
-    return summary
-
-
-def measure_short(options: Namespace) -> None:
-    """Ask the methods on the multihop sets, offline and with the stand-in."""
-    for label in (label for label in SHORT_SETS if MULTIHOP[label][0] in options.sets):
-        questions = multihop_questions(options, label, options.questions or 40)
-        rows = Rows(options.work / "answers" / f"{label}.jsonl", "method", "llm", "question")
-        with Index.open(multihop_index(options, label)) as index:
-            for method in options.methods:
-                for with_llm in (True,) if METHODS[method].required else (False, True):
-                    for question in questions:
-                        identity = {"method": method, "llm": with_llm, "question": question.id}
-                        if tuple(identity.values()) not in rows:
-                            rows.add(identity | ask_short(index, question.text, method, with_llm))
-                print(label, method, flush=True)
-        summaries = {method: summarise_short(rows, method, questions) for method in options.methods}
-        result = {"questions": len(questions), "methods": summaries}
-        if not options.rows_only:
-            update_results(options.out / "answers.json", [label], result, short_page, SHORT_SETS)
-
-
-def short_page(results: Record) -> str:
-    """Return the tables of all sets."""
-    parts = ["# Answers with the embedded reader, and tokens of prompts", about("short")]
-    for name, result in results.items():
-        rows = []
-        for method, row in result["methods"].items():
-            quality = [""] * 3
-            if "token F1" in row:
-                f1 = "{:.1f} ({:.1f}-{:.1f})".format(row["token F1"], *row["token F1 from, to"])
-                quality = [f"{row['exact match']:.0f}", f1, f"{row['short']:.0f}"]
-            rows.append([method, *quality, f"{row['prompt tokens']:,.0f}", f"{row['calls']:.1f}"])
-        header = ["method", "exact match", "token F1 (95 %)", "short answers %", "prompt tokens", "model calls"]
-        parts += [f"## {name}, {result['questions']} questions", table(header, rows)]
-    return "\n\n".join(parts)
-
-
-def about(part: str) -> str:
-    """Return the description of a part."""
-    text = " ".join((__doc__ or "").partition(f"- {part}: ")[2].split("\n- ")[0].split("\n\n")[0].split())
-    return textwrap.fill(text[0].upper() + text[1:].split(" Writes")[0], 120)
-
-
 # Long answers
 
 BASELINE = "vector"
@@ -588,9 +468,9 @@ def mark(value: Record, baseline: Record) -> str:
 def main() -> None:
     """Measure the parts asked for."""
     sets = list(dict.fromkeys(name for name, _ in MULTIHOP.values()))
-    parser = arguments(__doc__, parts=["multihop", *OVERVIEW_PARTS, "short", "long"], sets=sets)
+    parser = arguments(__doc__, parts=["multihop", *OVERVIEW_PARTS, "long"], sets=sets)
     parser.add_argument("--overview-sets", nargs="+", choices=list(OVERVIEW), default=list(OVERVIEW), metavar="SET")
-    parser.add_argument("--questions", type=int, help="of each set: recall, light methods, short answers")
+    parser.add_argument("--questions", type=int, help="of each set: recall, light methods")
     parser.add_argument("--read", type=int, default=30, help="of each set: recall of methods that read each passage")
     parser.add_argument("--few", type=int, default=12, help="of each set: rerankers, subgraph")
     parser.add_argument("--stories", type=int, default=50, help="for long answers")
@@ -598,7 +478,7 @@ def main() -> None:
     parser.add_argument("--rows-only", action="store_true", help="leave the tables to a later call for all sets")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=FOR_DOCUMENTS, metavar="METHOD")
     options = parse(parser)
-    measures = {"multihop": measure_multihop, "short": measure_short, "long": measure_long}
+    measures = {"multihop": measure_multihop, "long": measure_long}
     for part in options.only:
         if part in measures:
             measures[part](options)

@@ -40,7 +40,6 @@ _LEFT_OUT = ("__pycache__", "static", "reference")
 _LINE = re.compile(r"^States? of the code: (.*)\.$", re.MULTILINE)
 _OUTER = ("cli", "serve", "adapters", "__main__.py")  # of the package: what the engine does not import
 _work: list[Path] = []  # the folder of unfinished runs, set by `begin`
-_read: list[set[Path]] = []  # see `reading`
 
 
 def package() -> Path:
@@ -173,23 +172,10 @@ def read_stamped(path: Path) -> tuple[dict[str, list[str]], Any]:
     """Return the states of the parts of a file of results, and the results; {} and None where there is no file."""
     if not path.exists():
         return {}, None
-    for files in _read:
-        files.add(path)
     content = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(content, dict) and content.keys() == {"code", "results"}:
         return content["code"], content["results"]
     return {"": [UNKNOWN]}, content
-
-
-@contextmanager
-def reading() -> Iterator[set[Path]]:
-    """Give the files of results that are read within the block."""
-    files: set[Path] = set()
-    _read.append(files)
-    try:
-        yield files
-    finally:
-        _read.remove(files)
 
 
 def states_in(path: Path) -> list[str]:

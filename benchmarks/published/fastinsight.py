@@ -1,9 +1,8 @@
 """Measure FastInsight against its baselines on corpus graphs, with one cross-encoder and a budget of 100 (Table 3).
 
-    python benchmarks/published/fastinsight.py --data DIR [--sets scifact cisi ...] [--questions N] [--no-sweeps]
+    python benchmarks/published/fastinsight.py --data DIR [--sets scifact cisi ...] [--questions N]
 
-Writes `corpora/corpora.md` (a table for each set and their average, correlations as in Table 6), a JSON file for each
-set, and `sensitivity.png` (alpha and beta, Figure 7). Figures 4 and 6 are tables of `papers.py`.
+Writes `corpora/corpora.md` (a table for each set and their average), and a JSON file for each set.
 
 Recall is capped at what 10 places can hold; a document has the rank of its first passage; TR is the topological recall
 of the first ten passages on the graph of passages that refer to each other. Model outputs are shared by all methods of
@@ -18,9 +17,8 @@ passages, and the relevant ones are those of gold documents. Cora has no questio
 about two linked documents. Of sets that the embedded cross-encoder was trained on (scifact, 2wiki) only the questions
 held out of its training are asked.
 
-The cross-encoder reads 320 to 490 different pairs a question: at 10 ms a pair, 15 minutes for the 236 questions of
-scifact on two idle cores; --no-sweeps reads a third less. Interrupted runs continue; other weights, settings or
-another index begin a new file below --work.
+The cross-encoder reads hundreds of different pairs a question, at 10 ms a pair. Interrupted runs continue; other
+weights, settings or another index begin a new file below --work.
 """
 
 from __future__ import annotations
@@ -71,14 +69,12 @@ from harness import (
     arguments,
     documents_of,
     evidence_of,
-    figure,
     linked_questions,
     p_value,
     parse,
     passages_of,
     read_results,
     shared_index,
-    shared_legend,
     table,
     write_page,
     write_results,
@@ -86,16 +82,10 @@ from harness import (
 from reading_data import REAL, Asked
 from stamps import states_in, together
 
-from published.budgets import budget_gain, rankings_by_budget
-
 ENTITIES = "-entities"
 SETS = ("scifact", "cisi", "cranfield", "cora", "musique", "hotpotqa100", "2wiki", f"scifact{ENTITIES}")
 BUDGET, BATCH, K = 100, 10, 10
-BUDGETS = tuple(range(BATCH, BUDGET + 1, BATCH))
-SWEEPS = {"alpha": (0.0, 0.1, 0.2, 0.4, 0.6, 0.8), "beta": (0.0, 0.5, 1.0, 2.0, 4.0)}
-DEFAULTS = {"alpha": 0.2, "beta": 1.0}
 BASELINE = "rerank (vector)"  # the reranking baseline of the paper
-RERANKERS = ("rerank", "rerank (vector)", "gar", "gar (vector)", "fastinsight")
 METRICS = {"recall": "recall@10", "ndcg": "nDCG@10"}
 LABELS = {"hyde": "hyde (its offline twin, feedback)"}
 
@@ -120,13 +110,6 @@ class CorpusGraph:
         self.ix: Snapshot = self.index.snapshot
         self.questions = [q for q in self.data.questions if held_out(self.name, q)][: options.questions]
         self.methods = {name: self.method(name) for name in self.named}
-        sweeps = {} if options.no_sweeps else SWEEPS
-        self.swept = {
-            f"{name}={value:g}": self.fastinsight(**{name: value})
-            for name, values in sweeps.items()
-            for value in values
-            if value != DEFAULTS[name]
-        }
 
     @cached_property
     def graph(self) -> Graph:
@@ -184,23 +167,19 @@ class CorpusGraph:
 
     def settings(self) -> Record:
         """Return what results depend on, except the code and the machine."""
-        operators = {name: repr(operator) for name, operator in (self.methods | self.swept).items()}
+        operators = {name: repr(operator) for name, operator in self.methods.items()}
         models = {"cross_encoder": self.model.id, "encoder": self.encoder.id}
         return {"operators": operators, "graph": self.graph.checksum, "k": K, **models, **self.data.checksums}
 
     def ask(self, question: QuestionRecord) -> Record:
-        """Ask one question by every method and with every setting; return its row."""
+        """Ask one question by every method; return its row."""
         memory, relevant = ModelMemory(), self.relevant(question)
-        row: Record = {"question": question.id, "methods": {}, "curves": {}, "gain": {}, "swept": {}}
+        row: Record = {"question": question.id, "methods": {}}
         for name, operator in self.methods.items():
             state, seconds = self.run(operator, question, memory)
             nodes = self.retrieved(state)
             tr = round(topological_recall(self.graph, nodes[:K], relevant), 5)
             row["methods"][name] = [*self.quality(nodes, question), tr, round(1000 * seconds, 2)]
-            if name in RERANKERS:
-                row["curves"][name], row["gain"][name] = self.by_budget(state, question, relevant)
-        for name, operator in self.swept.items():
-            row["swept"][name] = self.quality(self.retrieved(self.run(operator, question, memory)[0]), question)
         return row
 
     def run(self, operator: Operator, question: QuestionRecord, memory: ModelMemory) -> tuple[State, float]:
@@ -209,18 +188,6 @@ class CorpusGraph:
         begun = time.perf_counter()
         state = operator(start(Question(question.text, question.id), self.ix.graph), run)
         return state, time.perf_counter() - begun + run.usage.saved
-
-    def by_budget(self, state: State, question: QuestionRecord, relevant: list[int]) -> tuple[list[Any], list[float]]:
-        """Return quality and topological recall at each budget, and the gain after the first batch."""
-        ranked = rankings_by_budget(state, BATCH)
-        recalls = {read: topological_recall(self.graph, nodes, relevant) for read, nodes in ranked.items()}
-        curve = []
-        for budget in BUDGETS:
-            # A method that ran out of passages keeps what it had.
-            read = max((read for read in ranked if read <= budget), default=min(ranked))
-            curve.append([read, *self.quality(ranked[read].tolist(), question), round(recalls[read], 5)])
-        gain = budget_gain(self.graph, ranked, relevant)
-        return curve, [round(value, 5) for value in gain]
 
 
 class EntityCorpus(CorpusGraph):
@@ -313,7 +280,6 @@ def ask_all(corpus: CorpusGraph) -> list[Record]:
 def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
     """Return the means of a set with their intervals and tests, and the curves of its figures."""
     values = {name: np.array([row["methods"][name] for row in rows]) for name in corpus.named}
-    rerankers = [name for name in RERANKERS if name in values]
     methods = {name: method_summary(values[name], values[BASELINE], name) for name in values}
     degrees = np.diff(corpus.graph.adjacency.indptr)[corpus.nodes]
     return {
@@ -325,10 +291,6 @@ def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
         "encoder": corpus.encoder.id,
         "cross_encoder": corpus.model.id,
         "methods": methods,
-        "curves": {name: np.mean([row["curves"][name] for row in rows], axis=0).tolist() for name in rerankers},
-        "sweeps": sweep_curves(methods["fastinsight"], rows),
-        "correlations": {name: correlations([row["gain"][name] for row in rows]) for name in rerankers},
-        "quarters": {name: quarters(values[name][:, 0], values["vector"][:, 2]) for name in rerankers},
     }
 
 
@@ -341,38 +303,6 @@ def method_summary(values: NDArray[Any], baseline: NDArray[Any], name: str) -> R
         if name != BASELINE:
             summary[metric]["p"] = paired_test(values[:, at], baseline[:, at])
     return summary
-
-
-def sweep_curves(default: Record, rows: Sequence[Record]) -> Record:
-    """Return recall and nDCG by the values of alpha and beta."""
-    swept = {name: np.mean([row["swept"][name] for row in rows], axis=0).tolist() for name in rows[0]["swept"]}
-    usual = [default[metric]["mean"] for metric in METRICS]
-    curves = {
-        name: [[value, *swept.get(f"{name}={value:g}", usual)] for value in values] for name, values in SWEEPS.items()
-    }
-    return curves if swept else {}
-
-
-def correlations(gains: Sequence[Sequence[float]]) -> Record:
-    """Return the correlations of recall and of MissTR after the first batch with the recall gained later (Table 6).
-
-    `open`: that of MissTR over the questions for which the first batch left something to gain; for the others both are
-    0, which alone makes a correlation.
-    """
-    points = np.array(gains)
-
-    def with_gain(some: NDArray[Any], column: int) -> float | None:
-        values, gained = some[:, column], some[:, 2]
-        varied = len(some) > 2 and values.std() > 0 < gained.std()
-        return float(np.corrcoef(values, gained)[0, 1]) if varied else None
-
-    incomplete = points[points[:, 0] < 1]
-    return {"recall": with_gain(points, 0), "missed": with_gain(points, 1), "open": with_gain(incomplete, 1)}
-
-
-def quarters(recalls: NDArray[Any], first: NDArray[Any]) -> list[float]:
-    """Return the mean recall of each quarter of the questions by the topological recall of vector search, rising."""
-    return [float(recalls[part].mean()) for part in np.array_split(np.argsort(first, kind="stable"), 4)]
 
 
 def averaged(summaries: Sequence[Record]) -> Record:
@@ -406,18 +336,6 @@ def cell(methods: Record, name: str, metric: str) -> str:
     return f"{mean} ({100 * value['low']:.1f}–{100 * value['high']:.1f}{p})"
 
 
-def correlation_table(summaries: Sequence[Record]) -> str:
-    """Return the correlations of all sets."""
-    names = [name for name in RERANKERS if not name.startswith("rerank")]
-    header = ["set", *(f"{name}, {what}" for name in names for what in ("recall", "MissTR", "MissTR where open"))]
-    rows = []
-    for summary in summaries:
-        of = summary["correlations"]
-        values = [of.get(name, {}).get(what) for name in names for what in ("recall", "missed", "open")]
-        rows.append([summary["set"], *("" if value is None else f"{value:.2f}" for value in values)])
-    return table(header, rows)
-
-
 def page(summaries: Sequence[Record]) -> str:
     """Return the tables of all sets."""
     parts = [
@@ -436,38 +354,14 @@ def page(summaries: Sequence[Record]) -> str:
     of_passages = [summary for summary in summaries if not summary["set"].endswith(ENTITIES)]
     if len(of_passages) > 1:
         parts.append(f"## Average of {len(of_passages)} sets of passages\n\n{methods_table(averaged(of_passages))}")
-    parts.append(
-        "## Correlations with the gain\n\nCorrelation of recall and of MissTR after the first batch with the recall "
-        "gained from there to the end of the budget; where open: over the questions for which the first batch left "
-        f"something to gain, as for the others both are 0.\n\n{correlation_table(summaries)}"
-    )
     return "\n\n".join(parts)
-
-
-def draw_sensitivity(path: Path, summaries: Sequence[Record], states: Sequence[str]) -> None:
-    """Draw what other values of alpha and beta change, in points."""
-    with figure(path, 2, 2, (9, 6.8), states, sharex="col") as (drawn, panels):
-        for column, option in enumerate(DEFAULTS):
-            for row, metric in enumerate(METRICS.values()):
-                panel, changes = panels[row, column], []
-                for summary in summaries:
-                    points = np.array(summary["sweeps"][option])
-                    usual = points[points[:, 0] == DEFAULTS[option], 1 + row]
-                    changes.append(100 * (points[:, 1 + row] - usual))
-                    panel.plot(points[:, 0], changes[-1], marker=".", label=summary["set"])
-                panel.plot(SWEEPS[option], np.mean(changes, axis=0), "k", linewidth=2.5, label="average")
-                panel.axvline(DEFAULTS[option], color="gold", linewidth=8, alpha=0.4, zorder=0)
-                panel.set(ylabel=f"{metric}, points against the default", xlabel=option if row else "")
-                panel.grid(alpha=0.3)
-        shared_legend(drawn, panels[0, 0], 5)
 
 
 def main() -> None:
     """Measure the sets asked for."""
     parser = arguments(__doc__, sets=SETS)
     parser.add_argument("--questions", type=int, help="of each set, the first ones")
-    parser.add_argument("--no-sweeps", action="store_true", help="keep alpha and beta at their defaults")
-    options = parse(parser, draws=True)
+    options = parse(parser)
     out = options.out / "corpora"
     out.mkdir(exist_ok=True)
     for name in options.sets:
@@ -480,8 +374,6 @@ def main() -> None:
     files = [out / f"{name}.json" for name in SETS if (out / f"{name}.json").exists()]
     summaries, states = [read_results(file) for file in files], together(map(states_in, files))
     write_page(out / "corpora.md", page(summaries), states)
-    if all(summary["sweeps"] for summary in summaries):
-        draw_sensitivity(out / "sensitivity.png", summaries, states)
 
 
 if __name__ == "__main__":

@@ -21,16 +21,12 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True)
 class Published:
-    """A table or figure of a paper: what it shows, and the numbers printed, by row and column.
-
-    `missing`: why there is nothing of ours, where there is not.
-    """
+    """A table or figure of a paper: what it shows, and the numbers printed, by row and column."""
 
     name: str
     about: str
     columns: tuple[str, ...] = ()
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ def _published(entry: Mapping[str, Any]) -> Published:
         if len(cells) != len(columns):
             raise ValueError(f"{entry['name']}, {name}: {len(cells)} numbers in {len(columns)} columns")
         rows[name] = tuple(cells)
-    return Published(entry["name"], entry["about"], columns, rows, entry.get("missing", ""))
+    return Published(entry["name"], entry["about"], columns, rows)
 
 
 def shown(value: object) -> str:
@@ -83,7 +79,7 @@ def shown(value: object) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
-def section(paper: str, shown_table: Published, results: Mapping[str, Record]) -> str:
+def section(shown_table: Published, results: Mapping[str, Record]) -> str:
     """Return a table as Markdown: the published numbers, then ours of each model beside them.
 
     `results`: by model ("offline", or the name of a language model), the record of Ours, or {"missing": what to run}.

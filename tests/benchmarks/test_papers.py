@@ -6,7 +6,6 @@ from pathlib import Path
 
 import papers
 import pytest
-from harness import RESULTS, read_results
 from published import asked as paper_asked
 from published.asked import (
     ASKED,
@@ -22,8 +21,7 @@ from published.asked import (
     rows_of,
     wins,
 )
-from published.from_results import FROM_RESULTS, GRAPH_METHODS, SQUALITY
-from published.tables import PAPERS, NotMeasured, Ours, Published, published, section, shown, title
+from published.tables import PAPERS, NotMeasured, Published, published, section, shown, title
 
 from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS
@@ -67,11 +65,9 @@ def test_every_paper_has_tables_with_numbers() -> None:
     [
         ("bubblerag", "Table 2", "BubbleRAG", "2Wiki F1, 30B", "72.54"),
         ("bubblerag", "Table 5", "ToG", "s", "45.93"),
-        ("fastinsight", "Table 3", "GAR", "NFCorpus-G nDCG", "38.6"),
         ("pathrag", "Table 1", "GraphRAG, Logicality", "Biology", "65.6"),
         ("pathrag", "Table 5", "GPT-4o, Comprehensiveness", "CS", "67.2"),
         ("reg", "Table 3", "GraphRAG-FI", "CWQ Hit", "71.12"),
-        ("reg", "Table 4", "Path, ReG", "Micro-F1", "61.77"),
         ("lego", "Table 8", "SBE+OSAR-LLMs (EEMs-S)", "GrailQA", "0.476"),
     ],
 )
@@ -80,37 +76,25 @@ def test_published_numbers_have_row_and_column(paper: str, table: str, row: str,
     assert of.rows[row][of.columns.index(column)] == number
 
 
-def test_every_measure_is_in_a_published_table() -> None:
-    for measures in (FROM_RESULTS, ASKED):
-        for paper, tables in measures.items():
-            assert set(tables) <= set(published(paper))
+def test_measures_and_published_tables_are_the_same() -> None:
+    assert {paper: set(tables) for paper, tables in ASKED.items()} == {paper: set(published(paper)) for paper in PAPERS}
 
 
 def test_rows_have_names_of_paper() -> None:
     assert set(BUBBLERAG) == set(published("bubblerag")["Table 2"].rows)
-    assert set(GRAPH_METHODS) <= set(published("fastinsight")["Table 3"].rows)
-    assert set(SQUALITY) == set(published("pathrag")["Table 4"].rows)
     assert set(FASTINSIGHT) <= set(published("fastinsight")["Table 4"].rows)
     assert {name.split(", ")[0] for name in published("pathrag")["Table 1"].rows} == set(PATHRAG)
 
 
-@pytest.mark.parametrize(("paper", "name"), [(paper, name) for paper in FROM_RESULTS for name in FROM_RESULTS[paper]])
-def test_tables_of_other_benchmarks_are_read(paper: str, name: str, tmp_path: Path) -> None:
-    ours = FROM_RESULTS[paper][name](RESULTS)
-    assert ours.rows and ours.columns and ours.about
-    with pytest.raises(NotMeasured, match=r"run `python benchmarks/[\w/]+\.py"):
-        FROM_RESULTS[paper][name](tmp_path)
-
-
 def test_table_row_shows_published_and_own_numbers() -> None:
     of = Published("Table 1", "Of two.", ("F1", "s"), {"A": ("1", "-"), "B": ("2", "3")})
-    lines = section("reg", of, {"offline": {"about": "Ours.", "rows": {"B": {"F1": 12.34}, "C": {"F1": 1234.5}}}})
+    lines = section(of, {"offline": {"about": "Ours.", "rows": {"B": {"F1": 12.34}, "C": {"F1": 1234.5}}}})
     assert lines.splitlines()[-3:] == ["| A | 1 | - |  |", "| B | 2 | 3 | 12.3 |", "| C | - | - | 1,234 |"]
     both = section(
-        "reg", of, {"offline": {"about": "", "rows": {"A": {"F1": 1}}}, "m": {"about": "", "rows": {"A": {"F1": 2}}}}
+        of, {"offline": {"about": "", "rows": {"A": {"F1": 1}}}, "m": {"about": "", "rows": {"A": {"F1": 2}}}}
     )
     assert "| offline: F1 | m: F1 |" in both and "| A | 1 | - | 1 | 2 |" in both
-    assert "needs a model" in section("reg", of, {"offline": {"missing": "needs a model"}})
+    assert "needs a model" in section(of, {"offline": {"missing": "needs a model"}})
 
 
 def test_numbers_have_three_digits() -> None:
@@ -162,39 +146,18 @@ def test_two_model_searches_have_offline_twins(tmp_path: Path) -> None:
     assert {values["PathQuestion recall"] for values in ours.rows.values()} == {1.0}
 
 
-def test_command_writes_files_and_names_missing_data(
+def test_main_offline_prints_and_writes_published_numbers_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["papers.py", "--paper", "reg", "--data", str(tmp_path), "--work", str(tmp_path / "w"), "--out"]
-    monkeypatch.setattr("sys.argv", [*command, str(tmp_path / "out"), "--table", "1", "Figure 4"])
+    monkeypatch.setattr("sys.argv", [*command, str(tmp_path / "out"), "--table", "3"])
     papers.main()
-    assert "run `python benchmarks/published/reg.py --data DIR --only labels`" in capsys.readouterr().out
-    (tmp_path / "out" / "reg.json").write_text((RESULTS / "reg.json").read_text("utf-8"), "utf-8")
-    papers.main()
-    measured = read_results(RESULTS / "reg.json")["labels"]["weak"]
-    ours = f"{measured['paths, mean']:.1f} | {measured['paths, max']:,} |"
-    assert f"| Raw candidates | 275.16 | 98,602 | {ours}" in capsys.readouterr().out
+    assert "| UniKGQA | 72.2 |" in capsys.readouterr().out
     page = (tmp_path / "out" / "papers-reg.md").read_text("utf-8")
-    assert "### Table 1" in page and "### Figure 4" in page and "not measured yet" not in page
+    assert "### Table 3" in page and "**Ours, offline:** needs a language model" in page
     monkeypatch.setattr("sys.argv", [*command, str(tmp_path / "out"), "--table", "77"])
     with pytest.raises(SystemExit, match="Table 77 is not there"):
         papers.main()
-
-
-def test_table_without_data_says_so(settings: Settings) -> None:
-    tables = published("reg")
-    model, reason = papers.measure("reg", tables["Table 5"], settings, RESULTS) or ("", "")
-    assert model == "offline" and "reasoning model" in str(reason)
-    assert papers.measure("reg", tables["Table 5"], replace(settings, llm=ScriptedLLM(["{}"])), RESULTS) is None
-    model, ours = papers.measure("reg", tables["Table 1"], settings, RESULTS) or ("", "")
-    assert model == "offline" and isinstance(ours, Ours)
-
-
-def test_every_table_is_measured_or_explained() -> None:
-    for paper in PAPERS:
-        for name, table in published(paper).items():
-            measured = name in ASKED.get(paper, {}) or name in FROM_RESULTS.get(paper, {})
-            assert measured != bool(table.missing), (paper, name)
 
 
 def test_rows_are_asked_alone_and_join_equal_questions(settings: Settings) -> None:

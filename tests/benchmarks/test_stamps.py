@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import stamps
-from harness import Rows, arguments, figure, parse, read_results, update_results, write_page, write_results
+from harness import Rows, arguments, parse, read_results, update_results, write_page, write_results
 
 MODULE = '"""A module."""\n\nX = 1  # one\n\n\ndef f() -> str:\n    """Say hash."""\n    return "# no comment"\n'
 
@@ -175,20 +175,7 @@ def test_concurrent_writers_lose_no_part(tmp_path: Path) -> None:
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["r.json", "r.md"]
 
 
-def test_files_read_in_block_are_recorded(tmp_path: Path) -> None:
-    write_results(tmp_path / "a.json", {})
-    with stamps.reading() as files:
-        read_results(tmp_path / "a.json")
-        read_results(tmp_path / "none.json")
-    read_results(tmp_path / "a.json")
-    assert files == {tmp_path / "a.json"}
-
-
-def test_figures_and_pages_name_states(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    with figure(tmp_path / "f.png", 1, 1, (1, 1), ["unknown", "abc"]) as (_, panels):
-        panels[0, 0].plot([0, 1])
+def test_pages_name_their_states(tmp_path: Path) -> None:
     write_page(tmp_path / "p.md", "# P", ["abc", "def"])
-    assert stamps.states_in(tmp_path / "f.png") == ["unknown", "abc"]
     assert stamps.states_in(tmp_path / "p.md") == ["abc", "def"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["f.png", "p.md"]
+    assert [path.name for path in tmp_path.iterdir()] == ["p.md"]
