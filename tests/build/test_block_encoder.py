@@ -29,7 +29,7 @@ def is_mapped(array: Any) -> bool:
 
 def test_block_encoder_many_vectors_are_held_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = HashEncoder(8).encode(TEXTS).astype(np.float16)
-    monkeypatch.setattr(block_encoder, "_HELD", 10_000)
+    monkeypatch.setattr(block_encoder, "_MAX_IN_MEMORY", 10_000)
     told: list[tuple[str, int, int]] = []
     encode = BlockEncoder(HashEncoder(8), Usage(), lambda *done: told.append(done), tmp_path)
     on_disk = encode.all("names", TEXTS)
@@ -45,7 +45,7 @@ def test_index_built_on_disk_is_equal(tmp_path: Path, monkeypatch: pytest.Monkey
     rows = [Document(f"{at:03d}", f"Town{at} lies on River{at}. Anna{at} Berg lives in Town{at}.") for at in range(50)]
     indexes = []
     for held in (2**26, 100):
-        monkeypatch.setattr(block_encoder, "_HELD", held)
+        monkeypatch.setattr(block_encoder, "_MAX_IN_MEMORY", held)
         index = Index.create(tmp_path / str(held), encoder=HashEncoder(8))
         index.add(rows)
         assert index.verify() == []
@@ -56,7 +56,7 @@ def test_index_built_on_disk_is_equal(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_unwritable_vector_folder_raises_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_encoder, "_HELD", 0)
+    monkeypatch.setattr(block_encoder, "_MAX_IN_MEMORY", 0)
     with pytest.raises(StoreError, match=r"vectors cannot be held in .*none"):
         BlockEncoder(HashEncoder(8), Usage(), None, tmp_path / "none").all("names", TEXTS)
 

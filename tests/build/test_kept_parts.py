@@ -17,7 +17,7 @@ TEXTS = {f"town{i}": f"Town{i} lies on River{i}." for i in range(6)}
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    monkeypatch.setattr(document_storage, "_KEPT", 0.0)
+    monkeypatch.setattr(document_storage, "_COMMIT_AFTER", 0.0)
     monkeypatch.setattr(document_storage, "_DOCUMENTS", 2)
     return Index.create(tmp_path / "towns", encoder=HashEncoder())
 

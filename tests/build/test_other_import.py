@@ -168,7 +168,7 @@ def test_dangling_ids_are_counted(folders, tmp_path):
         "3 text units name a document that is missing; each is a document of its own",
         "2 references to text units that are missing were left out",
         "4 relationships name an entity that is missing; left out",
-        "1 entities are of no text unit; left out",
+        "1 entities have no text unit; left out",
     ]
     assert [imported.document.id for imported in documents_of(other)] == [f"text-unit/unit-{n}" for n in (1, 2, 3)]
 

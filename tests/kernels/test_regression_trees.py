@@ -75,5 +75,5 @@ def test_trees_inconsistent_arrays_raise_value_error(change: dict[str, list[floa
 def test_trees_rows_without_a_feature_raise_value_error() -> None:
     trees = RegressionTrees(**{**ONE, "feature": [1, -1, -1]})
     assert trees.features == 2 and trees != RegressionTrees(**ONE)
-    with pytest.raises(ValueError, match=r"ask for 2 features; rows are of shape \(1, 1\)"):
+    with pytest.raises(ValueError, match=r"test 2 features; rows are of shape \(1, 1\)"):
         trees([[0.0]])

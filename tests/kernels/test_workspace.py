@@ -31,6 +31,6 @@ def test_workspace_grows_and_shrinks_after_many_small_queries():
     large = workspace(1000)
     assert workspace(10) is large
     assert workspace(2000) is not large
-    for _ in range(module._PATIENCE):
+    for _ in range(module._MAX_OVERSIZED):
         current = workspace(10)
     assert current.size == 10

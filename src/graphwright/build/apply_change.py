@@ -38,7 +38,7 @@ from graphwright.store.store import StoredChunk
 
 
 class IndexChange:
-    """One change of an index, under its write lock: its steps, each done by one part."""
+    """One change of an index, under its write lock; each step is done by a class of its own."""
 
     def __init__(self, operation: Operation) -> None:
         """`operation`: what is changed, and with which models."""
@@ -61,15 +61,15 @@ class IndexChange:
         return self._finish(self._extraction.outstanding())
 
     def add_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> Changes:
-        """Add documents whose chunks are not read by this extractor, but by a function each."""
+        """Add documents, each with a function that extracts its chunks in place of this extractor."""
         with self._transaction():
             self._documents.put_extracted(documents)
         return self._finish([])
 
     def sync(self, folder: Path, options: ReadOptions | None = None, transform: Transform | None = None) -> Changes:
-        """Make the documents of a folder those that it contains now."""
+        """Add, replace and remove documents, so that those of a folder match its files."""
         if not folder.is_dir():
-            raise DataError(f"{folder} is not a folder that could be synced; nothing was changed.")
+            raise DataError(f"{folder} is not a folder, so it cannot be synced; nothing was changed.")
         source, changes = str(folder.resolve()), self._changes
         documents = self._documents.read([folder], options, transform)
         with self._transaction():
@@ -102,7 +102,7 @@ class IndexChange:
         return self._finish([])
 
     def reextract(self, ids: Sequence[str] | None) -> Changes:
-        """Read the chunks of documents with this extractor, where another one read them."""
+        """Read with this extractor the chunks of documents that another one has read."""
         outdated, extractor = self._documents.outdated_chunks(ids), self._operation.extractor.id
         read = [chunk for chunk in outdated if chunk.extractor == extractor]
         outdated = [chunk for chunk in outdated if chunk.extractor != extractor]
@@ -138,7 +138,7 @@ class IndexChange:
     def resume(self) -> bool:
         """Publish what an interrupted change has stored, if that is quick; return whether it was published.
 
-        It is not with a damaged snapshot or many new texts; the next change does it then.
+        With a damaged snapshot or many new texts, this is left to the next change.
         """
         if not self._publication.is_quick():
             return False

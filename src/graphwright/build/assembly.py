@@ -15,8 +15,8 @@ from graphwright.graph.graph import Columns, Graph
 def graph_of(nodes: Iterable[Node], edges: Iterable[Edge]) -> Graph:
     """Return the graph of nodes and edges, in the order given; each node is an entity.
 
-    An equal node given twice is one. Raises DataError for two nodes of one id that differ, and for an edge whose end is
-    no node.
+    A repeated equal node counts once. Raises DataError for two nodes of one id that differ, and for an edge whose end
+    is no node.
 
     >>> graph = graph_of([Node("1", "Mur"), Node("2", "Graz", "Graz (city)")], [Edge("1", "flows through", "2")])
     >>> graph.triple(0), graph.text(1)
@@ -52,16 +52,18 @@ def graph_of(nodes: Iterable[Node], edges: Iterable[Edge]) -> Graph:
         np.int32,
     ).reshape(-1, 4)
     heads, tails, relation, text = map(np.ascontiguousarray, table.T)
-    own = [node for _, node in by_id.values()]
+    unique = [node for _, node in by_id.values()]
     return Graph(
         Columns(
-            names=TextColumn.of(node.name for node in own),
+            names=TextColumn.of(node.name for node in unique),
             heads=heads,
             tails=tails,
             relation=relation,
             relations=TextColumn.of(relations),
-            kinds=np.zeros(len(own), np.uint8),
-            texts=TextColumn.of(node.text or node.name for node in own) if any(node.text for node in own) else None,
+            kinds=np.zeros(len(unique), np.uint8),
+            texts=TextColumn.of(node.text or node.name for node in unique)
+            if any(node.text for node in unique)
+            else None,
             edge_text=text if texts else None,
             sentences=TextColumn.of(texts) if texts else None,
         )

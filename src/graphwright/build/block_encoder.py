@@ -21,7 +21,7 @@ from graphwright.search.vector_rows import VectorRows
 from graphwright.store.changes import Progress
 
 _BLOCK = 512  # texts that are encoded between two reports of progress
-_HELD = 64 * 2**20  # bytes of new vectors that are held in memory
+_MAX_IN_MEMORY = 64 * 2**20  # bytes of new vectors in memory
 _CHECK = "Check that the folder exists and can be written."
 
 
@@ -29,7 +29,7 @@ _CHECK = "Check that the folder exists and can be written."
 class BlockEncoder:
     """An encoder that is called for a block of texts at a time.
 
-    `scratch`: a folder for a temporary file, in which many vectors are held instead of memory.
+    `scratch`: a folder for a temporary file that holds many vectors in place of memory.
     """
 
     encoder: Encoder
@@ -40,13 +40,13 @@ class BlockEncoder:
     def all(self, name: str, texts: Sequence[str]) -> HalfArray:
         """Return a vector for each text; `name` is that of the space, for progress.
 
-        Raises StoreError where the scratch folder cannot be used, and ModelError for numbers that cannot be kept.
+        Raises StoreError where the scratch folder cannot be used, and ModelError for numbers that cannot be stored.
         """
         if not len(texts):
             return HalfArray.of(np.empty((0, getattr(self.encoder, "dimension", 0))))
         blocks = self._blocks(name, texts)
         first = next(blocks)
-        if self.scratch is None or len(texts) * first[0].nbytes <= _HELD:
+        if self.scratch is None or len(texts) * first[0].nbytes <= _MAX_IN_MEMORY:
             return HalfArray(np.concatenate([first, *blocks]))
         try:
             with TemporaryFile(dir=self.scratch) as file:  # which has no name that a killed process could leave

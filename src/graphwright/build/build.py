@@ -32,11 +32,11 @@ from graphwright.store.settings import Settings
 from graphwright.text.words import words
 
 MAX_NAMES_EMBEDDED = 50_000
-"""Nodes of an imported graph up to which names are embedded by default: about a minute on two cores."""
+"""Maximum nodes of an imported graph whose names are embedded by default: about a minute on two cores."""
 MAX_TRIPLES_EMBEDDED = 50_000
-"""Edges of an imported graph up to which triples are embedded by default: about a minute on two cores."""
+"""Maximum edges of an imported graph whose triples are embedded by default: about a minute on two cores."""
 MAX_TRIPLES_INDEXED = 2_000_000
-"""Edges of an imported graph up to which the words of its triples are indexed: about a minute on two cores."""
+"""Maximum edges of an imported graph whose triples are indexed by words: about a minute on two cores."""
 
 
 def build_from_chunks(
@@ -56,7 +56,7 @@ def build_from_chunks(
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
-    language model derived from the merged graph; those that are used and missing are noted in it. `usage`: the
+    language model derived from the merged graph; the keys that are used and missing are recorded in it. `usage`: the
     encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
     `combined`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
     needed to ask questions; otherwise the result can only be written, and shares files with `known`. `scratch`: a
@@ -203,7 +203,7 @@ def triple_words(graph: Graph) -> TextColumn:
 
 
 class _Clock:
-    """The seconds of each part of the work."""
+    """Stopwatch of the parts of the work."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

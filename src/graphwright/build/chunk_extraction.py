@@ -11,17 +11,17 @@ from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extractio
 from graphwright.store.store import StoredChunk
 
 _PASSAGES = 256  # read between two reports of progress
-_FEW = 32  # passages, which take no second
+_FEW = 32  # passages that take less than a second
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
-"""The reason why a chunk is pending that a deferred extractor has not tried to read."""
+"""Pending reason of a chunk that a deferred extractor has not tried to read."""
 
 
 class ChunkExtraction:
     """The extraction of chunks in one operation."""
 
     def __init__(self, operation: Operation) -> None:
-        """`operation`: the one whose extractor reads."""
+        """`operation`: provides the extractor."""
         self._operation = operation
         self._failed: set[tuple[str, int]] = set()  # documents and chunks, in this run
 
@@ -64,10 +64,10 @@ class ChunkExtraction:
         if not isinstance(extractor, DeferredExtractor):
             return []
         pending = store.chunks(pending=True)
-        own = [chunk for chunk in pending if chunk.extractor == extractor.id]
-        if own:  # this extractor has read them; they were pending for another one
+        already_read = [chunk for chunk in pending if chunk.extractor == extractor.id]
+        if already_read:  # this extractor has read them; they were pending for another one
             with store.writing():
-                for chunk in own:
+                for chunk in already_read:
                     store.set_pending(chunk, None)
         return [chunk for chunk in pending if chunk.extractor != extractor.id]
 
@@ -95,7 +95,7 @@ class ChunkExtraction:
         operation.report("extract", done, len(chunks))
 
     def pending(self) -> list[tuple[str, int, str]]:
-        """Return the chunks that wait for a model, first those that failed now: their reasons are the present ones."""
+        """Return the chunks that wait for a model, first those that failed in this run, with their current reasons."""
         failed, waiting = list[tuple[str, int, str]](), list[tuple[str, int, str]]()
         for chunk in self._operation.store.chunks(pending=True):
             reason = chunk.pending or ""

@@ -67,7 +67,8 @@ class _Combination:
         return self.imported.graph.columns
 
     @cached_property
-    def own(self) -> Columns:
+    def added(self) -> Columns:
+        """The graph of the added documents."""
         return self.documents.graph.columns
 
     @property
@@ -83,9 +84,9 @@ class _Combination:
     def links(self) -> tuple[Ints, list[tuple[int, int]]]:
         """The node of the graph that each entity of the documents is, -1 for none; pairs (entity, node it may mean)."""
         index, maybe = name_index_of(self.base), list[tuple[int, int]]()
-        node_of = np.full(len(self.own.names) - self.p, -1)
+        node_of = np.full(len(self.added.names) - self.p, -1)
         for entity in range(len(node_of)):
-            form = index.form(self.own.names[self.p + entity])
+            form = index.form(self.added.names[self.p + entity])
             named = index.find(form).tolist() if form else []
             same = [node for node in named if index.form(self.base.names[node]) == form]
             if len(same) == 1:
@@ -118,10 +119,10 @@ class _Combination:
         """Return the graph."""
         names = TextColumn.joined(
             (
-                self.own.names.gather(np.arange(self.p)),
+                self.added.names.gather(np.arange(self.p)),
                 self.nodes.ids,
                 self.base.names,
-                self.own.names.gather(self.new),
+                self.added.names.gather(self.new),
             )
         )
         kinds = np.full(len(names), Kind.ENTITY, np.uint8)
@@ -154,29 +155,29 @@ class _Combination:
 
     def _owners(self) -> NDArray[np.int64]:
         """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
-        chunks = self.own.node_chunks
+        chunks = self.added.node_chunks
         if chunks is None:
             return np.empty((2, 0), np.int64)
         node = np.repeat(self.number, np.diff(chunks.indptr))
         return np.stack((chunks.values.astype(np.int64), node))
 
     def _texts(self) -> TextColumn:
-        own = self.own.texts or self.own.names
+        texts = self.added.texts or self.added.names
         nodes, names = self.base.texts or self.base.names, self.base.names
         longer = dict[int, str]()  # what documents say of a node without a text
         for entity in np.flatnonzero(self.links[0] >= 0).tolist():
-            node, name = int(self.links[0][entity]), self.own.names[self.p + entity]
-            if nodes[node] == names[node] and (text := own[self.p + entity]) != name:
+            node, name = int(self.links[0][entity]), self.added.names[self.p + entity]
+            if nodes[node] == names[node] and (text := texts[self.p + entity]) != name:
                 longer[node] = longer.get(node, nodes[node]) + text.removeprefix(name)
         at = np.arange(len(nodes))
         at[list(longer)] = len(nodes) + np.arange(len(longer))
         nodes = TextColumn.joined((nodes, TextColumn.of(longer.values()))).gather(at)
-        return TextColumn.joined((own.gather(np.arange(self.p)), self.nodes.texts, nodes, own.gather(self.new)))
+        return TextColumn.joined((texts.gather(np.arange(self.p)), self.nodes.texts, nodes, texts.gather(self.new)))
 
     def _edges(self) -> dict[str, object]:
         """Return the columns of edges: of documents, of the graph, from passages of nodes, and of aliases."""
-        relations, sentences = list(self.own.relations), self.own.sentences or TextColumn.of([])
-        number = {name: at for at, name in enumerate(relations)}  # of equal names the last, which is the index's own
+        relations, sentences = list(self.added.relations), self.added.sentences or TextColumn.of([])
+        number = {name: at for at, name in enumerate(relations)}  # the last of equal names, which belongs to the index
         for name in (ABOUT, MENTIONS, ALIAS):
             if name not in number:
                 number[name] = len(relations)
@@ -192,71 +193,71 @@ class _Combination:
         m, tails = len(self.nodes.heads), self.first + self.nodes.tails
         text = None if self.base.edge_text is None else np.asarray(self.base.edge_text)
         none = np.full(len(passage) + len(self._about) + len(entity), -1)
-        aliases, named, own = np.full(len(entity), number[ALIAS]), self.number[self.p + entity], self.own
+        aliases, named, added = np.full(len(entity), number[ALIAS]), self.number[self.p + entity], self.added
         joined: dict[str, tuple[NDArray[Any], ...]] = {
-            "heads": (self.first + self.nodes.heads, self.number[own.heads], self._about, passage, named),
+            "heads": (self.first + self.nodes.heads, self.number[added.heads], self._about, passage, named),
             "relation": (
                 of_base[np.asarray(self.base.relation)],
-                own.relation,
+                added.relation,
                 np.full(len(self._about), number[ABOUT]),
                 np.full(len(passage), number[MENTIONS]),
                 aliases,
             ),
-            "tails": (tails, self.number[own.tails], self._topics, mentioned, self.first + node),
+            "tails": (tails, self.number[added.tails], self._topics, mentioned, self.first + node),
         }
         base_text = np.full(m, -1) if text is None else np.where(text < 0, -1, text + len(sentences))
-        own_text = np.full(len(self.own.heads), -1) if self.own.edge_text is None else self.own.edge_text
+        added_text = np.full(len(self.added.heads), -1) if self.added.edge_text is None else self.added.edge_text
         base_sentences = () if self.base.sentences is None else (self.base.sentences,)
         return {
             **{name: np.concatenate(parts).astype(np.int32) for name, parts in joined.items()},
             "relations": TextColumn.of(relations),
-            "edge_text": np.concatenate((base_text, own_text, none)).astype(np.int32),
+            "edge_text": np.concatenate((base_text, added_text, none)).astype(np.int32),
             "sentences": TextColumn.joined((sentences, *base_sentences)),
             "edge_chunks": self._edge_chunks(sum(map(len, joined["heads"]))),
         }
 
     def _edge_chunks(self, count: int) -> Csr:
-        own, m, k = self.own.edge_chunks, len(self.nodes.heads), len(self.own.heads)
+        by_edge, m, k = self.added.edge_chunks, len(self.nodes.heads), len(self.added.heads)
         shown, edge = self.nodes.shown
         owners, chunks = [edge], [self.p + shown]
-        if own is not None:
-            owners.append(m + np.repeat(np.arange(k), np.diff(own.indptr)))
-            chunks.append(own.values.astype(np.int64))
+        if by_edge is not None:
+            owners.append(m + np.repeat(np.arange(k), np.diff(by_edge.indptr)))
+            chunks.append(by_edge.values.astype(np.int64))
         at, passage = m + k, np.concatenate((self._about, self.mentions[0]))
         owners.append(at + np.arange(len(passage)))
         chunks.append(passage)
         return group(count, np.concatenate(owners).astype(np.int32), np.concatenate(chunks).astype(np.int32))
 
     def _passages(self) -> Passages:
-        own, q = self.documents.graph.passages, len(self.nodes.described)
-        assert own is not None  # the graph of documents has them
-        d = len(own.documents)
-        sections = own.titles.gather(np.arange(d, len(own.titles)))
+        added, q = self.documents.graph.passages, len(self.nodes.described)
+        assert added is not None  # the graph of documents has them
+        d = len(added.documents)
+        sections = added.titles.gather(np.arange(d, len(added.titles)))
         return Passages(
             nodes=np.arange(self.first),
-            document=np.concatenate((own.document, d + np.arange(q))).astype(np.int32),
-            title=np.concatenate((np.where(own.title < d, own.title, own.title + q), d + np.arange(q))).astype(
+            document=np.concatenate((added.document, d + np.arange(q))).astype(np.int32),
+            title=np.concatenate((np.where(added.title < d, added.title, added.title + q), d + np.arange(q))).astype(
                 np.int32
             ),
-            start=np.concatenate((own.start, np.zeros(q, np.int64))),
-            end=np.concatenate((own.end, self.nodes.texts.lengths())),
-            names=TextColumn.joined((own.names, self.nodes.ids)),
-            documents=TextColumn.joined((own.documents, self.nodes.ids)),
-            titles=TextColumn.joined((own.titles.gather(np.arange(d)), self.nodes.names, sections)),
-            places=TextColumn.joined((own.places, TextColumn.of_bytes([b""] * q))),
+            start=np.concatenate((added.start, np.zeros(q, np.int64))),
+            end=np.concatenate((added.end, self.nodes.texts.lengths())),
+            names=TextColumn.joined((added.names, self.nodes.ids)),
+            documents=TextColumn.joined((added.documents, self.nodes.ids)),
+            titles=TextColumn.joined((added.titles.gather(np.arange(d)), self.nodes.names, sections)),
+            places=TextColumn.joined((added.places, TextColumn.of_bytes([b""] * q))),
         )
 
     def _aliases(self) -> tuple[TextColumn, Ints]:
         """Return the forms of names in order, and the node of each."""
         index = name_index_of(self.base)
-        forms = TextColumn.joined((index.forms, self.own.aliases))
-        node = np.concatenate((self.first + np.asarray(index.nodes), self.number[self.own.alias_node]))
+        forms = TextColumn.joined((index.forms, self.added.aliases))
+        node = np.concatenate((self.first + np.asarray(index.nodes), self.number[self.added.alias_node]))
         pairs = distinct(forms.data, forms.offsets)[0].astype(np.int64) * (node.max(initial=0) + 1) + node
         first = np.zeros(len(pairs), bool)
         first[np.unique(pairs, return_index=True)[1]] = True
         order = forms.order()
-        kept = order[first[order]]
-        return forms.gather(kept), node[kept]
+        firsts = order[first[order]]
+        return forms.gather(firsts), node[firsts]
 
     def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
         """Return the snapshot."""
@@ -279,23 +280,23 @@ class _Combination:
         return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=seconds)
 
     def _passage_vectors(self, encode: Encode, max_passages: int, n: int) -> VectorIndex:
-        own, rows = self.documents.passages.compact(), np.full(n, -1, np.int32)
-        vectors = own.vectors
-        assert own.row_of is not None
-        rows[: self.p] = own.row_of[: self.p]
+        added, rows = self.documents.passages.compact(), np.full(n, -1, np.int32)
+        vectors = added.vectors
+        assert added.row_of is not None
+        rows[: self.p] = added.row_of[: self.p]
         count = len(self.nodes.described)
         if count <= max_passages:
             rows[self.p : self.first] = len(vectors) + np.arange(count)
             vectors = _joined(vectors, encode("passages", self.nodes.titled))
-        return VectorIndex(vectors, rows, own.encoder)
+        return VectorIndex(vectors, rows, added.encoder)
 
     def _name_vectors(self, n: int) -> VectorIndex:
-        own, base = _compact(self.documents.names), _compact(self.imported.names)
+        added, base = _compact(self.documents.names), _compact(self.imported.names)
         rows = np.full(n, -1, np.int32)
         vectors = np.empty((0, 0), np.float32)
-        if own is not None and own.row_of is not None:
-            vectors = np.asarray(own.vectors)
-            rows[self.number] = own.row_of  # a chunk has none
+        if added is not None and added.row_of is not None:
+            vectors = np.asarray(added.vectors)
+            rows[self.number] = added.row_of  # a chunk has none
         if base is not None and base.row_of is not None:
             nodes, known = self.first + np.arange(len(self.base.names)), np.asarray(base.row_of)
             rows[nodes] = np.where(known >= 0, known + len(vectors), rows[nodes])
@@ -303,11 +304,11 @@ class _Combination:
         return VectorIndex(vectors, rows, self.documents.encoder)
 
     def _triple_vectors(self, m: int) -> VectorIndex:
-        own, base = _compact(self.documents.triples), _compact(self.imported.triples)
+        added, base = _compact(self.documents.triples), _compact(self.imported.triples)
         rows = np.full(m, -1, np.int32)
         vectors, m = np.empty((0, 0), np.float32), len(self.nodes.heads)
-        if own is not None and own.row_of is not None:
-            vectors, rows[m : m + len(own.row_of)] = np.asarray(own.vectors), own.row_of
+        if added is not None and added.row_of is not None:
+            vectors, rows[m : m + len(added.row_of)] = np.asarray(added.vectors), added.row_of
         if base is not None and base.row_of is not None:
             known = np.asarray(base.row_of)
             rows[: len(known)] = np.where(known >= 0, known + len(vectors), -1)

@@ -23,7 +23,7 @@ from graphwright.store.digests import content_hash
 
 Source = Document | Mapping[str, Any] | Path | str
 Transform = Callable[[Iterable[Document]], Iterable[Document]]
-"""Called with all documents that were read; what it returns is stored."""
+"""A function from all documents that were read to those that are stored."""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")
 _MAX_PATH = 1_000  # maximum characters of a text that may be a mistaken path
@@ -68,7 +68,7 @@ def read_sources(
 ) -> Iterator[Document]:
     """Read one document or several in any form; consecutive paths are read together, so that repetitions are noticed.
 
-    `excluded`: a folder that is not read. `report`: called with the number of files that are read, and of all.
+    `excluded`: a folder that is not read. `report`: called with the number of files that were read, and of all files.
     """
     is_single = isinstance(sources, Document | Mapping | Path | str) or not isinstance(sources, Iterable)
     listed: Iterable[Any] = [sources] if is_single else sources  # type: ignore[assignment]

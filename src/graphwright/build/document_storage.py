@@ -17,7 +17,7 @@ from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extractio
 from graphwright.store.store import ExtractedChunk, StoredChunk
 
 _DOCUMENTS = 500  # held in memory at once
-_KEPT = 20.0  # seconds after which new documents that were read are kept
+_COMMIT_AFTER = 20.0  # seconds after which the new documents read so far are committed
 ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
 """A function that returns the chunks of a document with their extractions."""
 
@@ -34,7 +34,7 @@ class DocumentStorage:
     def read(
         self, sources: Iterable[Source] | Source, options: ReadOptions | None, transform: Transform | None
     ) -> Iterator[Document]:
-        """Return an iterator over the documents as read, or as a function of them all returns them."""
+        """Return an iterator over the documents read, or over the result of `transform`."""
         documents = read_sources(sources, self._changes, self._operation.layout.path, options, self._report_files)
         return documents if transform is None else map(storable, transform(documents))
 
@@ -43,7 +43,7 @@ class DocumentStorage:
 
         `keep`: called every 20 s, to commit what was read. `folder`: the one that they are synced with.
         """
-        seen, files, due = dict[str, bytes](), set[str](), time.monotonic() + _KEPT
+        seen, files, due = dict[str, bytes](), set[str](), time.monotonic() + _COMMIT_AFTER
         while batch := list(islice(documents, _DOCUMENTS)):
             ids = [document.id for document in batch]
             files.update(document.id for document in batch if document.file)
@@ -53,11 +53,11 @@ class DocumentStorage:
             self._put([d for d in batch if is_new(d, known, seen, self._changes)], folder)
             if time.monotonic() > due:
                 keep()
-                due = time.monotonic() + _KEPT
+                due = time.monotonic() + _COMMIT_AFTER
         return files
 
     def put_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> None:
-        """Store documents whose chunks are not read by the extractor, but by a function each."""
+        """Store documents, each with a function that extracts its chunks in place of the extractor."""
         seen = dict[str, bytes]()
         for document, read_chunks in documents:
             document = storable(document)

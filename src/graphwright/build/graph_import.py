@@ -339,7 +339,7 @@ class _Reader:
             names = [iri_name(i) for i in block["id"]] if self.by_iri else list(block["id"])
             if labelled:
                 missing = np.ma.getmaskarray(block["label"])
-                names = [i if none else own for i, own, none in zip(names, block["label"], missing, strict=True)]
+                names = [i if none else value for i, value, none in zip(names, block["label"], missing, strict=True)]
             if labelled or self.by_iri:
                 ids.update((int(n), i) for n, i, name in zip(number, block["id"], names, strict=True) if i != name)
             parts.append(TextColumn.of(names))

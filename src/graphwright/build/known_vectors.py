@@ -1,4 +1,4 @@
-"""The parts of an earlier snapshot that a new one is built from: vectors of equal texts, and pairs of near names."""
+"""Reuse of an earlier snapshot: vectors of equal texts, and pairs of near names."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def positions(known: TextColumn, texts: TextColumn) -> Ints:
     [0, -1, 0, 3]
     """
     first, last = _equal_ends(known, texts)
-    found = np.arange(len(texts))
-    found[len(texts) - last :] += len(known) - len(texts)
-    middle = found[first : len(texts) - last]
+    rows = np.arange(len(texts))
+    rows[len(texts) - last :] += len(known) - len(texts)
+    middle = rows[first : len(texts) - last]
     middle[:] = _looked_up(known, np.arange(first, len(known) - last), texts.gather(middle))
-    lost = np.flatnonzero(found < 0)
+    lost = np.flatnonzero(rows < 0)
     if len(lost) and first + last:  # they may equal texts outside the middle
-        wanted = texts.gather(lost)
+        missing = texts.gather(lost)
         sums = fingerprints(known.data, known.offsets)
-        candidates = np.flatnonzero(np.isin(sums, fingerprints(wanted.data, wanted.offsets)))
-        found[lost] = _looked_up(known, candidates, wanted)
-    return found
+        candidates = np.flatnonzero(np.isin(sums, fingerprints(missing.data, missing.offsets)))
+        rows[lost] = _looked_up(known, candidates, missing)
+    return rows
 
 
 def _looked_up(known: TextColumn, some: Ints, texts: TextColumn) -> Ints:
@@ -50,7 +50,7 @@ def _looked_up(known: TextColumn, some: Ints, texts: TextColumn) -> Ints:
 
 
 def _equal_ends(first: TextColumn, second: TextColumn) -> tuple[int, int]:
-    """Return how many strings at the beginning of both columns are equal, one by one, and of the others at the end."""
+    """Return the number of equal strings at the beginning of two columns, and at the end of the remaining strings."""
     begin = _equal_first(np.asarray(first.offsets), np.asarray(second.offsets), first.data, second.data)
     borders = [np.asarray(column.offsets)[begin:] for column in (first, second)]
     # From the end, a column is one of strings that are read backwards.

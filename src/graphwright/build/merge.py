@@ -90,7 +90,7 @@ class MergedChunks:
         return number, first[: int(number.max(initial=-1)) + 1]
 
     def number(self) -> None:
-        """Number the forms and shorter forms now, so that threads find them numbered."""
+        """Number the forms and shorter forms now, so that threads need not compute the numbers."""
         self._aliases  # noqa: B018
         self.forms  # noqa: B018
 
@@ -331,7 +331,7 @@ class MergedChunks:
         number, first = _numbered(labels.values)
         source, target = self._references
         # The last relation is named only if it occurs, so that a graph without links does not depend on it.
-        own = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
+        built_in = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
         about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
         stated = self._stated
         text = self._relation_texts[1][chunks.strings("texts").indptr[stated.chunk] + stated.text]
@@ -352,7 +352,7 @@ class MergedChunks:
             (owner, stated.chunk, none, source),
         )
         columns = [_joined(part) for part in parts]
-        return (TextColumn.joined((labels.values.gather(first), own)), *columns)  # type: ignore[return-value]
+        return (TextColumn.joined((labels.values.gather(first), built_in)), *columns)  # type: ignore[return-value]
 
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity's forms, and a topic's aliases."""

@@ -69,9 +69,9 @@ def near_pairs(vectors: Floats | VectorRows, threshold: float, known: KnownPairs
         parts = [_pairs_in_groups(units, nearest, np.ones(len(rows), bool), threshold)]
     else:
         moved = (np.sort(nearest, axis=1) != np.sort(_earlier_nearest(len(rows), known), axis=1)).any(axis=1)
-        kept = _kept(known)
-        kept = kept[_share(nearest[kept[:, 0]], nearest[kept[:, 1]])]
-        parts = [kept, _pairs_in_groups(units, nearest, moved, threshold)]
+        unchanged = _kept(known)
+        unchanged = unchanged[_share(nearest[unchanged[:, 0]], nearest[unchanged[:, 1]])]
+        parts = [unchanged, _pairs_in_groups(units, nearest, moved, threshold)]
     return NearPairs(_distinct(np.concatenate(parts)), nearest.astype(np.int32))
 
 
@@ -118,9 +118,9 @@ def _distinct(pairs: Ints) -> Ints:
 
 def _earlier_nearest(n: int, known: KnownPairs) -> Ints:
     """Return the pivots that were nearest to each of `n` rows, -1 for a pivot that is gone and for new rows."""
-    there = known.row >= 0
+    present = known.row >= 0
     nearest = np.full((n, known.found.nearest.shape[1]), -1)
-    nearest[known.row[there]] = known.row[known.found.nearest[there]]
+    nearest[known.row[present]] = known.row[known.found.nearest[present]]
     return nearest
 
 

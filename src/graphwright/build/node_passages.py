@@ -14,7 +14,7 @@ from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.strings import distinct
 
 PREFIX = "graph:"
-"""Begins the id of the passage of a node."""
+"""Prefix of the id of the passage of a node."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store
 
 QUICK = 500
-"""Number of texts that are encoded in some seconds."""
+"""Number of texts that are encoded in a few seconds."""
 
 
 def vector_cache(layout: IndexLayout, encoder: NamedEncoder) -> CachedEncoder:

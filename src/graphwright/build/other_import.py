@@ -17,7 +17,7 @@ from graphwright.text.names import name_words
 
 _Part = TypeVar("_Part", Entity, Relationship)
 _FILE = re.compile(r"\.[A-Za-z0-9]{1,5}$")
-_BETWEEN = "\n\n"  # text units of a document whose text is not there
+_BETWEEN = "\n\n"  # separator of the text units of a document without a text
 
 
 @dataclass(frozen=True)
@@ -50,22 +50,22 @@ class ImportedDocument:
                 text = r.description or f"{r.source} {r.label or NO_RELATION} {r.target}"
                 relations[best][Relation(r.source, r.label or NO_RELATION, r.target, text, r.keywords)] = None
         return [
-            Extraction(_mentions(self.document, chunk, own.values()), tuple(related))
-            for chunk, own, related in zip(chunks, entities, relations, strict=True)
+            Extraction(_mentions(self.document, chunk, mentioned.values()), tuple(related))
+            for chunk, mentioned, related in zip(chunks, entities, relations, strict=True)
         ]
 
 
 def _mentions(document: Document, chunk: Chunk, entities: Iterable[Entity]) -> tuple[Mention, ...]:
     """Return the mentions of a chunk in reading order. A name in capitals is spelled as the text spells it."""
     excerpt = Excerpt(document.id, document.title, chunk.text, chunk.heading)
-    given = [Mention(e.name, type=_lowered(e.type), description=" ".join(e.description.split())) for e in entities]
+    unplaced = [Mention(e.name, type=_lowered(e.type), description=" ".join(e.description.split())) for e in entities]
     if document.title:
-        given.insert(0, Mention(document.title))
+        unplaced.insert(0, Mention(document.title))
     mentions = []
-    for mention in located(given, excerpt, document.title):
+    for mention in located(unplaced, excerpt, document.title):
         spelled = chunk.text[mention.start : mention.end]
-        own = mention.name.isupper() and spelled.upper() == mention.name
-        mentions.append(mention._replace(name=spelled) if own else mention)
+        capitals = mention.name.isupper() and spelled.upper() == mention.name
+        mentions.append(mention._replace(name=spelled) if capitals else mention)
     return tuple(mentions)
 
 
@@ -77,8 +77,7 @@ def documents_of(other: OtherIndex, *, reports: bool = False) -> list[ImportedDo
     """Return the documents of another index, each with the parts that its text units are.
 
     The text of a document is its own where that holds its text units, else the text units one below the other. A text
-    unit without a document is one. `reports`: community reports are documents too. What was changed is added to the
-    remarks.
+    unit without a document is one. `reports`: community reports are documents too. Changes are added to the remarks.
     """
     entities, relationships = _by_unit(other.entities), _by_unit(other.relationships)
     documents, joined = list[ImportedDocument](), 0
@@ -119,9 +118,9 @@ def _with_units(other: OtherIndex) -> Iterator[tuple[Document, list[TextUnit]]]:
     titles = Counter(document.title for document in other.documents)
     ids = {document.id for document in other.documents}
     for document in other.documents:
-        own = titles[document.title] == 1 and document.title and document.title not in ids
+        by_title = titles[document.title] == 1 and document.title and document.title not in ids
         title = "" if _FILE.search(document.title) else document.title
-        yield Document(document.title if own else document.id, document.text, title), units[document.id]
+        yield Document(document.title if by_title else document.id, document.text, title), units[document.id]
     for unit in units[""]:
         yield Document(f"text-unit/{unit.id}", unit.text), [unit]
 

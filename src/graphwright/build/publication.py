@@ -97,7 +97,7 @@ class Publication:
         columns = self._store.packed_columns()
         seconds = time.perf_counter() - start
         self._derived = Derived(self._store.derived())
-        kept = self._layout.imported
+        imported = self._layout.imported
         snapshot = build_from_chunks(
             columns,
             self._store.build_settings,
@@ -107,7 +107,7 @@ class Publication:
             derived=self._derived,
             usage=self._changes.usage,
             progress=operation.progress,
-            imported=open_snapshot(kept, operation.encoder) if kept.is_dir() else None,
+            imported=open_snapshot(imported, operation.encoder) if imported.is_dir() else None,
             copied=False,
             scratch=self._layout.path,
         )

@@ -20,7 +20,7 @@ class Transaction:
     """
 
     def __init__(self, operation: Operation, publication: Publication) -> None:
-        """`publication`: publishes the result, unless the operation is one of a batch."""
+        """`publication`: publishes the result, unless the operation belongs to a batch."""
         self._operation, self._publication = operation, publication
         self._kept: list[str] = []  # documents that were committed before the end
         self.withdrawn: list[str] = []

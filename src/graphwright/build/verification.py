@@ -45,13 +45,13 @@ def _current(layout: IndexLayout) -> str | None:
 
 
 def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
-    """Return the problems of an index folder in which nobody writes meanwhile."""
+    """Return the problems of an index folder to which no process is writing."""
     if problems := store.problems():
         return [Problem(f"{store.path}: {problem}.", _RESTORE) for problem in problems]
-    kept = layout.imported
-    imported = store.setting("graph") is not None and not kept.is_dir()  # then the snapshot cannot be rebuilt
-    if kept.is_dir() and (files := damaged_files(kept)):
-        return [Problem(f"{kept / files[0]}: missing or damaged.", _IMPORT)]
+    base = layout.imported
+    imported = store.setting("graph") is not None and not base.is_dir()  # then the snapshot cannot be rebuilt
+    if base.is_dir() and (files := damaged_files(base)):
+        return [Problem(f"{base / files[0]}: missing or damaged.", _IMPORT)]
     remedy = _IMPORT if imported else _REBUILD.format(layout.path)
     try:
         current = layout.path / layout.current()
@@ -72,7 +72,7 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
         # Vectors are taken from the snapshot, whose files have not changed; only merged names are encoded.
         derived = Derived(store.derived())
         settings = store.build_settings
-        graph = open_snapshot(kept, encoder) if kept.is_dir() else None
+        graph = open_snapshot(base, encoder) if base.is_dir() else None
         rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, derived=derived, imported=graph)
     except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
         return [Problem(f"{store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]

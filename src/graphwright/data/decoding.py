@@ -65,9 +65,9 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def file_name(name: str) -> str:
-    r"""Return the name of a file as it stands in ids: what `clean` would change, and line ends, written as %XX.
+    r"""Return the name of a file for ids: line ends, and characters that `clean` would change, become %XX.
 
-    Bytes that are not UTF-8, which Python reads as lone surrogates, are written so too: two names never become one.
+    So do bytes that are not UTF-8, which Python reads as lone surrogates. Different names stay different.
 
     >>> file_name("caf\udce9.txt"), file_name("two\nlines")
     ('caf%E9.txt', 'two%0Alines')
@@ -225,7 +225,7 @@ def _codec_of(sample: bytes) -> str:
 
 
 def _from_word(data: bytes, offset: int) -> bytes:
-    """Cut a sample out of long data that begins with the word at `offset`, so with a whole character."""
+    """Return a sample of long data that begins at the word at `offset`, and so with a whole character."""
     begin = max(data.rfind(b" ", 0, offset), data.rfind(b"\n", 0, offset)) + 1
     sample = data[begin if offset - begin < SAMPLE else offset :][: SAMPLE * 2]
     whole = sample.rstrip(_ALL_HIGH) if len(sample) == SAMPLE * 2 else sample

@@ -14,7 +14,7 @@ from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
 
 BELOW = " › "
-"""Between the titles of a section and of one in it, or of a folder and a file in it."""
+"""Separator between the titles of a section and its subsection, or between a folder and its file."""
 
 
 class Heading(NamedTuple):
@@ -29,10 +29,10 @@ class Heading(NamedTuple):
 class Document:
     """A text with an id; citations count characters of `text`.
 
-    `whole` marks a passage that is never split. `links` are the ids of the documents that it cites or links to;
-    ids that are not in the index are ignored. `file` marks a document that is a file of its own, named by its id;
-    it does not count when documents are compared. `headings`, in order, divide the text into sections; without any,
-    short paragraphs count as headings. `places`: the pages or cells of the original file.
+    `whole` marks a passage that is never split. `links` are the ids of the documents that it cites or links to; ids
+    that are not in the index are ignored. `file` marks a document that is a whole file, named by its id; comparisons of
+    documents ignore it. `headings`, in order, divide the text into sections; without any, short paragraphs count as
+    headings. `places`: the pages or cells of the original file.
     """
 
     id: str
@@ -59,7 +59,7 @@ def metadata_text(value: object) -> str:
 class Chunk:
     """A part of a document: `text` is exactly `document.text[start:end]`; `ordinal` counts from 0.
 
-    `heading`: the titles of the sections around all of it, the outermost first, without the document's title.
+    `heading`: the titles of the sections that contain all of it, outermost first, without the document's title.
     """
 
     document: str
@@ -81,9 +81,9 @@ def passage_title(title: str, heading: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a line of one (`path:line`), that was not read, with the reason.
+    """A file, or a line of a file (`path:line`), that was not read, with the reason.
 
-    `unread`: it may hold data that could not be read, for example without permission or in a broken row.
+    `unread`: whether it may contain data that could not be read, for lack of permission or in a broken row.
     """
 
     path: str
@@ -129,7 +129,7 @@ def split(
     A chunk repeats the last sentences of the chunk before it, up to `overlap` tokens, unless it begins with a
     heading. A heading moves to the next chunk rather than ending one, and begins a new chunk once half the budget
     is used. A sentence above the budget is cut between words, a word above it anywhere. A document marked `whole`
-    is one chunk. Time is linear in the text. A chunk carries the headings that all of it stands under.
+    is one chunk. Time is linear in the text. A chunk has the headings that apply to all of it.
 
     Raises OptionError unless 0 <= overlap < budget.
 
@@ -154,7 +154,7 @@ def split(
 
 
 def _headings(document: Document, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """Yield the headings above each chunk: of its beginning, as far as they also stand above the rest of it."""
+    """Yield the headings of each chunk: those above its beginning that also apply to the rest of it."""
     starts = [heading.start for heading in document.headings]
     paths: list[list[Heading]] = []
     for heading in document.headings:

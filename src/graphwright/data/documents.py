@@ -37,9 +37,9 @@ def read_documents(
     Folders are read recursively, sorted by name, without hidden files, the folders in `exclude`, and what `options`
     leave out: by default what a `.gitignore` names, build folders, style sheets and scripts of pages. A file is text
     (with or without a known suffix), rows (JSON lines, a JSON array, CSV or TSV), or of a format in `data.formats`;
-    each may be packed with gzip. The id of a file's document is its path in the folder given; of a row `file#line`, or
-    `file#number` if its own id is a number, else its own id, which a `corpus.jsonl` always has; a file in an archive is
-    `archive/file`, a message of a mailbox `file#number`.
+    each may be packed with gzip. The id of a file's document is its path in the folder given; a row without an id is
+    `file#line`; a row whose id is a number is `file#number`; any other row, and every row of a `corpus.jsonl`, keeps
+    its own id; a file in an archive is `archive/file`, a message of a mailbox `file#number`.
 
     `Document.links` are read from a row's field `links`, from the pairs of ids in a `links.tsv` beside a
     `corpus.jsonl`, and from hyperlinks to files of the same folder.
@@ -47,8 +47,8 @@ def read_documents(
     Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` (such as the `append` of a
     list) is called with each of them during reading, and `report` with the number of files before each, and of all.
     Raises DataError at once for a path that does not exist, and during reading if nothing can be read, if two different
-    documents have the same id, or for a damaged file of rows among `paths`; one in a folder is skipped from where the
-    damage is.
+    documents have the same id, or for a damaged file of rows among `paths`; a damaged file in a folder is read up to
+    the damage.
     """
     roots = [Path(path) for path in paths]
     if not roots:
@@ -62,9 +62,10 @@ def read_documents(
 def read_file(
     path: Path, name: str, skip: Callable[[Skipped], None], options: ReadOptions | None = None
 ) -> Iterator[Document]:
-    """Yield the documents of one file under another name than its own, as `read_documents` does.
+    """Yield the documents of one file, which is read under the given name.
 
-    `name` is the id of the file's document, and begins the ids of its rows; the file's own suffix tells its format.
+    `name` is the id of the file's document and the prefix of the ids of its rows; the file's suffix determines its
+    format.
     """
     for _, item in _file(path, name, options or ReadOptions()):
         if isinstance(item, Document):
@@ -155,7 +156,7 @@ def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
     name = file_name(name)
     try:
         if not path.is_file():
-            reason = "not a regular file" if path.exists() else "a link that leads nowhere"
+            reason = "not a regular file" if path.exists() else "a broken link"
             yield 0, Skipped(str(path), reason, True)
             return
         if reason := _part_of_corpus(path):

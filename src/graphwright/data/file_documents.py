@@ -29,7 +29,7 @@ _RUNS, _KINDS = re.compile("[A-Za-z0-9+/=_-]+"), [re.compile(kind) for kind in (
 
 @dataclass
 class Allowance:
-    """Bytes that the files in an outermost file may still unpack to."""
+    """Remaining bytes that the files nested in one outermost file may unpack to."""
 
     unpacked: int = MAX_UNPACKED
 
@@ -53,8 +53,8 @@ class FileReader:
             yield Skipped(self.where, _needed(error), True)
         except (PermissionError, DataError):
             raise
-        except Exception as error:  # of the library that reads the format: no file may stop the others
-            # A library that follows a damaged offset gets EINVAL; any other number is of the disk.
+        except Exception as error:  # any error of the format's library: one file must not stop the others
+            # A library that follows a damaged offset gets EINVAL; any other number is a disk error.
             if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL) and not self.depth:
                 raise
             yield Skipped(self.where, f"damaged ({type(error).__name__}: {str(error)[:100]})", True)
@@ -122,8 +122,8 @@ def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iter
             yield Skipped(where, str(error).replace(str(path), where), True)
 
 
-def _title_of(name: str, own: str) -> str:
-    """Return the title of a file: its own, else its name; after the name of its folder if many files have such a title.
+def _title_of(name: str, title: str) -> str:
+    """Return the title of a file, else its name; after the name of its folder if many files have such a title.
 
     >>> _title_of("guide/rivers.txt", ""), _title_of("zlib/changelog.gz", ""), _title_of("zlib/a.md", "README")
     ('rivers', 'zlib › changelog', 'zlib › README')
@@ -131,7 +131,7 @@ def _title_of(name: str, own: str) -> str:
     'MPL-2.0'
     """
     path = PurePosixPath(name.removesuffix(".gz"))
-    title = own or (path.name if path.suffix[1:].isdecimal() else path.stem)
+    title = title or (path.name if path.suffix[1:].isdecimal() else path.stem)
     return passage_title(path.parent.name, title) if is_file_title(title) else title
 
 

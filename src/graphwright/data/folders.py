@@ -18,7 +18,7 @@ _INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is 
 _IGNORE = ".gitignore"
 _BUILT = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "_build"))
 _MARKED = frozenset(("pyvenv.cfg", "CACHEDIR.TAG"))  # a folder with one of these files is built
-_BUILDERS = {  # folders that are built where one of these files stands beside them
+_BUILDERS = {  # build folders, each recognised by one of these files beside it
     "build": frozenset(
         ("package.json", "pyproject.toml", "setup.py", "CMakeLists.txt", "Makefile", "build.gradle", "build.gradle.kts")
     ),
@@ -57,7 +57,7 @@ def _patterns(name: str, lines: Iterable[str]) -> GitIgnoreSpec | None:
 class _Rules:
     """The rules of one `.gitignore`.
 
-    `prefix`, `cut`: a path in the folder that is read is `prefix` and the path from `cut` on in its folder.
+    `prefix`, `cut`: the rules match `prefix` followed by the path from character `cut` on.
     """
 
     file: Path
@@ -66,13 +66,13 @@ class _Rules:
     cut: int = 0
 
     def ignores(self, name: str) -> bool | None:
-        """Return whether these rules leave a path out, which ends in "/" for a folder; None if they do not say."""
+        """Return whether these rules exclude a path (of a folder with a final "/"); None if no rule applies."""
         return self.spec.check_file(self.prefix + name[self.cut :]).include
 
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder that is read, with what is left out of it."""
+    """A folder to read, with its exclusions."""
 
     root: Path
     skip: Callable[[Skipped], None]
@@ -89,39 +89,39 @@ class _Folder:
             self.skip(Skipped(str(error.filename), f"a folder that cannot be read: {error.strerror}", True))
 
         rules: dict[Path, tuple[_Rules, ...]] = {self.root.parent: self._rules_above()}
-        scripts: dict[Path, str] = {self.root.parent: ""}  # what the scripts of a folder belong to
-        for folder, folders, names in os.walk(self.root, onerror=closed):
-            here = Path(folder)
+        scripts: dict[Path, str] = {self.root.parent: ""}  # owner of the scripts of a folder
+        for path, folders, names in os.walk(self.root, onerror=closed):
+            folder = Path(path)
             if set(names) >= _INDEX:
                 folders.clear()
-                self.skip(Skipped(folder, "an index, not documents"))
+                self.skip(Skipped(path, "an index, not documents"))
                 continue
-            rules[here] = (*rules[here.parent], *self._rules_of(here, names))
-            scripts[here] = _scripts_of(names) or scripts[here.parent]
-            folders[:] = sorted(name for name in folders if self._enters(here, name, names, rules[here]))
+            rules[folder] = (*rules[folder.parent], *self._rules_of(folder, names))
+            scripts[folder] = _scripts_of(names) or scripts[folder.parent]
+            folders[:] = sorted(name for name in folders if self._enters(folder, name, names, rules[folder]))
             for name in sorted(name for name in names if name[0] != "."):
-                if self._reads(here / name, rules[here], scripts[here]):
-                    yield here / name, (here / name).relative_to(self.root).as_posix()
+                if self._reads(folder / name, rules[folder], scripts[folder]):
+                    yield folder / name, (folder / name).relative_to(self.root).as_posix()
 
-    def _enters(self, here: Path, name: str, beside: Sequence[str], rules: tuple[_Rules, ...]) -> bool:
-        """Return whether a folder is read; one that is left out by a rule is named."""
-        path = here / name
+    def _enters(self, folder: Path, name: str, beside: Sequence[str], rules: tuple[_Rules, ...]) -> bool:
+        """Return whether a folder is read; one that a rule excludes is reported."""
+        entry = folder / name
         if name[0] == ".":
             return False
-        if os.path.islink(path):
-            self.skip(Skipped(str(path), "a link to a folder; only links to files are followed"))
+        if os.path.islink(entry):
+            self.skip(Skipped(str(entry), "a link to a folder; only links to files are followed"))
             return False
-        if path.resolve() in self.excluded or self._excludes(path, "/"):
+        if entry.resolve() in self.excluded or self._excludes(entry, "/"):
             return False
         reason = (
-            "a build folder" if self.ignore and _is_built(path, beside) else _ignored(f"{self._name(path)}/", rules)
+            "a build folder" if self.ignore and _is_built(entry, beside) else _ignored(f"{self._name(entry)}/", rules)
         )
         if reason:
-            self.skip(Skipped(str(path), reason))
+            self.skip(Skipped(str(entry), reason))
         return not reason
 
     def _reads(self, path: Path, rules: tuple[_Rules, ...], scripts: str) -> bool:
-        """Return whether a file is read; one that is left out by a rule is named."""
+        """Return whether a file is read; one that a rule excludes is reported."""
         if self._excludes(path, "") or (self.include is not None and not self.include.match_file(self._name(path))):
             return False
         name = path.name.lower().removesuffix(".gz")
@@ -152,7 +152,7 @@ class _Folder:
             lines = (folder / _IGNORE).read_text(encoding="utf-8", errors="replace").splitlines()
             return [_Rules(folder / _IGNORE, GitIgnoreSpec.from_lines(lines), cut=(inside != ".") * (len(inside) + 1))]
         except (OSError, ValueError) as error:
-            self.skip(Skipped(str(folder / _IGNORE), f"its rules do not hold, as they cannot be read ({error})"))
+            self.skip(Skipped(str(folder / _IGNORE), f"its rules are ignored, because they cannot be read ({error})"))
         return []
 
     def _rules_above(self) -> tuple[_Rules, ...]:
@@ -171,7 +171,7 @@ class _Folder:
 
 
 def _ignored(name: str, rules: Sequence[_Rules]) -> str:
-    """Return why the rules of `.gitignore` files leave a path out, "" if they do not: the nearest file decides."""
+    """Return the reason why `.gitignore` files exclude a path, "" if they do not: the nearest file decides."""
     for rule in reversed(rules):
         if (ignores := rule.ignores(name)) is not None:
             return f"left out by {rule.file}" if ignores else ""
@@ -179,7 +179,7 @@ def _ignored(name: str, rules: Sequence[_Rules]) -> str:
 
 
 def _is_built(path: Path, beside: Sequence[str]) -> bool:
-    """Return whether a folder holds what a program made of files elsewhere."""
+    """Return whether a folder contains build output."""
     if (
         path.name in _BUILT
         or path.name.endswith(".egg-info")
@@ -190,14 +190,14 @@ def _is_built(path: Path, beside: Sequence[str]) -> bool:
 
 
 def _scripts_of(names: Sequence[str]) -> str:
-    """Return what scripts in a folder belong to, by the files in it: pages, a program, or "" if they do not say."""
+    """Return whether the files in a folder show that its scripts belong to pages or a program; "" if neither."""
     if "package.json" in names:
         return "program"
     return "pages" if any(name.lower().endswith(_PAGES) for name in names) else ""
 
 
 def _leads_outside(link: Path, folder: Path) -> bool:
-    """Return whether a link leads to a file outside of a folder; false for one that leads nowhere, or in a circle."""
+    """Return whether a link leads to a file outside of a folder; false for a broken or circular link."""
     return os.path.islink(link) and os.path.isfile(link) and not link.resolve().is_relative_to(folder.resolve())
 
 

@@ -11,8 +11,8 @@ from graphwright.errors import OptionError
 class ReadOptions:
     """Options of reading files and folders.
 
-    `include`, `exclude`: patterns, as in a `.gitignore`, of the files of a folder that alone are read, and of files and
-    folders that are not. `ignore`: leave out what a `.gitignore` names, build folders, style sheets, and the scripts of
+    `include`: patterns, as in a `.gitignore`, of the only files of a folder to read. `exclude`: patterns of files and
+    folders to leave out. `ignore`: leave out what a `.gitignore` names, build folders, style sheets, and the scripts of
     pages. `text_columns`: columns of rows whose values are the text; one column gives its value, several give "column:
     value". `id_column`: the column of ids, which are taken as they are. `outside`: follow links of a folder to files
     outside of it; a server does not, as others may write to its folders.
@@ -34,7 +34,7 @@ class ReadOptions:
             if isinstance(field.default, tuple):
                 if not isinstance(value, tuple) or not all(isinstance(part, str) and part.strip() for part in value):
                     raise OptionError(
-                        f"ReadOptions: {field.name} is {value!r}; give a tuple of texts that say something."
+                        f"ReadOptions: {field.name} is {value!r}; give a tuple of texts that are not empty."
                     )
             elif not isinstance(value, type(field.default)):
                 raise OptionError(f"ReadOptions: {field.name} is {value!r}; give a {type(field.default).__name__}.")

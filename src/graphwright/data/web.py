@@ -1,7 +1,7 @@
 """Files of the web, fetched for the person who names them: http and https, never from a private network.
 
 Addresses are checked where the connection is made, so that neither a redirect nor a name that resolves anew leads into
-the network of this machine. Nothing of a server's request reaches this module.
+the network of this machine. Requests to the server never use this module.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def is_public(address: str) -> bool:
 def fetch(url: str, folder: Path, allowed: Callable[[str], bool] = is_public) -> Path:
     """Fetch a URL into a folder; return the file, whose suffix is that of its format.
 
-    `allowed`: whether an IP address may be connected to; asked for each address of the URL and of every redirect.
+    `allowed`: whether an IP address may be connected to; called for each address of the URL and of every redirect.
     Raises DataError for another scheme, an address that is not allowed, an answer that is not 200, more than five
     redirects or 256 MB, and a connection that fails.
     """
@@ -124,13 +124,13 @@ class _Transport(httpx.BaseTransport):
         return self.inner.handle_request(sent)
 
     def _address(self, host: str, port: int) -> str:
-        found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-        if refused := [address for address in found if not self.allowed(address)]:
+        addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        if refused := [address for address in addresses if not self.allowed(address)]:
             raise DataError(
                 f"{host} has the address {refused[0]}, which is private; only the public web is fetched. Download the "
                 f"page yourself and index the file."
             )
-        return found[0]
+        return addresses[0]
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,7 +1,7 @@
 """Values that a language model derives from the merged graph: summaries of descriptions, decisions about two names.
 
 Each is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else: not
-on the order in which documents came, and not on what was derived before. Where a value is missing, its offline twin
+on the order in which documents came, and not on what was derived before. Where a value is missing, the offline method
 is used.
 """
 
@@ -38,7 +38,7 @@ class Task:
 
 @dataclass
 class Derived:
-    """Stored values by key, and which of them a build used and missed."""
+    """Stored values by key, with the keys that a build used and those that it missed."""
 
     values: Mapping[bytes, str] = field(default_factory=dict)
     used: set[bytes] = field(default_factory=set)
@@ -56,7 +56,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Refiner(Checked):
-    """Derive values with a language model, `threads` at a time.
+    """Deriver of values by a language model, `threads` at a time.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> task = Task("same_entity", "{}")

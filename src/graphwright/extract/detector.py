@@ -20,7 +20,7 @@ from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import repeated_phrases
 
 _SAMPLE = 400  # characters that tell whether the detector can read a text
-_MIN_DIGITS = 3  # of a number that is a node: smaller ones join what has nothing in common
+_MIN_DIGITS = 3  # of a number that is a node: a shorter one would connect unrelated passages
 _MIN_TITLE = 3  # characters of a title that is looked for in its text
 _FEW_NAMES = 3  # a text with fewer names is also joined by the phrases that it repeats
 _EDGES = " \t\n.,;:!?\"'“”‘’«»„`()[]{}-–—*"
@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class MentionExtractor:
-    """Extract names with the embedded mention detector, and link the names of one sentence.
+    """Extractor of names by the embedded mention detector, which links the names of one sentence.
 
     Entities are the title, the names that the detector finds, dates, figures, quoted titles, and in a text with hardly
     any name the phrases that it repeats. A shorter form of a person's name, such as the surname, stands for the full
@@ -88,9 +88,9 @@ class MentionExtractor:
         return extractions, vectors
 
 
-def _extraction(title: str, text: str, found: Sequence[Found]) -> Extraction:
+def _extraction(title: str, text: str, spans: Sequence[Found]) -> Extraction:
     sentences = sentence_spans(text)
-    united = _united(title, text, _within(found, sentences))
+    united = _united(title, text, _within(spans, sentences))
     names = _full_names(title, [Mention(text[start:end], start, end, kind) for start, end, kind in united])
     first = {} if not title else {title: Mention(title)}
     relations: dict[tuple[str, str, str], Relation] = {}
@@ -108,10 +108,10 @@ def _extraction(title: str, text: str, found: Sequence[Found]) -> Extraction:
     return Extraction(tuple(first.values()), tuple(relations.values()))
 
 
-def _within(found: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found]:
+def _within(spans: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found]:
     """Yield the names cut at the ends of sentences."""
     ends = [end for _, end in sentences]
-    for start, end, kind in found:
+    for start, end, kind in spans:
         while (at := bisect_left(ends, start + 1)) < len(sentences) and ends[at] < end:
             yield Found(start, ends[at], kind)
             start = sentences[at + 1][0] if at + 1 < len(sentences) else end
@@ -119,28 +119,28 @@ def _within(found: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found
             yield Found(start, end, kind)
 
 
-def _united(title: str, text: str, found: Iterable[Found]) -> list[Found]:
+def _united(title: str, text: str, spans: Iterable[Found]) -> list[Found]:
     """Return names and the title where it is named, and the dates, figures and quoted titles that the rules find.
 
-    Of two that overlap the longer is taken.
+    Of two that overlap, the longer is kept.
     """
     plain = title.split(" (")[0]
     named = re.finditer(rf"(?<!\w){re.escape(plain)}(?!\w)", text) if len(plain) >= _MIN_TITLE else ()
     candidates = [Found(*match.span(), "") for match in named]
-    for start, end, kind in found:
+    for start, end, kind in spans:
         span = _trimmed(text, start, end)
         if _is_entity(text[slice(*span)], kind):
             candidates.append(Found(*span, kind))
     for start, end, kind in dates_and_quotes(text):
         if kind != "work" or _is_title(text[start:end]):
             candidates.append(Found(start, end, kind))
-    taken: list[Found] = []  # by start
+    united: list[Found] = []  # by start
     for name in sorted(candidates, key=lambda n: (n.start - n.end, n.start)):
-        at = bisect_left(taken, name)
-        before, after = taken[at - 1 : at] if at else [], taken[at : at + 1]
+        at = bisect_left(united, name)
+        before, after = united[at - 1 : at] if at else [], united[at : at + 1]
         if all(name.end <= other.start or other.end <= name.start for other in (*before, *after)):
-            taken.insert(at, name)
-    return taken
+            united.insert(at, name)
+    return united
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
@@ -185,11 +185,11 @@ def _full_names(title: str, mentions: list[Mention]) -> list[Mention]:
     short = {name: form for name, form in persons.items() if len(form) == 1 or name not in full}
     whole: dict[str, str] = {}
     for name, form in short.items():
-        own = normal_form(plain).split()
-        if title and (normal_form(name) in aliases_of(title) or (len(own) > 1 and form[0] in (own[0], own[-1]))):
+        words = normal_form(plain).split()
+        if title and (normal_form(name) in aliases_of(title) or (len(words) > 1 and form[0] in (words[0], words[-1]))):
             whole[name] = title
             continue
-        longer = [other for other, words in full.items() if form[0] in (words[0], words[-1])]
+        longer = [other for other, parts in full.items() if form[0] in (parts[0], parts[-1])]
         if len(longer) == 1 or (longer and len({tuple(full[other]) for other in longer}) == 1):
             whole[name] = longer[0]
     return [mention._replace(name=whole.get(mention.name, mention.name)) for mention in mentions]

@@ -1,4 +1,4 @@
-"""Extraction and encoding on an engine, with the results of one process."""
+"""Extraction and encoding on an engine, with the same results as in one process."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Extractions = list[Extraction | ExtractionFailure]
 def tasks_of(lengths: Sequence[int]) -> list[list[int]]:
     """Return the positions of texts by task: those of one length together and in order, the longest first.
 
-    An encoder that batches texts of equal length makes the same batches of each task as of all texts, so that what is
-    encoded together does not depend on tasks or workers.
+    An encoder that batches texts of equal length makes the same batches of each task as of all texts, so that batches
+    do not depend on tasks or workers.
 
     >>> tasks_of([3, 5, 3, 9])
     [[3, 1, 0, 2]]
@@ -68,7 +68,7 @@ class _Extract:
 
 
 class EngineEncoder:
-    """An encoder whose texts are encoded on an engine; its vectors are those of the encoder."""
+    """Wrapper of an encoder that encodes texts on an engine, with the same vectors."""
 
     def __init__(self, encoder: NamedEncoder, engine: Engine) -> None:
         """Take the encoder, which workers get as a pickle."""
@@ -100,7 +100,7 @@ class EngineEncoder:
 
 
 class EngineExtractor:
-    """An extractor whose chunks are read on an engine; its extractions are those of the extractor."""
+    """Wrapper of an extractor that reads chunks on an engine, with the same extractions."""
 
     def __init__(self, extractor: Extractor, engine: Engine) -> None:
         """Take the extractor, which workers get as a pickle."""
@@ -147,8 +147,9 @@ class EngineExtractor:
 def on_engine(extractor: Extractor, engine: Engine) -> Extractor:
     """Return an extractor that reads chunks on an engine.
 
-    Calls of a language model stay in this process: they wait for a server, not for a processor, and so its limits of
-    calls at a time, its budget and its cache of replies hold for the whole run. Its provisional extractor goes there.
+    Calls of a language model stay in this process: they wait for a server, not for a processor. So the limit of
+    concurrent calls, the budget and the cache of replies hold for the whole run. The provisional extractor runs on the
+    engine.
     """
     if not isinstance(extractor, DeferredExtractor):
         return EngineExtractor(extractor, engine)

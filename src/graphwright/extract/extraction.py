@@ -1,4 +1,4 @@
-"""Extraction of entities and relations from chunks: what an extractor returns, and its protocol.
+"""Extraction of entities and relations from chunks: results and protocol of extractors.
 
 The graph is a pure function of the extractions that are stored, so removing a chunk is exact: it leaves the graph that
 would have been built without it.
@@ -79,9 +79,9 @@ class ExtractionFailure:
 class Extractor(Protocol):
     """An extractor of entities and relations from chunks.
 
-    `id` changes whenever the extractor would return something else for the same chunk. One that uses a model may have
-    a method `extract_metered(excerpts, usage)` too, which adds its work to `usage`. One that encodes what it reads has
-    an `encoder` and a method `extract_encoded(excerpts, usage)`, which returns the vectors of the excerpts as well: an
+    `id` changes whenever the extractor would return something else for the same chunk. An extractor with a model may
+    have a method `extract_metered(excerpts, usage)` too, which adds its work to `usage`. An extractor that encodes the
+    excerpts has an `encoder` and a method `extract_encoded(excerpts, usage)`, which also returns their vectors: an
     index with the same encoder does not encode them again.
     """
 

@@ -15,23 +15,25 @@ EXTRACTORS: dict[str, Callable[[], Extractor]] = {"mentions": MentionExtractor, 
 """Name of each extractor, as users give it."""
 
 
-def extractor_of(given: Extractor | str | None, encoder: object = None) -> Extractor:
-    """Return an extractor that is given as it is or by name; by default one that suits the encoder of the index.
+def extractor_of(extractor: Extractor | str | None, encoder: object = None) -> Extractor:
+    """Return an extractor by name, or the given one; by default the one that suits the encoder of the index.
 
-    With the embedded encoder that is the mention detector, which costs next to nothing where passages are encoded
-    anyway. With any other encoder a second network would have to read them, so the rules take its place.
+    With the embedded encoder that is the mention detector, which costs almost nothing where passages are encoded
+    anyway. With any other encoder a second network would have to read them, so the default is the rules.
 
     >>> extractor_of("rules"), extractor_of(None, MiniLM())
     (LexicalExtractor(), MentionExtractor())
     """
-    if given is None:
+    if extractor is None:
         return MentionExtractor() if encoder == MiniLM() else LexicalExtractor()
-    if not isinstance(given, str):
-        return given
-    name, _, pipeline = given.partition(":")
+    if not isinstance(extractor, str):
+        return extractor
+    name, _, pipeline = extractor.partition(":")
     if name == "spacy" and pipeline:
         return SpacyExtractor(pipeline)
-    if given not in EXTRACTORS:
+    if extractor not in EXTRACTORS:
         names = [*EXTRACTORS, "spacy:PIPELINE"]
-        raise OptionError(f"There is no extractor {given!r}; choose from {', '.join(names)}.{meant(given, names)}")
-    return EXTRACTORS[given]()
+        raise OptionError(
+            f"There is no extractor {extractor!r}; choose from {', '.join(names)}.{meant(extractor, names)}"
+        )
+    return EXTRACTORS[extractor]()

@@ -49,7 +49,7 @@ KINDS: Mapping[str, ExtractionKind] = {
 
 @dataclass(frozen=True)
 class GenerativeExtractor(Checked):
-    """Extract the entities and relations of each chunk with a language model.
+    """Extractor of the entities and relations of each chunk by a language model.
 
     `extraction`: "full", or "triples" for names and triples only (OpenIE), for about a third of the tokens.
     `gleanings`: extra passes over a chunk, to find what was missed; each costs as much as the first call. `threads`:
@@ -97,7 +97,7 @@ class GenerativeExtractor(Checked):
         return self.extract_metered(excerpts, Usage())
 
     def extract_metered(self, excerpts: Sequence[Excerpt], usage: Usage) -> list[Extraction | ExtractionFailure]:
-        """Do the same as `extract`, and add the model's work to `usage`."""
+        """Extract as `extract` does, and add the model's work to `usage`."""
         calls = MeteredCalls(self.llm, usage)
         return calls.for_each(self._extract_one, excerpts, self.threads)
 

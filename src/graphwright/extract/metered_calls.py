@@ -1,4 +1,4 @@
-"""Calls of a language model by several threads, which add up its work and stop where all further calls would fail."""
+"""Calls of a language model by several threads, with usage counts; they stop once all further calls would fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class MeteredCalls:
-    """Calls for one batch of work, shared by its threads; once further calls would fail too, `ended` says why."""
+    """Calls for one batch of work, shared by its threads; `ended`: the reason why further calls would fail, or ""."""
 
     def __init__(self, llm: LLM, usage: Usage) -> None:
         self.cancel = Cancellation()

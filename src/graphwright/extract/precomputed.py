@@ -15,7 +15,7 @@ from graphwright.extract.rules import LexicalExtractor
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Look up a document's entities and triples; extract those of other documents with `otherwise`.
+    """Extractor that looks up the entities and triples of documents; other documents are read by `otherwise`.
 
     A triple's text is "head relation tail". The title is a mention too, as in lexical extraction.
     """

@@ -23,7 +23,7 @@ from graphwright.prompts.templates import data_line, messages
 
 _PART = 4096  # characters of a document that a model reads at a time, the paper's node
 _REPLY = 0.15  # tokens of a reply per token of a part; not measured
-_TITLE_WORDS = 3  # least words of a title that counts where a text contains it
+_TITLE_WORDS = 3  # minimum words of a title that texts are searched for
 _IDENTIFIER = re.compile(r"[\w./:()+-]*\d[\w./:()+-]*")  # has a digit
 _MIN_IDENTIFIER = 5
 _AUTHOR_YEAR = re.compile(
@@ -34,7 +34,7 @@ _WORD = re.compile(r"\w+")
 
 
 class CitedDocuments:
-    """The documents of a collection by what they are cited by; `cited_in` finds them in a text.
+    """Documents of a collection by their citation keys; `cited_in` finds the ones that a text cites.
 
     An identifier is a document's id, or its metadata `doi`, `arxiv`, `url` or `identifier`, of five characters or more
     with a digit; a title has three words or more; author and year, the first surname of metadata `authors` and `year`,
@@ -48,7 +48,7 @@ class CitedDocuments:
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        """Collect what the documents are cited by."""
+        """Collect the citation keys of the documents."""
         self._by_identifier: dict[str, set[str]] = {}
         self._by_title: dict[tuple[str, ...], set[str]] = {}
         self._by_author: dict[tuple[str, str], set[str]] = {}
@@ -144,7 +144,7 @@ def with_references(
 def _counted(
     read: Callable[[str, MeteredCalls], str], total: int, progress: Callable[[str, int, int], None] | None
 ) -> Callable[[str, MeteredCalls], str]:
-    """Return a function that threads call, and that reports how many of its calls have ended."""
+    """Return `read` as a function for threads that reports how many of its calls have ended."""
     lock, ended = Lock(), count(1)
 
     def reporting(part: str, calls: MeteredCalls) -> str:

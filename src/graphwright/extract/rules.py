@@ -20,7 +20,7 @@ _START = attrgetter("start")
 
 @dataclass(frozen=True)
 class LexicalExtractor:
-    """Extract names from text without a model, and link the names of one sentence.
+    """Extractor of names without a model, which links the names of one sentence.
 
     Entities are the title, capitalised names, dates, figures, quoted phrases, and phrases of plain words that the chunk
     repeats. Each chunk is read alone, in one pass per sentence: 2,000 passages a second on one core.

@@ -22,7 +22,7 @@ _BATCH = 32
 
 @dataclass(frozen=True)
 class SpacyExtractor(Checked):
-    """Extract the named entities of a spaCy pipeline, and subject, verb and object where it parses.
+    """Extractor of the named entities of a spaCy pipeline, and of subject, verb and object where it parses.
 
     `pipeline`: the name of an installed one, such as en_core_web_sm, or the path of one. Where it has a parser, a verb
     joins the entity in its subject to those in its objects; other names of a sentence are joined as `LexicalExtractor`

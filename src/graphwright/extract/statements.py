@@ -11,7 +11,7 @@ from graphwright.graph.graph import CO_OCCURS
 from graphwright.text.words import words
 
 _MAX_PREDICATE = 40  # characters
-_PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)(?=\s+[^\W\d_])")  # one that a sentence begins with
+_PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)(?=\s+[^\W\d_])")  # at the beginning of a sentence
 _ARTICLE = re.compile(r"[\"'“‘«„(\[]*(?:The |A |An )?")
 _BREAK = re.compile(r"[,;:()\[\]{}\"“”«»„|]|\s[-–—]+\s|``|''")  # signs between clauses
 _LEADING = re.compile(r"^(?:(?:and|or|but|nor|also|who|which|that|where|when|the|an?|as well as)\s)+")
@@ -51,7 +51,7 @@ def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start
 def proposition(topic: str, mentions: Sequence[Mention], text: str, start: int, end: int) -> str:
     """Return a sentence with its topic before it, unless it names the topic or begins with another name.
 
-    One that begins with a pronoun always has it.
+    A sentence that begins with a pronoun always gets the topic.
 
     >>> proposition("Hello Love", [], "It is a single.", 0, 15), proposition("Hello Love", [], "Love sold well.", 0, 15)
     ('Hello Love: It is a single.', 'Love sold well.')

@@ -1,1 +1,1 @@
-"""The index folder that users hold: `Index`, and the snapshots that its queries read."""
+"""The public class `Index`, and the snapshots that its queries read."""

@@ -80,10 +80,10 @@ class IndexAsking(ABC):
 
         An operator that only searches is followed by the steps that answer offline in every method.
 
-        `deadline`: seconds for all that is asked of a language model; by default there is no limit but that of each
-        reply. After them no request is sent, a running one is cut, and the steps that are left are done without the
-        model, as their notes say; passages, usage and seconds of the other steps are kept. `on_event`: called with each
-        Event of the answer, as in `stream`.
+        `deadline`: seconds for all calls of a language model; by default only each reply has a limit. After the
+        deadline no request is sent, a running one is cut, and the remaining steps run without the model, as their notes
+        state; passages, usage and seconds of the other steps are kept. `on_event`: called with each Event of the
+        answer, as in `stream`.
         """
         run = Run() if run is None else run
         cancel = run.cancel
@@ -166,8 +166,8 @@ class IndexAsking(ABC):
             )
         if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, Integral) or top_k < 1):
             raise OptionError(f"top_k is {top_k!r}; it must be a whole number, at least 1.")
-        own = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
-        for name in options.keys() & _SYNONYMS.keys() - set(own):
+        method_options = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
+        for name in options.keys() & _SYNONYMS.keys() - set(method_options):
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}

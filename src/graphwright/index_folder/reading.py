@@ -116,7 +116,7 @@ class IndexReading:
 
     @property
     def progress(self) -> tuple[str, int, int] | None:
-        """How far the process is that changes the index now: work, done, total; None if there is none or not known."""
+        """Progress of the process that changes the index: work, done, total; None if there is none or unknown."""
         if not self.is_being_written:
             return None
         record = read_progress(self._layout.progress)
@@ -137,8 +137,8 @@ class IndexReading:
         if passages is None:
             return []
         nodes = snapshot.about.get("graph passages", 0)  # the last ones are passages of an imported graph's nodes
-        own = set(passages.documents[: len(passages.documents) - nodes])
-        return [listed for listed in passages.listed() if listed.id in own]
+        names = set(passages.documents[: len(passages.documents) - nodes])
+        return [listed for listed in passages.listed() if listed.id in names]
 
     def metadata(self, document: str) -> dict[str, str]:
         """Return the metadata of a document, empty for an unknown one."""
@@ -213,10 +213,10 @@ class IndexReading:
                 matching |= dict.fromkeys(parts) or {pattern: None}
                 continue
             glob = f"{pattern}*" if pattern.endswith("/") else pattern
-            found = sorted(fnmatch.filter(stored, glob.replace("[", "[[]")))
-            if not found:
+            matches = sorted(fnmatch.filter(stored, glob.replace("[", "[[]")))
+            if not matches:
                 raise DataError(f"{self.path} holds no document that matches {pattern!r}; nothing was changed.")
-            matching |= dict.fromkeys(found)
+            matching |= dict.fromkeys(matches)
         return list(matching)
 
     def close(self) -> None:
@@ -233,6 +233,6 @@ class IndexReading:
 def checked_ids(ids: str | Iterable[str]) -> list[str]:
     """Return ids as a list. Raises OptionError for anything else."""
     listed = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
-    if wrong := [one for one in listed if not isinstance(one, str)]:
+    if wrong := [value for value in listed if not isinstance(value, str)]:
         raise OptionError(f"{wrong[0]!r} is not the id of a document. Give ids as strings.")
     return listed

@@ -149,8 +149,8 @@ class SnapshotReader:
             assert snapshot.graph.passages is not None
             ids = set(snapshot.graph.passages.documents).difference(hidden)
             with self._store.consistent() as store:
-                kept = self._layout.imported
-                imported = open_snapshot(kept, self._encoder) if kept.is_dir() else None
+                imported_folder = self._layout.imported
+                imported = open_snapshot(imported_folder, self._encoder) if imported_folder.is_dir() else None
                 self._rest = (name, hidden), self._part(store, ids, snapshot, snapshot.about["revision"], imported)
         return self._rest[1]
 

@@ -66,7 +66,7 @@ class IndexWriting(IndexReading):
         transform: Transform | None = None,
         engine: Engine | None = None,
     ) -> Changes:
-        """Make the documents that came from a folder those that it contains now: added, replaced and removed.
+        """Add, replace and remove documents, so that those of a folder match its files.
 
         Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
         (`Changes.retained`, `Changes.unreadable`). `options`: how the folder is read; documents of files that they

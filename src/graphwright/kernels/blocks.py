@@ -97,8 +97,9 @@ class MappedArray(NDArrayOperatorsMixin):
     """A read-only array over the bytes of a mapped npy file; each block is verified before it is first read.
 
     Rows that are indexed are verified alone; everything else verifies the whole array first. So does a kernel, which
-    is handed the plain array (see `readonly`): it follows ids without checking them. A damaged block raises the error
-    that `damage` returns. What was verified is not read again: changes of the file while it is mapped go unseen.
+    gets the plain array (see `readonly`), because it follows ids without checking them. A damaged block raises the
+    error that `damage` returns. A verified block is not read again, so changes of the file while it is mapped go
+    unnoticed.
     """
 
     def __init__(

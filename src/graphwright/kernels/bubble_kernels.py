@@ -94,7 +94,7 @@ def _row(rows: Ids, count: int, node: int) -> int:
 
 @kernel
 def _number(value: float, is_half: bool) -> np.float64:
-    """Return a number of a vector, of the bits of a half as `half.HalfArray` reads them."""
+    """Return a number of a vector; a half is given by its bits, as in `half.HalfArray`."""
     if not is_half:
         return np.float64(value)
     moved = np.uint32(np.int32(np.int16(value)) << 13) & np.uint32(0x8FFFE000)
@@ -306,17 +306,17 @@ def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int
 
 
 @kernel
-def _relax(tables: Tables, groups: int, label: int, there: int) -> None:
+def _relax(tables: Tables, groups: int, label: int, neighbour: int) -> None:
     """Relax the edge from a settled label to a neighbour."""
-    slot, near = label // groups, there // groups
-    origin, known = tables.labels[label, ORIGIN], tables.labels[there, ORIGIN]
+    slot, near = label // groups, neighbour // groups
+    origin, known = tables.labels[label, ORIGIN], tables.labels[neighbour, ORIGIN]
     distance = tables.labels[label, DISTANCE] + tables.nodes[near, COST]
     if known < 0:
-        _open(tables, groups, near, there, origin)
+        _open(tables, groups, near, neighbour, origin)
     elif known != origin:
         _join(tables.origins, origin, known)
-    if known < 0 or distance < tables.labels[there, DISTANCE]:
-        _label(tables, groups, there, distance, slot, origin)
+    if known < 0 or distance < tables.labels[neighbour, DISTANCE]:
+        _label(tables, groups, neighbour, distance, slot, origin)
 
 
 @kernel
@@ -335,11 +335,11 @@ def _scan(
             near = _enter(tables, groups, u, _cost(costs, u), beyond)
         elif beyond < tables.nodes[near, HOPS]:
             tables.nodes[near, HOPS] = beyond
-        there = near * groups + group
-        if not tables.labels[there, SERIAL]:
-            _relax(tables, groups, label, there)
-        elif tables.labels[there, ORIGIN] != tables.labels[label, ORIGIN]:
-            _offer(tables, groups, label, there)
+        neighbour = near * groups + group
+        if not tables.labels[neighbour, SERIAL]:
+            _relax(tables, groups, label, neighbour)
+        elif tables.labels[neighbour, ORIGIN] != tables.labels[label, ORIGIN]:
+            _offer(tables, groups, label, neighbour)
             if tables.place[EVENTS] >= budget:
                 return
 

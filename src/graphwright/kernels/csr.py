@@ -18,7 +18,7 @@ Ids = NDArray[np.int32]
 Floats = NDArray[np.float64]
 """Weights and scores: float64."""
 
-_PATIENCE = 1000  # queries after which an oversized workspace is released
+_MAX_OVERSIZED = 1000  # queries after which an oversized workspace is released
 
 Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
@@ -33,7 +33,7 @@ def kernel(function: Compiled) -> Compiled:
 
 
 def compiled_before() -> bool:
-    """Return whether kernels of this installation lie compiled in their cache."""
+    """Return whether compiled kernels of this installation are in the cache."""
     path = Path(_scatter.stats.cache_path)  # type: ignore[attr-defined]
     return any(path.glob("*.nbi"))
 
@@ -106,7 +106,7 @@ class Workspace:
     def fits(self, n: int) -> bool:
         """Return whether this is large enough for `n` nodes, and not far too large for many queries in a row."""
         self.oversized = self.oversized + 1 if n * 8 < self.size else 0
-        return n <= self.size and self.oversized < _PATIENCE
+        return n <= self.size and self.oversized < _MAX_OVERSIZED
 
 
 class _PerThread(threading.local):

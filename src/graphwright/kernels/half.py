@@ -1,4 +1,4 @@
-"""Matrices in half precision: half the disk, memory and reading of float32, with float32 in all that is computed.
+"""Matrices in half precision: half the disk space, memory and reading time of float32; computed with in float32.
 
 A number is rounded to eleven significant bits (IEEE 754, binary16), by at most one in 2,048; a cosine of two vectors of
 some hundred numbers changes by about 1e-4.
@@ -98,14 +98,14 @@ def to_half(values: ArrayLike) -> NDArray[np.float16]:
     with np.errstate(over="ignore", invalid="ignore"):
         halves = np.asarray(values, np.float32).astype(np.float16)
     if not np.isfinite(halves).all():
-        raise ValueError(f"a number is not finite or above {LARGEST:,.0f}, and half precision does not hold it.")
+        raise ValueError(f"a number is not finite or above {LARGEST:,.0f}, so half precision cannot hold it.")
     return halves
 
 
 class HalfArray:
     """A read-only matrix of float32 numbers that is kept in half precision: `halves: float16[rows, columns]`.
 
-    What is read of it is a copy in float32. `halves` may be mapped from a file: blocks are verified before they are
+    Reading it returns a copy in float32. `halves` may be mapped from a file: blocks are verified before they are
     read (see MappedArray).
 
     >>> table = HalfArray.of([[1, 0], [0, 1], [2, 2]])

@@ -75,7 +75,7 @@ def _gradients(
     """Add the gradients to `to_x` and `to_gates`, given that of `stats`."""
     n, h = x.shape
     even, by, mean = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
-    up, down, here = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
+    up, down, slopes = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
     highest, lowest, none = np.empty(h, np.int32), np.empty(h, np.int32), np.float32(0)
     for v in range(n):
         first, end = ptr[v], ptr[v + 1]
@@ -89,11 +89,11 @@ def _gradients(
             for c in range(h):
                 total = even[c] + by[c] * (x[u, c] * gates[r, c] - mean[c])
                 total += up[c] if highest[c] == at else none
-                here[c] = total + (down[c] if lowest[c] == at else none)
+                slopes[c] = total + (down[c] if lowest[c] == at else none)
             for c in range(h):
-                to_x[u, c] += here[c] * gates[r, c]
+                to_x[u, c] += slopes[c] * gates[r, c]
             for c in range(h):
-                to_gates[r, c] += here[c] * x[u, c]
+                to_gates[r, c] += slopes[c] * x[u, c]
 
 
 def aggregate(messages: Messages) -> Aggregate:
@@ -151,9 +151,9 @@ def _smooth(
                 for column in range(mean.size):
                     mean[column] += weight * row[column]
         share = alpha / total if total else 0.0
-        own = 1.0 - alpha if total else 1.0
+        self_share = 1.0 - alpha if total else 1.0
         for column in range(mean.size):
-            out[i, column] = own * signal[i, column] + share * mean[column]
+            out[i, column] = self_share * signal[i, column] + share * mean[column]
     for i in range(nodes.size):
         marks[nodes[i], 0] = 0
 

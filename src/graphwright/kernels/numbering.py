@@ -83,18 +83,18 @@ class Numbering:
         while True:
             capacity = min(int(len(self._slots) * _FULL), np.iinfo(np.int32).max - 1)
             out = np.empty(remaining.size, np.int32)
-            taken, self._size = _take(remaining, self._slots, self._shift, self._size, capacity, out)
-            numbers.append(out[:taken])
-            if taken == remaining.size:
+            count, self._size = _take(remaining, self._slots, self._shift, self._size, capacity, out)
+            numbers.append(out[:count])
+            if count == remaining.size:
                 return np.concatenate(numbers)
             if self._size < len(self._slots) * _FULL - 1:
                 raise ValueError(f"There are more than {self._size} distinct codes, too many for 31-bit numbers.")
             old, self._slots = self._slots, np.zeros((2 * len(self._slots), 2), np.uint64)
             _move(old, self._slots, self._shift)
-            remaining = remaining[taken:]
+            remaining = remaining[count:]
 
     def find(self, codes: ArrayLike) -> Ids:
-        """Return the number of each code, -1 for one that was never taken: int32[len(codes)]."""
+        """Return the number of each code, -1 for an unknown one: int32[len(codes)]."""
         values = _codes(codes)
         out = np.empty(values.size, np.int32)
         _find(values, self._slots, self._shift, out)

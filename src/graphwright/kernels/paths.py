@@ -204,8 +204,8 @@ def _join(
     """Write the smallest edge between first[i] and second[i], searched for at the end with fewer edges."""
     for i in range(first.size):
         a, b = first[i], second[i]
-        here = out_ptr[a + 1] - out_ptr[a] + into_ptr[a + 1] - into_ptr[a]
-        if out_ptr[b + 1] - out_ptr[b] + into_ptr[b + 1] - into_ptr[b] < here:
+        edges_of_a = out_ptr[a + 1] - out_ptr[a] + into_ptr[a + 1] - into_ptr[a]
+        if out_ptr[b + 1] - out_ptr[b] + into_ptr[b + 1] - into_ptr[b] < edges_of_a:
             a, b = b, a
         best = _least(a, b, out_ptr, out, tails, allowed, restricted, heads.size)
         result[i] = _least(a, b, into_ptr, into, heads, allowed, restricted, best)

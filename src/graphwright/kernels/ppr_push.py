@@ -173,8 +173,8 @@ def _refine(
             if entry != _FREE:
                 other = np.uint32(entry & _LOWER)
                 neighbours_share += rows[other, _RESIDUAL] * rows[other, _INVERSE]
-        own = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL]
-        scores[slot] = own + (1.0 - restart) * (restart * neighbours_share + spread * rows[slot, _DEGREE])
+        estimate = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL]
+        scores[slot] = estimate + (1.0 - restart) * (restart * neighbours_share + spread * rows[slot, _DEGREE])
 
 
 class Push:

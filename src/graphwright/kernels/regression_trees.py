@@ -16,7 +16,7 @@ def _add(
     rows: NDArray[np.float32], roots: Ids, feature: Ids, value: NDArray[np.float64], other: Ids,
     out: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Add what each row reaches in each tree, tree by tree."""
+    """Add the value of the leaf that each row reaches in each tree, tree by tree."""
     for row in range(len(rows)):
         for root in roots:
             at = root
@@ -29,9 +29,9 @@ def _add(
 class RegressionTrees:
     """An ensemble of t regression trees with m nodes in all, each tree's nodes in preorder.
 
-    `roots: int32[t]`: the first node of each tree. `feature: int32[m]`: what a node asks for, -1 in a leaf. `value:
-    float64[m]`: the threshold of a node, up to which (included) a row goes on to the next node, else to `other:
-    int32[m]`; of a leaf what it adds. Raises ValueError where a walk could leave the nodes or not end.
+    `roots: int32[t]`: the first node of each tree. `feature: int32[m]`: the feature that a node tests, -1 in a leaf.
+    `value: float64[m]`: the threshold of a node, or the value of a leaf. A row at or below the threshold goes on to the
+    next node, any other row to `other: int32[m]`. Raises ValueError where a walk could leave the nodes or not end.
 
     >>> trees = RegressionTrees(roots=[0], feature=[0, -1, -1], value=[0.5, 10, 20], other=[2, 0, 0])
     >>> trees([[0.2], [0.5], [0.7]]).tolist()
@@ -49,7 +49,7 @@ class RegressionTrees:
             object.__setattr__(self, field.name, array)
         nodes = len(self.feature)
         if {len(self.value), len(self.other)} != {nodes}:
-            raise ValueError(f"Trees have {nodes} features and {len(self.value)} values; give each node one of all.")
+            raise ValueError(f"Trees have {nodes} features and {len(self.value)} values; give each node one of each.")
         inner = np.flatnonzero(self.feature >= 0)
         if np.any(self.other[inner] <= inner + 1) or np.any(self.other[inner] >= nodes):
             raise ValueError("A node of trees needs two others after it: the next one, and `other`.")
@@ -58,17 +58,17 @@ class RegressionTrees:
 
     @property
     def features(self) -> int:
-        """How many features rows must have."""
+        """Number of features that rows must have."""
         return int(self.feature.max(initial=-1)) + 1
 
     def __call__(self, rows: ArrayLike) -> NDArray[np.float64]:
         """Return the sum over trees for each row of features: float32[n, f] -> float64[n].
 
-        Raises ValueError where a tree asks for a feature that rows do not have.
+        Raises ValueError where a tree tests a feature that rows do not have.
         """
         table = np.ascontiguousarray(rows, np.float32)
         if table.ndim != 2 or table.shape[1] < self.features:
-            raise ValueError(f"Trees ask for {self.features} features; rows are of shape {table.shape}.")
+            raise ValueError(f"Trees test {self.features} features; rows are of shape {table.shape}.")
         out = np.zeros(len(table))
         _add(table, self.roots, self.feature, self.value, self.other, out)
         return out

@@ -69,11 +69,11 @@ def _fingerprints(data: Bytes, offsets: Pointers, out: Hashes) -> None:
 
 
 @kernel
-def _same(data: Bytes, start: int, end: int, other: Bytes, there: int, until: int) -> bool:
-    if end - start != until - there:
+def _same(data: Bytes, start: int, end: int, other: Bytes, begin: int, until: int) -> bool:
+    if end - start != until - begin:
         return False
     for k in range(0, end - start, 8):
-        if _eight(data, start + k, end - start - k) != _eight(other, there + k, end - start - k):
+        if _eight(data, start + k, end - start - k) != _eight(other, begin + k, end - start - k):
             return False
     return True
 
@@ -286,9 +286,9 @@ def _phrases(
 @kernel
 def _copy(data: Bytes, starts: Pointers, borders: Pointers, out: Bytes) -> None:
     for i in range(starts.size):
-        start, there = np.uint64(starts[i]), np.uint64(borders[i])
+        start, target = np.uint64(starts[i]), np.uint64(borders[i])
         for k in range(np.uint64(borders[i + 1] - borders[i])):
-            out[there + np.uint64(k)] = data[start + np.uint64(k)]
+            out[target + np.uint64(k)] = data[start + np.uint64(k)]
 
 
 @kernel
@@ -444,8 +444,8 @@ def position(data: ArrayLike, offsets: ArrayLike, key: bytes, order: ArrayLike |
     (1, 2)
     """
     sorting = _AS_STORED if order is None else readonly(order, np.int64)
-    wanted = np.frombuffer(key, np.uint8)
-    return int(_position(readonly(data, np.uint8), readonly(offsets, np.int64), sorting, wanted, low))
+    pattern = np.frombuffer(key, np.uint8)
+    return int(_position(readonly(data, np.uint8), readonly(offsets, np.int64), sorting, pattern, low))
 
 
 def ranking(data: ArrayLike, offsets: ArrayLike) -> Pointers:

@@ -1,4 +1,4 @@
-"""Search structures of an index, all that operators use of it: vectors, words, names, relations, filters.
+"""Search structures of an index: vectors, words, names, relations, filters.
 
 The names are listed in `__init__.pyi`, and each is loaded when it is first used.
 """

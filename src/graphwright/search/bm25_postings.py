@@ -57,7 +57,7 @@ class WordIndex(ChecksummedIndex):
         """Index one text per node, each given as its words (see `words`) with spaces between them."""
         n = max(len(nodes), 1)
         number, owner, starts, ends = tokens(column.data, column.offsets)
-        # Words are numbered by their first appearance, so what lies between these are strings of a column, too.
+        # Words are numbered by first appearance, so words and the texts between them form a column.
         borders = np.stack((starts, ends), axis=1).ravel() if len(starts) else np.zeros(1, np.int64)
         vocabulary = TextColumn(column.data, borders).gather(np.arange(0, len(borders) - 1, 2))
         order = vocabulary.order()

@@ -20,7 +20,7 @@ class ChecksummedIndex:
     _expression = ""
 
     def named(self, expression: str) -> Self:
-        """Return this index with another repr, as what belongs to a snapshot has: `ix.names`; nothing is copied."""
+        """Return this index with another repr, such as `ix.names` in a snapshot; nothing is copied."""
         if self._expression == expression:
             return self
         result = copy(self)

@@ -20,7 +20,7 @@ class Range:
     """A range of numbers or dates, by texts such as "9.5", "2024", "2024-03" or "3 May 2024".
 
     A date of a year or a month means all of it: at most 2024 includes December, more than 2024 begins after it. A value
-    that is no number, or no date, is in no range of them.
+    that is not a number, or not a date, is in no range of numbers, or of dates.
 
     >>> Range(at_least="2023-06", at_most="2024").passes("2024-12-24T18:00:00")
     True
@@ -168,13 +168,13 @@ class Filter:
         )
 
     def hint(self, documents: Mapping[str, Mapping[str, str]]) -> str:
-        """Return what may have been meant where no document passes: a known id, folder, name or value.
+        """Return a suggestion where no document passes: a known id, folder, name or value.
 
-        `documents`: the metadata of all, by id. What is suggested for a condition lies in a document that passes all
-        others.
+        `documents`: the metadata of all, by id. A suggestion for a condition comes from a document that passes all
+        other conditions.
         """
-        for given, known in self._known(documents):
-            if len(known) <= _MAX_COMPARED and (near := meant(given, sorted(known))):
+        for failed, known in self._known(documents):
+            if len(known) <= _MAX_COMPARED and (near := meant(failed, sorted(known))):
                 return near.strip()
         within = self._others(documents, metadata=())
         names = ", ".join(sorted({name for id in within for name in documents[id]})[:20]) or "(none)"
@@ -182,7 +182,7 @@ class Filter:
         return f"Ids are paths from the folder that was read, or rows' own ids{listed}."
 
     def _known(self, documents: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, set[str]]]:
-        """Yield each id, folder, name or value that fails, and what stands in its place in documents that pass else."""
+        """Yield each id, folder, name or value that fails, and those of documents that pass all other conditions."""
         if self.documents is not None:
             ids = self._others(documents, documents=None)
             for id in self.documents:
@@ -201,7 +201,7 @@ class Filter:
                 yield condition, values
 
     def _others(self, documents: Mapping[str, Mapping[str, str]], /, **without: Any) -> set[str]:
-        """Return the ids of the documents that pass where some of the conditions are replaced."""
+        """Return the ids of the documents that pass with some of the conditions replaced."""
         conditions = vars(self) | without
         if all(value is None or (name, value) == ("metadata", ()) for name, value in conditions.items()):
             return set(documents)
@@ -233,7 +233,7 @@ def _holds(condition: str | Range, value: str) -> bool:
     number = _number(value)
     if number is not None:
         return number == _number(condition)
-    wanted, date = value_of(condition), value_of(value)
-    if wanted is None or date is None or not wanted.kind == date.kind == "date" or date.precision > wanted.precision:
+    period, date = value_of(condition), value_of(value)
+    if period is None or date is None or not period.kind == date.kind == "date" or date.precision > period.precision:
         return False
-    return -_EQUAL <= date.amount - wanted.amount < wanted.precision - _EQUAL
+    return -_EQUAL <= date.amount - period.amount < period.precision - _EQUAL

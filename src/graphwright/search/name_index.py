@@ -16,7 +16,7 @@ from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import aliases_of, normal_form
 
 MAX_NORMALISED = 1_000_000
-"""Names of a graph up to which they are compared by their normal forms; beyond, by their exact spelling."""
+"""Maximum number of names of a graph that are compared by their normal forms; more are compared by exact spelling."""
 _MAX_FUZZY = 20_000  # forms with the same first letters that are compared by edit distance
 
 
@@ -97,12 +97,12 @@ def name_forms(
 ) -> tuple[TextColumn, Ints]:
     """Return the normal forms of nodes' names in order, and the node of each.
 
-    `ids`, `labels`: further names of nodes; a label that is the name of another node means that one. So are the tails
-    of naming relations ("alt label", "also known as", "label"); a node that is nothing but such a name is not a thing
-    that can be named.
+    `ids`, `labels`: further names of nodes; a label that is another node's name is left out. The tails of naming
+    relations ("alt label", "also known as", "label") are further names too; a node that is only such a name has no
+    forms.
     """
-    own = [normal_form(name) for name in columns.names]
-    known, further, names_only = set(own), _names_stated(columns), _only_names(columns)
+    normal_forms = [normal_form(name) for name in columns.names]
+    known, further, names_only = set(normal_forms), _names_stated(columns), _only_names(columns)
     for node, name in (ids or {}).items():
         further.setdefault(node, []).append(name)
     for node, others in (labels or {}).items():
@@ -111,7 +111,7 @@ def name_forms(
     nodes: list[int] = []
     for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~names_only).tolist():
         aliases = [alias for alias in aliases_of(columns.names[node]) if alias not in known]
-        node_forms = dict.fromkeys((own[node], *aliases, *map(normal_form, further.get(node, ()))))
+        node_forms = dict.fromkeys((normal_forms[node], *aliases, *map(normal_form, further.get(node, ()))))
         node_forms.pop("", None)
         forms += node_forms
         nodes += [node] * len(node_forms)

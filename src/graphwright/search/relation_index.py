@@ -17,7 +17,7 @@ from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.words import STOP_WORDS
 
 LABELS = frozenset({"label", "pref label", "name"})
-"""Relations, in words, from a node to the name that it is shown by."""
+"""Relations, in words, from a node to its display name."""
 _ALIAS = re.compile(
     r"(?:.*\b)?(?:alias(?:es)?|aka|synonyms?|nicknames?|abbreviation|(?:alt|hidden) label|known as"
     r"|also (?:called|known|named)|formerly (?:called|named)"
@@ -32,7 +32,7 @@ SUBCLASSES = frozenset(["sub class of", "subclass of", "broader", "subtype of", 
 
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z\d])(?=[A-Z])")
 _SEGMENTS = re.compile(r"[./#:](?=[^\s./#:]*$)")
-_MAX_EDGES = 5_000_000  # edges that relations are judged by
+_MAX_EDGES = 5_000_000  # sampled edges by which relations are classified
 _ACCIDENTAL = 0.1  # share of nodes that are heads and tails of a relation by a shared name
 _RECIPROCAL = frozenset(
     [
@@ -97,11 +97,11 @@ class RelationIndex:
     @cached_property
     def by_word(self) -> dict[str, list[int]]:
         """The relations of each content word."""
-        found: dict[str, list[int]] = {}
-        for relation, own in enumerate(self.words):
-            for word in own:
-                found.setdefault(word, []).append(relation)
-        return found
+        relations: dict[str, list[int]] = {}
+        for relation, words in enumerate(self.words):
+            for word in words:
+                relations.setdefault(word, []).append(relation)
+        return relations
 
     def of_role(self, role: frozenset[str]) -> Ints:
         """Return the relations whose words are among a role's."""
@@ -132,16 +132,17 @@ class RelationIndex:
 
     @cached_property
     def of_persons(self) -> tuple[Ints, Ints]:
-        """The relations whose heads, and those whose tails, are persons or act as persons do.
+        """The relations whose heads, and those whose tails, are persons or act like persons.
 
-        Persons are born, die and have kin; the tails of a passive ("directed by") and of an agent ("author") act.
+        Relations of birth, death and kin show persons; the tails of a passive ("directed by") and of an agent
+        ("author") act.
         """
         words = [set(phrase.split()) for phrase in self.phrases]
-        heads = [r for r, own in enumerate(words) if not own.isdisjoint(_OF_PERSONS)]
+        heads = [r for r, phrase_words in enumerate(words) if not phrase_words.isdisjoint(_OF_PERSONS)]
         tails = [
             r
-            for r, own in enumerate(words)
-            if not own.isdisjoint(_BETWEEN_PERSONS) or self.voice(r) in ("passive", "agent")
+            for r, phrase_words in enumerate(words)
+            if not phrase_words.isdisjoint(_BETWEEN_PERSONS) or self.voice(r) in ("passive", "agent")
         ]
         return np.array(heads, np.int64), np.array(tails, np.int64)
 
@@ -151,7 +152,7 @@ class RelationIndex:
         return self.heads[edges], self.tails[edges]
 
     def is_homogeneous(self, relation: int) -> bool:
-        """Return whether heads and tails are things of one kind: nodes are both, more often than by accident."""
+        """Return whether heads and tails are of one kind: more nodes are both than by chance."""
         heads, tails = map(np.unique, self.ends_of(relation))
         return len(np.intersect1d(heads, tails, assume_unique=True)) > _ACCIDENTAL * min(len(heads), len(tails))
 

@@ -51,7 +51,7 @@ class Snapshot:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What tells each of its indexes from others, by name: its kind, shape and checksum."""
+        """Kind, shape and checksum of each of its indexes, by name."""
         indexes = {name: getattr(self, name) for name in INDEXES}
         return {name: index.fingerprint for name, index in indexes.items() if index is not None}
 

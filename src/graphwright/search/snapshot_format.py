@@ -34,10 +34,10 @@ from graphwright.search.vector_pages import Pages, map_pages, write_pages
 from graphwright.store.locks import Lease
 
 FORMAT = 6
-_BY_BLOCKS = -1  # instead of the checksum of a file that has checksums of its blocks
+_BY_BLOCKS = -1  # in place of a file's checksum, if its blocks have checksums
 _NEAREST = "names.nearest.npy"
 _READ = 2**20  # bytes of a file: larger ones are mapped
-_TOGETHER = 2  # files that are verified at a time
+_VERIFY_THREADS = 2  # files that are verified at the same time
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 
 
@@ -66,7 +66,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
 
 
 def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:
-    """Write vectors; return the description of the space, and the checksums of the files that are those of before."""
+    """Write vectors; return the description of the space, and the checksums of unchanged files."""
     before, (vectors, text_of) = space.pages, space.by_text()
     pages, place = write_pages(folder, name, vectors, before)
     row_of = np.append(place, np.int32(-1))[np.asarray(text_of)]
@@ -107,7 +107,7 @@ def damaged_files(folder: Path, *, vectors: bool = False, blocks: bool = True) -
             raise StoreError(f"{folder / 'about.json'} cannot be read: {explained(error, _REMEDY)}") from error
         return ["about.json"]
     names = [name for name in files if not vectors or "/" not in name]
-    with ThreadPoolExecutor(_TOGETHER) as pool:
+    with ThreadPoolExecutor(_VERIFY_THREADS) as pool:
         damaged = pool.map(lambda name: _is_damaged(folder / name, files[name], blocks), names)
         return [name for name, is_damaged in zip(names, damaged, strict=True) if is_damaged]
 
@@ -133,7 +133,7 @@ def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
 
 
 def refused(error: StoreError) -> bool:
-    """Return whether an error says that the system refused a file, which need not be damaged."""
+    """Return whether an error means that the system refused access to a file, which may be intact."""
     return error.__cause__ is not None and cause_of(error.__cause__) != 0
 
 
@@ -149,7 +149,7 @@ def _file_checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:
     """Return the checksum of each file, -1 for one that has checksums of its blocks."""
     listed = list(names)
     paths = [folder / name for name in listed]
-    with ThreadPoolExecutor(_TOGETHER) as pool:
+    with ThreadPoolExecutor(_VERIFY_THREADS) as pool:
         sums = pool.map(lambda path: _BY_BLOCKS if block_file(path).exists() else _file_checksum(path), paths)
         return dict(zip(listed, sums, strict=True))
 

@@ -22,7 +22,7 @@ from graphwright.search.vector_rows import VectorRows, row_sums
 
 
 class EncodingRun(Protocol):
-    """What indexes use of a pipeline's run: encoding with its usage counted, vectors cached, and values kept."""
+    """The part of a pipeline's run that indexes use: encoding with usage counts, cached vectors and kept values."""
 
     def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
         """Return the value of a key, which `make` computes at its first use in the run."""
@@ -222,16 +222,16 @@ class Joined(VectorIndex):
         self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
     ) -> tuple[NDArray[np.int64], Floats]:
         """Return those of `ids` that have a vector in either, and its dot product with `query`."""
-        known, own = ids[self.has(ids)], self.first.has(ids[self.has(ids)])
+        known, in_first = ids[self.has(ids)], self.first.has(ids[self.has(ids)])
         scores = np.empty(len(known), np.float32)
-        scores[own] = self.first.scores_of(known[own], query, run)[1]
-        scores[~own] = self.second.scores_of(known[~own], query, run)[1]
+        scores[in_first] = self.first.scores_of(known[in_first], query, run)[1]
+        scores[~in_first] = self.second.scores_of(known[~in_first], query, run)[1]
         return known, scores
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
         """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
-        own = self.first.has(ids)
-        return np.where(own, self.first.cosines(ids, query), self.second.cosines(ids, query))
+        in_first = self.first.has(ids)
+        return np.where(in_first, self.first.cosines(ids, query), self.second.cosines(ids, query))
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for each id whether it has a vector in either."""
@@ -284,7 +284,7 @@ def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None,
 
 
 def cosines(vectors: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of each row with a vector, 0 with a zero vector; no digit depends on the place of a row."""
+    """Return the cosine of each row with a vector, 0 with a zero vector; the same at any position of the row."""
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
     # A product of BLAS depends on the place of a row in its last digits; einsum does not.
     products = np.einsum("ij,j->i", vectors, query)

@@ -27,7 +27,7 @@ from graphwright.kernels.half import HalfArray
 from graphwright.search.vector_rows import Sums, VectorRows, row_sums
 
 PAGE = 4 * 2**20
-"""Most bytes of a page, unless one block of whole vectors has more."""
+"""Maximum bytes of a page, unless one block of whole vectors has more."""
 _ITEM = 2  # bytes of a number
 _MAX_UNUSED = 1 / 4  # share of rows without a text above which all pages are written anew
 _FIXED = 0x10  # MAP_FIXED of Linux and macOS
@@ -147,7 +147,7 @@ def _by_first(number: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Which vectors come into which rows: `source` of each row is a row of the base (from 0), or new ones (from n)."""
+    """Assignment of vectors to rows: `source` of each row is a row of the base (from 0) or of the new ones (from n)."""
 
     vectors: VectorRows
     before: Pages
@@ -198,8 +198,8 @@ class _Plan:
         blocks = np.zeros(_ITEM * old.dimension * self.rows // BLOCK, np.uint64)
         blocks[: len(old.blocks)] = old.blocks
         sums = np.zeros(self.rows, np.uint64)
-        kept = (self.source >= 0) & (self.source < n)
-        sums[kept] = old.sums[self.source[kept]]
+        unchanged = (self.source >= 0) & (self.source < n)
+        sums[unchanged] = old.sums[self.source[unchanged]]
         pages = Pages(folder, name, self.rows, old.dimension, each, blocks, sums)
         for at, path in enumerate(pages.paths()):
             if not self.dirty[at]:

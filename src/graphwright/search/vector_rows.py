@@ -26,7 +26,7 @@ def row_sums(vectors: Floats | HalfArray | VectorRows) -> Sums:
 
 
 class VectorRows:
-    """A matrix whose i-th row is row `row[i]` of `base`, followed by `new`; what is read is a copy, float32.
+    """A matrix whose i-th row is row `row[i]` of `base`, followed by `new`; reading it returns a copy, float32.
 
     `sums`: the fingerprint of each row of `base`, where they are known (see `row_sums`).
 

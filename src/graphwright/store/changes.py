@@ -1,4 +1,4 @@
-"""The record of a change of an index: which documents it added, replaced and removed, and what is left to do."""
+"""Record of a change of an index: documents added, replaced and removed, and remaining work."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Changes:
     """Changes of an index: ids of documents by kind of change, and input that could not be read.
 
     `retained`: documents that are not in the synced folder any more but stay, because unreadable files, `unreadable`,
-    may contain them. `resumed`: documents that an interrupted run had stored can be searched only now. `unsuitable`:
-    number of documents that the extractor does not support well, by reason. `extracted`: number of chunks that a
-    deferred extractor, or `reextract`, read; `pending`: chunks that wait for a deferred one, as (document, ordinal,
-    reason); `released`: number of those that do so no more, as the extractor of this call had read them. `seconds` by
-    part of the build, `refined`: number of values that a language model derived from the merged graph (summaries of
-    descriptions, decisions about names); `unrefined`: reasons why others are missing. `texts`: number of embedded texts
-    by kind, `usage` of models.
+    may contain them. `resumed`: whether documents stored by an interrupted run became searchable only now.
+    `unsuitable`: number of documents that the extractor does not support well, by reason. `extracted`: number of chunks
+    that a deferred extractor, or `reextract`, read; `pending`: chunks that wait for a deferred one, as (document,
+    ordinal, reason); `released`: number of chunks that no longer wait, because the extractor of this call had read
+    them. `seconds` by part of the build, `refined`: number of values that a language model derived from the merged
+    graph (summaries of descriptions, decisions about names); `unrefined`: reasons why others are missing. `texts`:
+    number of embedded texts by kind, `usage` of models.
     """
 
     added: list[str] = field(default_factory=list)

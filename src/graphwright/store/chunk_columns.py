@@ -78,7 +78,7 @@ class ChunkColumns:
         return PerChunk(values.reshape(-1, width), indptr // width)
 
     def release(self, *fields: str) -> None:
-        """Forget the values of fields that are not needed any more: gigabytes of a large index."""
+        """Release the values of fields that are no longer needed: gigabytes of a large index."""
         for name in fields:
             values, indptr = self.fields[name]
             empty = TextColumn.of(()) if isinstance(values, TextColumn) else values[:0].copy()

@@ -1,4 +1,4 @@
-"""Packs: the columns of neighbouring documents as bytes, so that a change reads none of the others row by row."""
+"""Packs: the columns of neighbouring documents as bytes, so that a change need not read every row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pack(columns: ChunkColumns) -> Pack:
 def unpacked(sizes: Iterable[tuple[bytes, int]], packs: Iterator[Pack]) -> ChunkColumns:
     """Return the columns of packs end to end; `sizes`: those of all, in order, and the bytes of their data.
 
-    No more than one pack is held at a time. Raises ValueError or TypeError if one is damaged.
+    At most one pack is in memory at a time. Raises ValueError or TypeError if one is damaged.
     """
     numbers, lengths = zip(*sizes, strict=True)
     counts = np.frombuffer(b"".join(numbers), "<i8").reshape(len(lengths), len(_KINDS))

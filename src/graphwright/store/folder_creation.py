@@ -46,7 +46,7 @@ def create_folder(folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLay
 
 
 def clean_creation(layout: IndexLayout) -> None:
-    """Delete what a process left that died just after it had created the index."""
+    """Delete the remains of a process that died just after it had created the index."""
     draft = layout.path / _DRAFT
     if draft.exists() and not is_held(draft / WRITER):
         shutil.rmtree(draft, ignore_errors=True)
@@ -68,7 +68,7 @@ def delete_folder(layout: IndexLayout, keep_folder: bool) -> None:
 
 
 def is_free(folder: Path) -> bool:
-    """Return whether a folder is empty, but for its user's settings and what a dead process left of a new index."""
+    """Return whether a folder is empty, apart from settings and the remains of an interrupted creation."""
     parts = {part.name: part for part in folder.iterdir() if part.name != "settings.toml"}
     return not parts or (_DRAFT in parts and STORE not in parts and all(map(_is_own, parts.values())))
 
@@ -92,7 +92,7 @@ def _draft_beside(folder: Path) -> Path:
 
 @contextmanager
 def _owned(draft: Path, folder: Path) -> Iterator[None]:
-    """Own the draft of an index in the block: an empty folder with a lock. What is left of it then is deleted.
+    """Own the draft of an index in the block: an empty folder with a lock. Its remains are deleted afterwards.
 
     Raises StoreError if another process owns it.
     """

@@ -18,7 +18,7 @@ from graphwright.store.locks import CHECK, PROBE, PROGRESS, READERS, create_leas
 STORE = "index.sqlite"
 IMPORTED = "imported"
 HIDDEN = (".snapshot-*.draft", f".{IMPORTED}.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")
-"""Patterns of what dead processes leave."""
+"""Patterns of files that dead processes leave."""
 _REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
 
@@ -49,7 +49,7 @@ class IndexLayout:
 
     @property
     def progress(self) -> Path:
-        """How far the writer is; what a killed one left says nothing."""
+        """Progress of the writer; without meaning after the writer was killed."""
         return self.path / PROGRESS
 
     @staticmethod
@@ -156,7 +156,7 @@ class IndexLayout:
     def bytes(self) -> int:
         """Return the size of the folder in bytes."""
         total = 0
-        for folder, _, names in os.walk(self.path):  # which passes over folders that are deleted meanwhile
+        for folder, _, names in os.walk(self.path):  # which skips folders that are deleted meanwhile
             for name in names:
                 with suppress(OSError):
                     total += os.stat(os.path.join(folder, name)).st_size

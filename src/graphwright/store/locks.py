@@ -1,4 +1,4 @@
-"""The lock of an index's writer, the leases of its readers, and the file locks that they are.
+"""The write lock of an index and the leases of its readers, both of which are file locks.
 
 File locks are SQLite's, which the operating system releases when a process ends or is killed, on every platform.
 """
@@ -18,7 +18,7 @@ from graphwright.errors import StoreError, explained
 from graphwright.store.progress import read_progress
 
 CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
-"""What to do about a folder that cannot be written."""
+"""Remedy for a folder that cannot be written."""
 READERS = "readers.lock"
 WRITER = "writer.lock"
 PROGRESS = ".progress.json"

@@ -54,8 +54,8 @@ class Packs:
             return None
 
     def _put(self, first: str, rows: list[tuple[Any, ...]]) -> None:
-        made = pack(ChunkColumns.of(rows))
-        self._db.execute("INSERT INTO packs VALUES (?, ?, ?, ?)", (first, made.sizes, made.checksum, made.data))
+        packed = pack(ChunkColumns.of(rows))
+        self._db.execute("INSERT INTO packs VALUES (?, ?, ?, ?)", (first, packed.sizes, packed.checksum, packed.data))
 
     def _parts(self, first: str, end: str | None) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of the documents from one id to another, as many as a pack has, whole documents each."""
@@ -63,10 +63,10 @@ class Packs:
         count = "SELECT count(*) FROM documents d LEFT JOIN chunks c ON c.document = d.number"
         (size,) = self._db.execute(f"{count} WHERE {chosen}", values).fetchone()
         size, rows = size if size <= 2 * _SIZE else _SIZE, list[tuple[Any, ...]]()
-        for _, own in groupby(
+        for _, group in groupby(
             self._db.execute(f"{ROWS} WHERE {chosen} ORDER BY d.id, c.ordinal", values), itemgetter(0)
         ):
-            more = list(own)
+            more = list(group)
             if rows and len(rows) + len(more) > size:
                 yield rows
                 rows = []

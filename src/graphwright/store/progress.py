@@ -1,4 +1,4 @@
-"""How far the process is that changes an index: a file that it writes and other processes read."""
+"""Progress of the process that changes an index, in a file that other processes read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphwright.store.changes import Progress
 
 
 class ProgressRecord(NamedTuple):
-    """How far a process is: its number, the name of the current work, the amount done and the total."""
+    """Progress of a process: its number, the name of the current work, the amount done and the total."""
 
     process: int
     work: str
@@ -33,7 +33,7 @@ def read_progress(file: Path) -> ProgressRecord | None:
 
 @dataclass
 class Recorder:
-    """Progress that is passed on, and recorded in a file for other processes, at most once a second."""
+    """Callback that passes progress on, and records it in a file for other processes, at most once a second."""
 
     file: Path
     progress: Progress | None
@@ -43,7 +43,7 @@ class Recorder:
         """Pass on the progress, and record it."""
         if (now := time.monotonic()) >= self._due:
             self._due = now + 1
-            with suppress(OSError):  # the record is not needed
+            with suppress(OSError):  # the record is optional
                 record = ProgressRecord(os.getpid(), work, done, total)._asdict()
                 self.file.write_text(json.dumps(record), encoding="utf-8")
         if self.progress is not None:

@@ -58,19 +58,19 @@ class Store(StoreFile):
 
     @property
     def revision(self) -> int:
-        """The number of changes to the graph that the store describes."""
+        """Number of changes of the stored graph."""
         return int(self.setting("revision") or 0)
 
     def withdrawn(self) -> dict[str, int]:
-        """Return the documents that were removed or replaced last: by their digest the revision that did it.
+        """Return the revision that removed or replaced each document withdrawn last, by the document's `id_digest`.
 
-        A snapshot of an older revision shows them as they are no more. Digests are those of `id_digest`: what was
-        removed is not stored any more.
+        A snapshot of an older revision still shows these documents. Only digests are stored, not ids of removed
+        documents.
         """
         return dict(json.loads(self.setting("withdrawn") or "{}"))
 
     def withdraw(self, ids: Iterable[str], revision: int, published: int) -> None:
-        """Note that documents were removed or replaced by a revision; forget those of the `published` ones."""
+        """Record that a revision removed or replaced documents; delete the records of revisions up to `published`."""
         entries = {digest: by for digest, by in self.withdrawn().items() if by > published}
         entries |= {id_digest(document): revision for document in ids}
         self.set("withdrawn", json.dumps(entries))
@@ -134,12 +134,12 @@ class Store(StoreFile):
             self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, chunk_digest(text, record), *record))
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
-        """Note that documents are synced with a folder."""
+        """Record that documents are synced with a folder."""
         query = "UPDATE documents SET folder = ? WHERE id = ? AND folder != ?"
         self._db.executemany(query, ((folder, i, folder) for i in ids))
 
     def set_files(self, ids: Iterable[str], files: Collection[str]) -> None:
-        """Note which of these documents are whole files; needed where `put` had nothing to change."""
+        """Record which of these documents are whole files; needed where `put` had nothing to change."""
         query = "UPDATE documents SET is_file = ? WHERE id = ? AND is_file != ?"
         self._db.executemany(query, ((i in files, i, i in files) for i in ids))
 
@@ -158,7 +158,7 @@ class Store(StoreFile):
         )
 
     def set_pending(self, chunk: StoredChunk, reason: str | None) -> None:
-        """Note why a chunk is pending for another extractor; None: it is not."""
+        """Record why a chunk is pending for another extractor; None if it is not."""
         query = "UPDATE chunks SET pending = ? WHERE document = ? AND ordinal = ?"
         self._db.execute(query, (reason, chunk.number, chunk.ordinal))
 

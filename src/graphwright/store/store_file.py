@@ -1,4 +1,4 @@
-"""The SQLite file of a store: opening, transactions, settings, and errors that say what to do."""
+"""The SQLite file of a store: opening, transactions, settings, and errors with their remedy."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class StoreFile:
             raise
 
     def keep(self) -> None:
-        """Commit what the block of `writing` has written so far, which an error then does not undo."""
+        """Commit the changes of the `writing` block so far, so that an error does not undo them."""
         self._db.commit()
         self._db.execute("BEGIN IMMEDIATE")
 

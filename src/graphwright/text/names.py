@@ -79,7 +79,7 @@ def normal_form(name: str) -> str:
 
 
 def is_boilerplate(name: str) -> bool:
-    """Return whether a name names nothing: a stop word, or a part that documents in general have.
+    """Return whether a name identifies nothing: a stop word, or a common part of documents.
 
     >>> is_boilerplate("SEE ALSO"), is_boilerplate("Note"), is_boilerplate("The"), is_boilerplate("Changelog")
     (True, True, True, True)
@@ -93,7 +93,7 @@ def is_boilerplate(name: str) -> bool:
 
 
 def is_file_title(title: str) -> bool:
-    """Return whether a title is only the name of a file that many folders have.
+    """Return whether a title is only a common file name.
 
     >>> is_file_title("changelog.Debian"), is_file_title("README"), is_file_title("The README of Graz")
     (True, True, False)
@@ -114,7 +114,7 @@ def aliases_of(name: str) -> tuple[str, ...]:
     """
     if not _HAS_ALIASES.search(name):
         return ()
-    own = normal_form(name)
+    form_of_name = normal_form(name)
     forms: list[str] = []
     plain = _unqualified(name)
     head = _unqualified(plain.split(",", 1)[0])
@@ -122,7 +122,7 @@ def aliases_of(name: str) -> tuple[str, ...]:
         plain = head
     for candidate in (plain, head, _without_initials(head)):
         form = normal_form(candidate)
-        if form and form != own and form not in forms and not form.isdigit():
+        if form and form != form_of_name and form not in forms and not form.isdigit():
             forms.append(form)
     return tuple(forms)
 

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
-_FLOWING = ("page", "line")  # kinds of places that sentences run over
+_FLOWING = ("page", "line")  # kinds of places that a sentence may cross
 _PAGES = b'["page"'  # begins the stored form of places that are pages
 
 
@@ -75,7 +75,7 @@ class Places:
         return ".".join(_common(name.split(".") for name in names))
 
     def cuts(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the characters after `start` and before `end` that no sentence runs over, ascending.
+        """Return the characters after `start` and before `end` that no sentence crosses, ascending.
 
         At these a slide, a cell, a row of cells, a part or a definition begins or ends; sentences go on from page to
         page.
@@ -99,13 +99,13 @@ class Places:
 
         A line that is cited in part is cut at the share of its characters.
         """
-        found = []
+        cited = []
         for box in self.boxes[max(bisect_right(self.boxes, start, key=lambda box: box.start) - 1, 0) :]:
             if box.start >= end:
                 break
             if box.end > start:
-                found.append((self.label(max(self._number(box.start), 0)), _cut(box, start, end)))
-        return found
+                cited.append((self.label(max(self._number(box.start), 0)), _cut(box, start, end)))
+        return cited
 
     def _number(self, character: int) -> int:
         return bisect_right(self.starts, character) - 1

@@ -56,7 +56,7 @@ def in_unspaced(character: str) -> bool:
 
 
 def characters(run: str) -> list[str]:
-    """Return the characters of a run as a reader sees them: a letter with its vowel signs and tone marks.
+    """Return the visible characters of a run: each letter with its vowel signs and tone marks.
 
     >>> characters("日本"), len("ที่นี่"), characters("ที่นี่")
     (['日', '本'], 6, ['ที่', 'นี่'])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from graphwright.text.words import FIRST_WORDS
 
 LONGEST = 1000
-"""Maximal characters of a span: longer runs, as in text without full stops, are cut at lines or words."""
+"""Maximum characters of a span: longer runs, as in text without full stops, are cut at lines or words."""
 
 # Abbreviations that never end a sentence: a name or a number follows.
 _TITLES = frozenset(
@@ -106,7 +106,7 @@ class _Paragraph:
     def has_room(self, line: int, after: int) -> bool:
         """Return whether a line had room for the first word of the next one, which begins at `after`.
 
-        It had if both fit into the widest line of the paragraph, or if that is too wide to have been wrapped.
+        It had room if both fit into the widest line of the paragraph, or if that line is too wide to have been wrapped.
         """
         if after >= self.end:
             begin = max(self.text.rfind("\n\n", self.end, line), self.end)
@@ -121,7 +121,7 @@ class _Paragraph:
 
 
 def _is_lower_case(text: str) -> bool:
-    """Return whether the text has next to no capitals, as if lower-cased as a whole."""
+    """Return whether the text has almost no capitals, as if it were lower-cased."""
     head = text[:20_000]
     return sum(map(str.isupper, head)) * 200 < sum(map(str.islower, head))
 
@@ -150,7 +150,7 @@ def _ends(text: str, start: int, match: re.Match[str], lower_case: bool, broken:
         return False
     if name in _OPEN_ENDED or "." in word or (len(word) == 1 and word.isupper()):
         return _OPENER.match(text, after) is not None
-    return not (word.isdigit() and stop - start == len(word) < 4)  # else the number of a list item
+    return not (word.isdigit() and stop - start == len(word) < 4)  # otherwise it is the number of a list item
 
 
 def _is_spaced(text: str, after: int, before: str, word: str) -> bool:

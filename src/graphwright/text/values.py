@@ -12,7 +12,7 @@ class Value(NamedTuple):
     kind: Literal["date", "number"]
     amount: float
     precision: float
-    """The length of what a date may mean: a year (1.0), a month, a day."""
+    """Length of the period that a date denotes, in years: of a year (1.0), a month or a day."""
 
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()

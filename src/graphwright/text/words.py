@@ -77,7 +77,7 @@ WORD = re.compile(r"\w+")
 """A run of letters, digits and underscores."""
 
 COMPOUND = re.compile(r"\w+(?:[.'’&-]\w+)*")
-"""A word as a reader sees it, with the signs inside it: "O'Neill", "AT&T", "co-operate", "3.5"."""
+"""A word with the signs inside it: "O'Neill", "AT&T", "co-operate", "3.5"."""
 
 _QUESTION_WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*(?:[.'’&-]\w+(?:[{MARKS}]+\w*)*)*\.?")
 _INDEXED = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")  # a number keeps its separators: "1,000", "3.5"
@@ -116,8 +116,8 @@ def words(text: str) -> list[str]:
     if not folded.isascii():
         folded = fold_letters(_ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
         if has_other_scripts(folded):
-            found = _INDEXED_WITH_MARKS.findall(unicodedata.normalize("NFC", folded))
-            return [part for word in found if word not in STOP_WORDS for part in _parts(word)]
+            terms = _INDEXED_WITH_MARKS.findall(unicodedata.normalize("NFC", folded))
+            return [part for word in terms if word not in STOP_WORDS for part in _parts(word)]
         folded = unicodedata.normalize("NFC", folded)
     return [_singular(word) for word in _INDEXED.findall(folded) if word not in STOP_WORDS]
 

@@ -174,11 +174,11 @@ def test_office_cut_file_is_named(name: str) -> None:
 def test_format_of_content_decides_before_the_suffix() -> None:
     assert extracted("report.txt", written(report())).text.startswith("Rivers of Styria")
     assert extracted("wrong.docx", b"Just text.").text == "Just text."
-    with pytest.raises(UnreadableError, match="not that of its kind, Word document"):
+    with pytest.raises(UnreadableError, match="not of the format Word document"):
         extracted("wrong.docx", bytes(range(32)) * 40)
     with pytest.raises(UnreadableError, match="old or encrypted Office document"):
         extracted("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
-    with pytest.raises(UnreadableError, match="not that of its kind, Word document"):
+    with pytest.raises(UnreadableError, match="not of the format Word document"):
         extracted("a.docx", zipped({"word/document.xml": b"<a>Half of a document</a>"}))
 
 

@@ -14,5 +14,5 @@ of subtitles, whose places are cues:
 
     FORMATS = (Format("subtitles", (".srt",), read),)
 
-`format` has these classes, `parsing` what several formats share.
+`format` has these classes, `parsing` code that formats share.
 """

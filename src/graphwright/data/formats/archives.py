@@ -26,7 +26,7 @@ MAX_UNPACKED = 1 << 30
 """Maximum bytes of all files of an archive, unpacked."""
 _MAX_TYPE = 100  # bytes
 _MAX_HEADER = 2**20  # bytes; tarfile reads a header at once, whatever length it claims
-_SAYS_UTF_8 = 0x800  # flag of a member of a zip archive
+_UTF_8_FLAG = 0x800  # flag of a member of a zip archive
 _END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"  # of the directory of a zip archive, and of one in the format zip64
 _END_SIZE, _LOCATOR_SIZE, _MAX_COMMENT = 22, 20, 65_535
 _MAX_ENTRY = 1_000  # bytes of one entry in the directory of a zip archive, on average
@@ -109,10 +109,10 @@ def read_tar(file: File) -> Iterator[Part]:
 
 
 def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
-    """Return the number of files in an archive and their bytes, unpacked; of any other file 1 and its own bytes.
+    """Return the number of files in an archive and their bytes, unpacked; for any other file 1 and its size.
 
-    The suffix tells which it is. Contents are not kept, and counting ends where a maximum is exceeded. Raises
-    UnreadableError for a damaged or encrypted archive, and for one that has more than the readers take.
+    The suffix decides. Contents are not kept, and counting ends where a maximum is exceeded. Raises
+    UnreadableError for a damaged or encrypted archive, and for one that exceeds the limits of the readers.
     """
     suffix = path.suffix.lower()
     if suffix == ".zip":
@@ -144,7 +144,7 @@ def _check_directory(path: Path, max_files: int) -> None:
         tail = file.read()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_SIZE:
-        raise UnreadableError("no zip archive; give it the suffix of what it is")
+        raise UnreadableError("not a zip archive; give it the suffix of its format")
     directory = int.from_bytes(tail[at + 12 : at + 16], "little")
     if _LOCATOR in tail[max(at - _LOCATOR_SIZE, 0) : at] or directory > (max_files + 1) * _MAX_ENTRY:
         raise UnreadableError(f"more than {max_files:,} files, or larger ones; send it in parts")
@@ -187,27 +187,27 @@ class BoundedFile(RawIOBase):
         return int(self._source.tell())
 
     def seekable(self) -> bool:
-        """Return that it can be searched."""
+        """Return True, as the file is seekable."""
         return True
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True, as the file is readable."""
         return True
 
     def check(self, position: int) -> None:
-        """Raise what `refused` returns where a position is beyond the end."""
+        """Raise the error of `refused` for a position beyond the end."""
         if position > self._end:
             raise self.refused(header=False)
 
     def refused(self, *, header: bool) -> Exception:
-        """Return the error of an archive whose header, or which as a whole, is too long."""
+        """Return the error for an archive whose header or total size exceeds its limit."""
         what = "a header of more than a megabyte" if header else f"more than {MAX_UNPACKED >> 20:,} MB unpacked"
         return UnreadableError(f"a tar archive with {what}; unpack what is needed of it")
 
 
 def _zip_name(member: zipfile.ZipInfo) -> str:
-    """Return the name of a member: UTF-8 also where the archive does not say so, as many programs write it."""
-    if member.flag_bits & _SAYS_UTF_8:
+    """Return the name of a member, read as UTF-8 even without the flag, which many programs omit."""
+    if member.flag_bits & _UTF_8_FLAG:
         return member.filename
     try:
         return member.filename.encode("cp437").decode("utf-8")

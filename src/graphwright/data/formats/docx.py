@@ -19,7 +19,7 @@ _MAX_DEPTH = 100
 
 
 def read(file: File) -> Iterator[Extracted]:
-    """Yield the text of a document; its places are the pages of its last layout, if the file has noted them."""
+    """Yield the text of a document; its places are the pages of its last layout, if the file records them."""
     from docx.opc.constants import RELATIONSHIP_TYPE
     from docx.oxml import parse_xml
     from docx.package import Package
@@ -77,7 +77,7 @@ def _paragraphs(node: Any) -> Iterator[Any]:
 
 
 def _shown(paragraph: Any) -> Iterator[Any]:
-    """Yield what is in a paragraph, in order: text boxes, but nothing in them, and nothing for older programs."""
+    """Yield the nodes of a paragraph in order, without contents of text boxes and fallbacks for older programs."""
     rest = [paragraph]
     while rest:
         node = rest.pop()
@@ -89,13 +89,13 @@ def _shown(paragraph: Any) -> Iterator[Any]:
 
 
 class _Document:
-    """The body of a document while its text is put together."""
+    """Builder of the text of a document's body."""
 
     def __init__(self, root: Any, levels: dict[str, int], builder: TextBuilder) -> None:
         self.root, self.levels, self.builder = root, levels, builder
         self.notes: dict[tuple[str, str], str] = {}
         self.title = ""
-        # Word notes where its pages broke when it last laid the document out; other programs do not.
+        # Word records the page breaks of its last layout; other programs do not.
         self.has_pages = next(root.iter(f"{_W}lastRenderedPageBreak"), None) is not None
 
     def add_notes(self, kind: str, root: Any) -> None:

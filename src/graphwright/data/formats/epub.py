@@ -25,7 +25,7 @@ def read(file: File) -> Iterator[Extracted]:
         creators = ["".join(node.itertext()).strip() for node in package.iter() if local(node) == "creator"]
         builder = TextBuilder("part")
         encrypted, missing = _encrypted(archive), []
-        for name in dict.fromkeys(_spine(package, base)):  # a page that the spine names again is read once
+        for name in dict.fromkeys(_spine(package, base)):  # a page repeated in the spine is read once
             if name in encrypted:
                 raise UnreadableError("encrypted, as sellers of books protect them")
             try:
@@ -50,7 +50,7 @@ def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
 
 
 def _encrypted(archive: zipfile.ZipFile) -> set[str]:
-    """Return the files that a book declares to be encrypted, among which fonts may be that are merely obscured."""
+    """Return the files that a book declares as encrypted; they may include fonts that are only obfuscated."""
     if _ENCRYPTION not in archive.namelist():
         return set()
     nodes = parsed_xml(archive.read(_ENCRYPTION)).iter()

@@ -21,7 +21,7 @@ _MAX_HEADING = 200  # characters of a heading in a title
 
 
 class UnreadableError(Exception):
-    """A reason why a file cannot be read, with the remedy; the file is skipped and named with it."""
+    """Error for a file that cannot be read: the reason and the remedy; the file is skipped and reported."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _check_size(size: int) -> None:
 class Extracted:
     """The text of a file, or of one part of it that is a document of its own.
 
-    `name`: "" for the file itself, else what follows the file's name in the id: `#3`. `headings`, `places`: by
+    `name`: "" for the file itself, else the suffix of the file's name in the id, such as `#3`. `headings`, `places`: by
     characters of `text`. `links`: targets of hyperlinks, as written. `gaps`: what could not be read, such as scanned
     pages.
     """
@@ -102,7 +102,7 @@ class Unread:
 
 
 Part = Extracted | File | Unread
-"""What a format yields. A File is read by its own format; its id is its name after the outer file's and a slash."""
+"""An item that a format yields. A File is read by its own format; its id is the outer id, a slash and its name."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class Format:
     """A file format: its name in messages, the suffixes of its files in lower case, and its reader.
 
     The reader raises UnreadableError with a reason; any other exception counts as damage of the file. `binary`: its
-    files are not text. `by_content`: whether the first bytes show the format, whatever the suffix, which is the second
-    argument. `by_members`: the same for a zip archive.
+    files are not text. `by_content`: a function of the first bytes and the suffix that recognises the format under any
+    suffix. `by_members`: the same for the members of a zip archive.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Format:
 
 
 class TextBuilder:
-    """A text that is put together of blocks and lines, with the headings and places at which they begin.
+    """Builder of a text from blocks and lines, with headings and places.
 
     Characters are cleaned before they are added, so that spans count in the final text.
 
@@ -195,7 +195,7 @@ class TextBuilder:
             self.mark(heading.title, heading.level, start + heading.start)
 
     def mark(self, title: str, level: int, start: int) -> None:
-        """Note that a section begins at a character of the text."""
+        """Record a section that begins at a character of the text."""
         if not self.headings or start > self.headings[-1].start:
             self.headings.append(Heading(start, max(level, 1), title[:_MAX_HEADING]))
 
@@ -205,7 +205,7 @@ class TextBuilder:
         self._labels.append(clean(label))
 
     def box(self, start: int, rectangle: tuple[int, int, int, int]) -> None:
-        """Note the rectangle of the text from `start` on, in 1/10,000 of the page."""
+        """Record the rectangle of the text from `start` on, in 1/10,000 of the page."""
         if self._size > start:
             self.boxes.append(Box(start, self._size, *rectangle))
 

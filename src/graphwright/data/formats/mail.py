@@ -97,7 +97,7 @@ def _message(data: bytes, name: str) -> Iterator[Part]:
     links: list[str] = []
     for part in _leaves(message):
         filename = _filename(part)
-        # A leaf of type multipart names no boundary, so what it holds is one text.
+        # A leaf of type multipart has no boundary, so its content is one text.
         is_text = part.get_content_maintype() in ("text", "multipart")
         if filename or part.get_content_disposition() == "attachment" or not is_text:
             if filename and (content := _content(part)) is not None:

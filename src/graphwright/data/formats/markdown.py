@@ -72,7 +72,7 @@ def markdown_text(source: str) -> Extracted:
     lines = list(_blocks(body.split("\n"), headings, targets))
     text = "\n".join(lines)
     title = settings.pop("title", "") or next((heading.title for heading in headings if heading.title), "")
-    # A heading holds the number of its line until here.
+    # Up to here, the position of a heading is its line number.
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     before = len(text) - len(text.lstrip("\n"))
     placed = tuple(Heading(starts[line] - before, level, heading) for line, level, heading in headings if heading)

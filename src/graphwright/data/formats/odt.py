@@ -36,7 +36,7 @@ def read(file: File) -> Iterator[Extracted]:
 
 
 def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -> None:
-    """Add what an element holds; `mark` stands before each paragraph of a list."""
+    """Add the content of an element; `mark` precedes each paragraph of a list."""
     if depth > _MAX_DEPTH:
         raise UnreadableError(f"nested more than {_MAX_DEPTH} levels deep")
     for node in parent:

@@ -1,6 +1,7 @@
 """Choice of the format of a file: by its content, by its suffix, and by formats of other packages.
 
-A built-in format is a module of this folder with a tuple `FORMATS`. Nothing else names it, so that one file adds one.
+A built-in format is a module of this folder with a tuple `FORMATS`. Nothing else refers to it, so one new file adds a
+format.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ GROUP = "graphwright.formats"
 """The entry point group in which other packages name formats."""
 
 _PGP = tuple(f"-----BEGIN PGP {kind}".encode() for kind in ("MESSAGE", "SIGNATURE", "PUBLIC KEY", "PRIVATE KEY"))
-_REFUSED: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (  # the first bytes of files that no reader is for
+_REFUSED: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (  # first bytes of formats without a reader
     (
         b"\xd0\xcf\x11\xe0",
         "an old or encrypted Office document or Outlook message; save it as docx, xlsx, pptx or eml without a password",
@@ -88,14 +89,14 @@ def _by_content(head: bytes, suffix: str, *, binary: bool) -> Format | None:
 
 
 def _damaged(expected: Format) -> UnreadableError:
-    return UnreadableError(f"damaged: its content is not that of its kind, {expected.name}")
+    return UnreadableError(f"damaged: its content is not of the format {expected.name}")
 
 
 def _zipped(file: File, expected: Format) -> Format:
     """Return the format of a zip archive by its members.
 
-    Raises UnreadableError for a damaged archive, and for one that lacks the members of the document it is named after:
-    the parts of a document are no texts of their own.
+    Raises UnreadableError for a damaged archive, and for one without the members that its suffix requires: the parts of
+    a document are not separate texts.
     """
     try:
         with file.open() as source, zipfile.ZipFile(source) as archive:

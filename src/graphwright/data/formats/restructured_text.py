@@ -39,7 +39,7 @@ def read(file: File) -> Iterator[Extracted]:
 
 
 class _Reader:
-    """The text, the fields before it and the links of a file, while its lines are read."""
+    """Reader of the lines of a file, which collects its text, leading fields and links."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines

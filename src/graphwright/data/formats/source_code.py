@@ -39,7 +39,7 @@ _EXTRA = {  # definitions without a keyword: the name is the first group after t
     ".sql": r"(?P<indent>[ \t]{0,20})(?i:create\s+(?:or\s+replace\s+)?(?:table|view|function|procedure|trigger|index)\s+(?:if\s+not\s+exists\s+)?)([\w.\"`]{1,100})",  # noqa: E501
 }
 _ABOVE = re.compile(r"[@*]|#(?!!)|//|/\*|--")  # begins a comment, an attribute or a decorator
-_CLOSES = re.compile(r"[)\]}{]|(?:end|public|private|protected)\b")  # begins a line that is still of a definition
+_CLOSES = re.compile(r"[)\]}{]|(?:end|public|private|protected)\b")  # begins a line that continues a definition
 _NOT_NAMES = frozenset(("if", "for", "while", "switch", "return", "else", "catch", "do", "new", "throw", "case"))
 
 

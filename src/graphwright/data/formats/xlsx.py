@@ -11,7 +11,7 @@ from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.records.sentences import is_header, row_sentence
 
-_MAX_CELLS = 100_000_000  # of a workbook: each row has as many as stand before its last one
+_MAX_CELLS = 100_000_000  # of a workbook, with the empty cells before the last one of each row
 
 
 def read(file: File) -> Iterator[Extracted]:
@@ -23,7 +23,7 @@ def read(file: File) -> Iterator[Extracted]:
 
     builder = TextBuilder()
     with office_package(file) as source, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="openpyxl")  # of parts without text that it does not read
+        warnings.filterwarnings("ignore", module="openpyxl")  # for unsupported parts without text
         workbook: Any = load_workbook(source, read_only=True, data_only=True, keep_links=False)
         cells = 0
         for sheet in workbook.worksheets:
@@ -38,7 +38,7 @@ def _add_sheet(sheet: Any, builder: TextBuilder, count: int) -> int:
     """Add the rows of a sheet after `count` cells; return their number with those of the sheet, empty ones too."""
     from openpyxl.utils import get_column_letter
 
-    sheet.reset_dimensions()  # as noted in the file they may be wrong
+    sheet.reset_dimensions()  # the recorded dimensions may be wrong
     builder.blank()
     columns: list[str] | None = None
     is_empty = True

@@ -25,7 +25,7 @@ _COLUMN_NAMES = (
     ("tail", "object", "target", "dst", "to", "end", "t", "o", ":end_id"),
 )
 _RELATION_COLUMNS = frozenset(["relation", "relationship", "predicate", "property", "attribute", "edge"])
-_COMPARED, _LEAST = 1_000, 3  # rows after the first that it is compared with, and the fewest
+_COMPARED, _MIN_ROWS = 1_000, 3  # rows after the first that it is compared with, and the fewest
 _DELIMITERS = ("\t", "|", ",", ";", " ")
 _DUMP = " A dump of Neo4j can only be read by Neo4j: load it there, and export it as JSON with APOC."
 _FORMATS: dict[str, type[Dump]] = {
@@ -67,8 +67,8 @@ def dump_of(
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
     unusable: dict[str, object] = {} if issubclass(kind, Delimited) else {"mark": mark, "header": header}
     unusable |= {"columns": columns} if kind in (NTriples, GraphML, RDF) else {}
-    if given := [name for name, value in unusable.items() if value is not None]:
-        raise OptionError(f"{path} is {kind.__name__}: leave out {' and '.join(given)}, which are for tables as text.")
+    if wrong := [name for name, value in unusable.items() if value is not None]:
+        raise OptionError(f"{path} is {kind.__name__}: leave out {' and '.join(wrong)}, which are for tables as text.")
     if kind is RDF:
         return RDF(path, named_graph)
     if named_graph is not None:
@@ -91,7 +91,7 @@ def _table(
         raise OptionError(f"the delimiter of {path} is {mark!r}; give a text that is not empty, one character in CSV.")
     try:
         parts = first.split(mark) if kind is Delimited else split_row(first, mark)
-    except (DataError, ValueError) as error:  # ValueError: a delimiter that cannot be one
+    except (DataError, ValueError) as error:  # ValueError: an invalid delimiter
         raise DataError(f"{path}: its first line cannot be split into columns: {error}.") from error
     names = [part.strip().strip('"').lower() for part in parts]
     places, is_header = _places(path, names, columns)
@@ -110,7 +110,7 @@ def _stands_apart(table: Delimited) -> bool:
         rows = list(islice(table.parts(), _COMPARED + 1))
     except DataError:  # a malformed row, which is counted when all are read
         return False
-    if len(rows) <= _LEAST or any(part in column[1:] for column in zip(*rows, strict=True) for part in column[:1]):
+    if len(rows) <= _MIN_ROWS or any(part in column[1:] for column in zip(*rows, strict=True) for part in column[:1]):
         return False
     relations = [relation for _, relation, _ in rows[1:]]
     return 2 * len(set(relations)) <= len(relations)
@@ -151,12 +151,12 @@ def _places(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> 
             f"{path}: its first line has {len(names)} parts, and a triple has 3. Name head, relation and tail: "
             f"--columns 1,2,3, or their names."
         )
-    wanted = [str(column).strip().lower() for column in columns]
-    numbers = [names.index(c) if c in names else int(c) - 1 if c.isdecimal() else -1 for c in wanted]
-    for column, number in zip(wanted, numbers, strict=True):
+    requested = [str(column).strip().lower() for column in columns]
+    numbers = [names.index(c) if c in names else int(c) - 1 if c.isdecimal() else -1 for c in requested]
+    for column, number in zip(requested, numbers, strict=True):
         if not 0 <= number < len(names):
             raise DataError(f"{path} has no column {column!r}; its first line has {', '.join(map(repr, names))}.")
-    return (numbers[0], numbers[1] if len(numbers) == 3 else -1, numbers[-1]), not set(wanted).isdisjoint(names)
+    return (numbers[0], numbers[1] if len(numbers) == 3 else -1, numbers[-1]), not set(requested).isdisjoint(names)
 
 
 def _parquet_columns(path: Path, columns: Sequence[str] | None) -> tuple[str, str, str]:

@@ -12,9 +12,9 @@ from typing import BinaryIO
 from graphwright.errors import DataError
 
 MAX_NESTING = 500
-"""Objects and arrays, or elements, that may be in each other."""
+"""Maximum depth of objects and arrays, or of elements."""
 _MAX_TAG = 2**20  # bytes of a tag or comment
-_TAG = re.compile(  # or what holds none
+_TAG = re.compile(  # or a part without tags
     rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
     rb"|<(?!!--|!\[CDATA\[|\?)(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+>",
     re.DOTALL,

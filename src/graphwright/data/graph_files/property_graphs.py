@@ -23,14 +23,14 @@ _NAMES = ("name", "title", "label", "entity_id")
 _RELATIONS = ("relation", "predicate", "label", "type", "name")
 _TEXTS = ("text", "description", "summary")
 _TYPES = ("entity_type", "type", "kind")
-_GENERIC = ("entity", "node", "__entity__", "")  # types that say nothing
+_GENERIC = ("entity", "node", "__entity__", "")  # types without information
 _HEADER = re.compile(r"^(?P<name>[^:]*):(?P<kind>ID|LABEL|START_ID|END_ID|TYPE)(?:\(.*\))?$", re.IGNORECASE)
 _APOC = ("_id", "_labels", "_start", "_end", "_type")
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: the id that edges name it by, its name, and its text, which is "" where that is the name."""
+    """A node: the id that edges name it by, its name, and its text, "" where it equals the name."""
 
     id: str
     name: str
@@ -212,8 +212,8 @@ def _read_csv(path: Path, graph: PropertyGraph) -> None:
         places = {name: header.index(name) for name in _APOC if name in header}
     else:
         kinds = [(_HEADER.match(cell) or {"kind": ""})["kind"].upper() for cell in header]
-        own = dict(zip(("ID", "LABEL", "START_ID", "END_ID", "TYPE"), _APOC, strict=True))
-        places = {own[kind]: at for at, kind in enumerate(kinds) if kind in own}
+        columns = dict(zip(("ID", "LABEL", "START_ID", "END_ID", "TYPE"), _APOC, strict=True))
+        places = {columns[kind]: at for at, kind in enumerate(kinds) if kind in columns}
     if "_id" not in places and not {"_start", "_end"} <= places.keys():
         raise DataError(f"{path}: its header has neither :ID nor :START_ID and :END_ID; it has {', '.join(header)}.")
     names = [cell.partition(":")[0] for cell in header]

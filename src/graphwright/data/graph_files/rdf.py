@@ -92,7 +92,7 @@ class RDF(Dump):
         """
         pyoxigraph = _pyoxigraph(self.path)
         form = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[suffix_of(self.path)])
-        wanted = {None: None, "": pyoxigraph.DefaultGraph()}.get(self.named_graph, self.named_graph)
+        selected = {None: None, "": pyoxigraph.DefaultGraph()}.get(self.named_graph, self.named_graph)
         to, graphs = NTriples(folder / "statements.nt"), dict[str, int]()
         try:
             with open_bytes(self.path) as source, to.path.open("w", encoding="utf-8") as file:
@@ -103,13 +103,13 @@ class RDF(Dump):
                 limited = limits[form](source) if form in limits else source
                 for quad in pyoxigraph.parse(limited, form, base_iri=f"file:///{quote(self.path.name)}"):
                     graph = quad.graph_name
-                    if wanted is None or graph == wanted or getattr(graph, "value", None) == wanted:
+                    if selected is None or graph == selected or getattr(graph, "value", None) == selected:
                         file.write(f"{quad.triple} .\n")
                     else:
                         graphs[str(graph)] = graphs.get(str(graph), 0) + 1
         except (SyntaxError, ValueError, OSError, DataError) as error:  # ValueError: a byte that is not UTF-8
             raise DataError(f"{self.path} is not {form.name} that can be read to its end: {error}.") from error
-        if wanted is not None and not to.path.stat().st_size:
+        if selected is not None and not to.path.stat().st_size:
             known = ", ".join(sorted(graphs)[:10]) or "none"
             raise DataError(f"{self.path} has no statement in the graph {self.named_graph!r}; its graphs are {known}.")
         return to

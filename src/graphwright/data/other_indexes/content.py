@@ -11,7 +11,7 @@ from graphwright.errors import DataError
 
 
 class SourceDocument(NamedTuple):
-    """A document; its text is "" where the other system has not kept it."""
+    """A document; its text is "" where the other system did not store it."""
 
     id: str
     title: str
@@ -19,7 +19,7 @@ class SourceDocument(NamedTuple):
 
 
 class TextUnit(NamedTuple):
-    """A text that entities were extracted from; `document` is "" for one of no document."""
+    """A text that entities were extracted from; `document` is "" if it belongs to none."""
 
     id: str
     text: str
@@ -61,7 +61,7 @@ class Community(NamedTuple):
 
 @dataclass
 class OtherIndex:
-    """Documents, text units, entities, relationships and community reports; `system` is the one that made them.
+    """Documents, text units, entities, relationships and community reports; `system` is the source system's name.
 
     `remarks`: what is incomplete, with counts.
     """
@@ -75,7 +75,7 @@ class OtherIndex:
     remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Leave out what refers to something that is missing, and remark on it.
+        """Leave out dangling references, and add remarks about them.
 
         Raises DataError for two documents or text units of one id, and where nothing is left.
         """
@@ -104,9 +104,9 @@ class OtherIndex:
         related = [r for r in self.relationships if r.source in names and r.target in names]
         self._remark(len(self.relationships) - len(related), "relationships name an entity that is missing; left out")
         self.relationships = [r for r in related if r.units]
-        self._remark(len(related) - len(self.relationships), "relationships are of no text unit; left out")
+        self._remark(len(related) - len(self.relationships), "relationships have no text unit; left out")
         mentioned = [entity for entity in self.entities if entity.units]
-        self._remark(len(self.entities) - len(mentioned), "entities are of no text unit; left out")
+        self._remark(len(self.entities) - len(mentioned), "entities have no text unit; left out")
         self.entities = mentioned
 
     @property

@@ -12,17 +12,17 @@ from graphwright.errors import DataError
 
 _SYSTEM = "Microsoft GraphRAG"
 _OLD = "create_final_entities.parquet"  # version 1 and before
-_REMEDY = "Read are the outputs of GraphRAG 2 and 3; index with one of these."
+_REMEDY = "Only the output of GraphRAG 2 and 3 can be read; index with one of these."
 Row = dict[str, Any]
 
 
 def is_graphrag(folder: Path) -> bool:
-    """Return whether a folder is the output of GraphRAG, or a project of it with one."""
+    """Return whether a folder is the output of GraphRAG, or a project folder that contains it."""
     return any((folder / part / name).is_file() for part in (".", "output") for name in ("entities.parquet", _OLD))
 
 
 def read_graphrag(folder: Path) -> OtherIndex:
-    """Read the tables documents, text_units, entities and relationships, and if there are any covariates and reports.
+    """Read the tables documents, text_units, entities and relationships, and covariates and reports, if present.
 
     A claim (covariate) about two entities is a relationship with the claim's type as its label. Raises DataError for a
     table or a column that is missing, and for a damaged file.

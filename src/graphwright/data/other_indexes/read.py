@@ -1,4 +1,4 @@
-"""Read the index of another system, whichever it is."""
+"""Reader of the index of another system, which is detected from the files."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _MAX_SLUG = 40  # characters of the title in an id
 _NO_EVIDENCE = "Take a file whose contexts hold the evidence; of HotpotQA distractor, not fullwiki."
 
 PassageId = Callable[[str, str], str]
-"""Gives the id of the document with this title and text."""
+"""A function that returns the id of the document with this title and text."""
 
 
 def passage_id(title: str, text: str) -> str:
@@ -238,9 +238,11 @@ def multihop(source: Source, records: Records, name: str) -> Dataset:
     return pooled_dataset(source, name, questions, pool, remarks)
 
 
-def pooled_dataset(source: Source, name: str, own: Sequence[QuestionRecord], pool: Pool, remarks: list[str]) -> Dataset:
+def pooled_dataset(
+    source: Source, name: str, given: Sequence[QuestionRecord], pool: Pool, remarks: list[str]
+) -> Dataset:
     """Check and return the data set, with other questions if some were named."""
-    questions, path, remarks = own, source.path, list(remarks)
+    questions, path, remarks = given, source.path, list(remarks)
     if pool.empty:
         remarks.append(f"{counted(len(pool.empty), 'context')} without a text: a title only, or nothing.")
     if source.questions is not None:

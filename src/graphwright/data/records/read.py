@@ -22,7 +22,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
 Record = Mapping[str, Any]
 
 Records = Iterator[tuple[int, dict[str, Any] | str]]
-"""Records with their line, or their place from 1 where a file has no lines; for an unreadable one its error."""
+"""Records with their line, or their position from 1 in a file without lines; an unreadable record is its error text."""
 
 _BATCH = 64  # rows of Parquet in memory
 

@@ -91,8 +91,8 @@ def _has_text(record: Record, options: ReadOptions) -> bool:
 class _Rows:
     """The rows of one file.
 
-    A row's id is `name#line`; or `name#3` for a row whose own id is the number 3, which another file may have, too; or
-    its own id, if that is no number, the file has `plain_ids`, or the options name its column.
+    A row without an id is `name#line`. A row whose id is the number 3, which another file may have too, is `name#3`,
+    unless the file has `plain_ids` or the options name the column of ids. Any other row keeps its own id.
     """
 
     name: str
@@ -148,7 +148,7 @@ class _Rows:
         text = row_sentence(*zip(*cells, strict=True)) if cells else ""
         if not text and any(isinstance(value, dict | list) for value in record.values()):
             return f"no value that is a text or a number; it has {field_names(record)}"
-        # A column of ids may repeat in a table, and is taken only if it is named.
+        # Ids may repeat in a table, so a column of ids is used only if the options name it.
         _, identity = self._id(number, record, ())
         return Document(
             identity, text, _title(record, _SENTENCE_TITLE_FIELDS), _metadata(record), whole=len(text) <= MAX_PASSAGE
@@ -159,14 +159,14 @@ class _Rows:
         named = self.options.id_column
         field = _field(record, (named,) if named else fields)
         value = record[field] if field else None
-        own = clean(str(value)).strip() if isinstance(value, str | int | float) else ""
-        if not own:
+        row_id = clean(str(value)).strip() if isinstance(value, str | int | float) else ""
+        if not row_id:
             return field, f"{self.name}#{number}"
-        return field, own if named else self._qualified(own)
+        return field, row_id if named else self._qualified(row_id)
 
-    def _qualified(self, own: str) -> str:
-        """Return the id of the row of this file whose own id is given: a number alone may repeat in another file."""
-        return f"{self.name}#{own}" if own.isdecimal() and not self.plain_ids and not self.options.id_column else own
+    def _qualified(self, key: str) -> str:
+        """Return the document id of a row with this id: a number gets the file's name, as other files may repeat it."""
+        return f"{self.name}#{key}" if key.isdecimal() and not self.plain_ids and not self.options.id_column else key
 
 
 def _field(record: Record, names: Sequence[str]) -> str:

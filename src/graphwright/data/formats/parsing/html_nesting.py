@@ -15,7 +15,7 @@ MAX_DEPTH = 512
 _MAX_FORMATTING = 16  # open elements such as <b>; the parser repeats them in each later paragraph
 _MAX_SAME = 3  # of them with one name
 _TAG = re.compile(
-    r"<!--.*?(?:-->|\Z)"  # what holds no tags: a comment, a script, …
+    r"<!--.*?(?:-->|\Z)"  # a part without tags: a comment, a script, …
     r"|<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\s/>]).*?(?:</(?P=raw)(?=[\s/>])|\Z)"
     r"|<(?P<end>/?)(?P<name>[a-z][^\s/>]*+)"
     r"(?:[^>=]++|(?<=[^\s/])=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))|=)*+>?",
@@ -61,7 +61,7 @@ class _Nesting:
         self.removed: Counter[str] = Counter()
 
     def tag(self, match: re.Match[str]) -> str:
-        """Return a tag, or what takes its place."""
+        """Return a tag or its replacement."""
         name = (match["name"] or "").lower()
         if not name or name in _VOID or name in _IMPLIED:
             return match[0]

@@ -50,7 +50,7 @@ def _transitional(archive: zipfile.ZipFile) -> BinaryIO:
 
 
 def has_folder(name: str) -> Callable[[zipfile.ZipFile], bool]:
-    """Return a function that tells whether an archive is a package with a folder, such as `word/`."""
+    """Return a function that checks whether an archive is a package with a folder, such as `word/`."""
 
     def is_package(archive: zipfile.ZipFile) -> bool:
         names = archive.namelist()

@@ -42,7 +42,7 @@ def write_pages(pages: Sequence[Sequence[Line]], builder: TextBuilder) -> None:
 
 
 class _Writer:
-    """The text of a document while its lines are written."""
+    """Builder of the text of a document from its lines."""
 
     def __init__(self, builder: TextBuilder, lines: Sequence[Line]) -> None:
         self.builder = builder
@@ -102,7 +102,7 @@ class _Writer:
 
     def _write_table(self, lines: Sequence[Line], rows: list[list[str]]) -> None:
         self.builder.blank()
-        # A header is bold or, above numbers, in other words than they are.
+        # A header is bold, or is text above numbers.
         numbers = any(cell[:1].isdigit() for row in rows[1:] for cell in row)
         has_header = (lines[0].bold and not lines[-1].bold) or (len(rows[0]) > 2 and numbers)
         for line in table_lines(rows, header=has_header):

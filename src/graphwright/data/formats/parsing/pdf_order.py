@@ -60,7 +60,7 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
                 margin[at] = (upper, _NUMBER.sub("#", text)), (upper, offset)
         margins.append(margin)
         counts.update({key for keys in margin.values() for key in keys if key[1]})
-    kept = []
+    remaining = []
     for page, margin in zip(pages, margins, strict=True):
         repeated = {
             at
@@ -68,8 +68,8 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
             if counts[key] >= (2 if _PAGE_NUMBER.fullmatch(key[1]) else _MIN_REPEATED)
             or counts[offset] >= _MIN_REPEATED
         }
-        kept.append([line for at, line in enumerate(page) if at not in repeated])
-    return kept
+        remaining.append([line for at, line in enumerate(page) if at not in repeated])
+    return remaining
 
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:

@@ -62,8 +62,8 @@ def _series(element: Any, from_1904: bool) -> _Series:
     parts = {local(child): child for child in element}
     name = "".join("".join(node.itertext()) for node in outermost(parts.get("tx", ()), "v"))
     kinds = (("cat", "xVal"), ("val", "yVal"), ("bubbleSize",))
-    found = [next((parts[kind] for kind in names if kind in parts), None) for names in kinds]
-    categories, values, sizes = ({} if node is None else _points(node, from_1904) for node in found)
+    nodes = [next((parts[kind] for kind in names if kind in parts), None) for names in kinds]
+    categories, values, sizes = ({} if node is None else _points(node, from_1904) for node in nodes)
     for number, label in _labels(parts.get("dLbls", ())):
         values[number] = f"{values[number]} ({label})" if values.get(number) else label
     return _Series(name, categories, values, sizes)
@@ -86,7 +86,7 @@ def _points(element: Any, from_1904: bool) -> Points:
         return _level(element, from_1904)
     inner, *outer = levels
     names: list[Points] = []
-    for level in outer:  # a name stands at the first of the points below it
+    for level in outer:  # the first point below a name carries it
         name, filled = "", {}
         for number in range(max(inner, default=-1) + 1):
             name = filled[number] = level.get(number, name)
@@ -99,17 +99,17 @@ def _points(element: Any, from_1904: bool) -> Points:
 
 def _level(element: Any, from_1904: bool) -> Points:
     form = next(("".join(node.itertext()) for node in outermost(element, "formatCode")), "")
-    found = {}
+    texts = {}
     for point in outermost(element, "pt"):
         number = _number(point.get("idx", ""))
         if number is not None:
             text = "".join(text for v in outermost(point, "v") for text in v.itertext()).strip()
-            found[number] = _shown(text, point.get("formatCode") or form, from_1904)
-    return found
+            texts[number] = _shown(text, point.get("formatCode") or form, from_1904)
+    return texts
 
 
 def _number(text: str) -> int | None:
-    """Return the number of a point, None if it is none or too great."""
+    """Return the number of a point, None if it is not a number or too large."""
     return int(text) if text.isdecimal() and len(text) < 9 and int(text) < _MAX_POINTS else None
 
 

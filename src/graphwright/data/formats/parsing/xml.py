@@ -14,7 +14,7 @@ Element: TypeAlias = ElementTree.Element
 _BEGINNING = 1 << 16  # bytes
 _DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 _ELEMENT = re.compile(rb"<[^!?]")
-_PASSED_OVER = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
+_COMMENTS = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
 
 
 def parsed_xml(data: bytes) -> Element:
@@ -35,7 +35,7 @@ def refuse_entities_in(archive: zipfile.ZipFile) -> None:
 
 
 def _refuse_entities(data: bytes) -> None:
-    text = _PASSED_OVER.sub(b"", data.replace(b"\0", b""))  # UTF-16 has zero bytes between letters
+    text = _COMMENTS.sub(b"", data.replace(b"\0", b""))  # UTF-16 has zero bytes between letters
     if _DECLARES_ENTITY.search(text) or (len(data) == _BEGINNING and not _ELEMENT.search(text)):
         raise UnreadableError("its XML declares entities, or may do so, which may be an attack; save it again")
 
@@ -52,9 +52,9 @@ def outermost(parent: Any, name: str, skip: Container[str] = ()) -> Iterator[Any
     rest = [*reversed(parent)]
     while rest:
         node = rest.pop()
-        if (own := local(node)) == name:
+        if (tag := local(node)) == name:
             yield node
-        elif own not in skip:
+        elif tag not in skip:
             rest += reversed(node)
 
 
