@@ -10,12 +10,12 @@ from tests.toys import corpus_index
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import ModelError, OptionError
 from graphwright.graph.graph import Kind
-from graphwright.models.protocols import CrossEncoder, NamedEncoder
-from graphwright.models.sentence_transformers import (
+from graphwright.models import (
     SentenceTransformerCrossEncoder,
     SentenceTransformerEncoder,
     SentenceTransformerSparseEncoder,
 )
+from graphwright.models.protocols import CrossEncoder, NamedEncoder
 from graphwright.models.sparse import SparseEncoder
 from graphwright.operators import SparseSearch
 from graphwright.search import SparseIndex, dense_index
