@@ -29,17 +29,11 @@ from fuzzing.seeds import (
     COMMANDS,
     DELTA,
     DOCX,
-    DOCX_SEED,
     EPUB,
     GRAPHML_SEED,
     JSON,
-    LABELS,
     MARKS,
     ODT,
-    ODT_SEED,
-    OPF_SEED,
-    PAGE,
-    PDF,
     ROWS,
     SIGNS,
     TOML,
@@ -48,7 +42,7 @@ from fuzzing.seeds import (
     same,
     zipped,
 )
-from fuzzing.target import KEY, Target, kind, scratch, write
+from fuzzing.target import KEY, Target, inputs, kind, scratch, write
 from graphwright.build.graph_import import import_graph
 from graphwright.cli.app import main
 from graphwright.cli.terminal import clean
@@ -200,31 +194,24 @@ def _targets() -> Iterable[Target]:
     for suffix, seeds, parts in (
         (".txt", (b"Graz lies on the Mur.",), MARKS),
         (".md", (b"# Graz\n\nGraz *lies* on the [Mur](mur.md).\n",), MARKS),
-        (".html", (b"<title>Graz</title><p>Graz <a href=x>lies</a> on the Mur.", PAGE), MARKS),
+        (".html", inputs("html"), MARKS),
         (".jsonl", (ROWS,), JSON),
         (".json", (b"[" + ROWS + b"]", ROWS), JSON),
         (".csv", (b"id,text\na,Graz lies on the Mur.\n",), CELLS),
         (".tsv", (b"id\ttext\na\tGraz lies on the Mur.\n",), CELLS),
-        (
-            ".ipynb",
-            (
-                b'{"cells": [{"cell_type": "markdown", "source": ["# Graz"]}], "metadata": {}}',
-                b'{"worksheets": [{"cells": []}]}',
-            ),
-            JSON,
-        ),
+        (".ipynb", inputs("ipynb"), JSON),
         (".eml", (b"From: a@b.c\nSubject: Graz\nContent-Type: text/plain\n\nGraz lies on the Mur.\n",), MARKS),
         (".rst", (b"Graz\n====\n\nGraz lies on the `Mur <mur>`_.\n",), MARKS),
         (".adoc", (b"= Graz\n\nGraz lies on the Mur.\n",), MARKS),
         (".py", (b'"""Rivers."""\n\n\ndef mur():\n    """Return the Mur."""\n',), MARKS),
-        (".pdf", (PDF,), MARKS),
+        (".pdf", inputs("pdf"), MARKS),
     ):
         yield Target(suffix[1:], partial(documents, f"file{suffix}", same), seeds, parts)
-    for name, pack, seed in (("odt", ODT, ODT_SEED), ("epub", EPUB, OPF_SEED), ("docx", DOCX, DOCX_SEED)):
-        yield Target(
-            name, partial(documents, f"file.{name}", pack), (seed,), (b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>")
-        )
-    yield Target("zip", partial(documents, "file.zip", same), (ODT(ODT_SEED), zipped({}, "a.txt", b"Graz.")), MARKS)
+    markup = (b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>")
+    for name, pack in (("odt", ODT), ("epub", EPUB), ("docx", DOCX)):
+        yield Target(name, partial(documents, f"file.{name}", pack), inputs(name), markup)
+    archives = ODT(inputs("odt")[0]), zipped({}, "a.txt", b"Graz.")
+    yield Target("zip", partial(documents, "file.zip", same), archives, MARKS)
     for suffix, seeds in (
         (".tsv", (b"Graz\tlies on\tMur\n" * 3,)),
         (".csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
@@ -245,7 +232,7 @@ def _targets() -> Iterable[Target]:
     ):
         yield Target(name, partial(read_all, read, file), (seed,), (*JSON, *CELLS))
     yield Target("plan", plan, (b'data = "a"\nmethods = ["ppr(restart=0.5)"]\nseed = 1\n',), TOML)
-    yield Target("labels", labels, (LABELS,), JSON)
+    yield Target("labels", labels, inputs("labels"), JSON)
     yield Target(
         "structured", structured, (b'Here: {"name": "Graz", "found": true, "parts": []}',), (*JSON, b"<think>")
     )
