@@ -35,7 +35,10 @@ CONFIG = ROOT / "zensical.toml"
 PAGES = ROOT / "build" / "site-pages"
 REPOSITORY = "https://github.com/graphwright/graphwright/blob/main/"
 RAW = "https://raw.githubusercontent.com/graphwright/graphwright/main/"
-ROOMS = ("operators", "generate", "models", "data", "index", "remote", "graph", "learn", "evaluate", "errors")
+ROOMS = (
+    "operators", "generate", "models", "data", "extract", "store", "search", "remote", "graph", "learn", "evaluate",
+    "testing", "errors",
+)  # fmt: skip
 LINK = re.compile(r"(?P<before>!?\[(?:[^\]]|\](?!\())*\]\()(?P<target>[^)\s]+)(?P<after>\))")
 LOADED = {
     "script": "src",

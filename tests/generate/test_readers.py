@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
 from graphwright.generate import Abstain, Quote, ReadSpans
-from graphwright.generate.quotations import around, sentences_of
+from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.graph import Ranking
 from graphwright.models import MiniLMReader
 from graphwright.models.protocols import PassageText, Span

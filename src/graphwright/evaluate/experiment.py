@@ -68,7 +68,7 @@ class Experiment(Checked):
     """Methods to compare, and the data and settings of the comparison.
 
     `data`: a folder or file with a corpus or a graph and questions, or with questions alone (see `read_dataset`).
-    `methods`: names of the registry, expressions, or functions from a snapshot to an operator, and `sweep` values of
+    `methods`: names of the registry, or functions from a snapshot to an operator or a Method, and `sweep` values of
     their options (see `entries`). `extraction`: the source of entities and triples: mentions, rules, or openie
     (openie.jsonl of the data). `titles=False` drops the documents' titles. `embed`: texts that get a vector; by
     default those of `Settings`, over a graph those of `Index.from_graph`. `limit`: number of questions to draw with
@@ -215,8 +215,8 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
     """Return the experiment that a TOML file describes.
 
     Keys are the arguments of Experiment; `data`, `index`, and a path in `questions` are relative to the file. `methods`
-    is a list, or a table of labels with methods: a name, a call with options, or an expression. `sweep` is a table of
-    options with lists of values. `overrides` replace keys of the file. Raises DataError for a file that cannot be read,
+    is a list, or a table of labels with methods: a name, or a call with options. `sweep` is a table of options with
+    lists of values. `overrides` replace keys of the file. Raises DataError for a file that cannot be read,
     and OptionError as Experiment does.
 
         data = "../musique"
@@ -225,10 +225,8 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
         [methods]
         vector = "vector"
         wide = "ppr(top_k=40)"
-        own = "VectorSearch(ix.passages) % 10 >> ToPassages()"
         [sweep]
         "ppr.restart" = [0.15, 0.5]
-        "pathrag.order" = ["None", "HopFirst()"]
     """
     path = existing(path)
     try:

@@ -17,7 +17,7 @@ from graphwright.generate.citations import (
     overlap,
     passage_text,
 )
-from graphwright.generate.quotations import Sentence, around, sentences_of, widened
+from graphwright.generate.quoted_sentences import Sentence, around, sentences_of, widened
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import walk_to

@@ -11,7 +11,7 @@ from tests.generate.test_readers import Pointing, quoted
 from graphwright import Document, Index, start
 from graphwright.generate import Quote
 from graphwright.generate.citations import numbered, overlap
-from graphwright.generate.quotations import around, sentences_of
+from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.store import Settings
