@@ -45,7 +45,7 @@ def create_index(
     fill: Callable[[IndexLayout, Store], None] | None = None,
     **more: str,
 ) -> IndexLayout:
-    """Create an index in a new or empty folder, atomically: an empty one, or with what `fill` adds to its store.
+    """Create an index in a new or empty folder, atomically: an empty one, or one that `fill` adds to.
 
     `encoder`: see `encoder_of`; by default embedded. `more`: further settings of the store.
     """

@@ -32,7 +32,7 @@ def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> lis
     while True:
         current = _current(layout)
         problems = _problems_of(layout, store, encoder)
-        if not problems or _current(layout) == current:  # else a writer has replaced and deleted what was checked
+        if not problems or _current(layout) == current:  # else a writer has replaced the checked snapshot
             return problems
 
 
