@@ -1,4 +1,4 @@
-"""Creation of index folders, atomically: empty ones, those of graphs, and those of another system's index."""
+"""Atomic creation of index folders: empty, of a graph, or of another system's index."""
 
 from __future__ import annotations
 

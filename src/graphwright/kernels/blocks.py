@@ -67,7 +67,7 @@ def _sum_blocks(words: Words, blocks: Positions, out: Words) -> None:
 
 
 def block_sums(data: NDArray[np.uint8], blocks: Positions | None = None) -> Words:
-    """Return the checksum of each block of `data`, or of some, ascending: XXH64; the last one is filled with zeros."""
+    """Return the checksum of each block of `data`, or of some, ascending: XXH64; the last is filled with zeros."""
     whole = data.size // BLOCK
     chosen = np.arange(-(-data.size // BLOCK)) if blocks is None else blocks
     inner = int(np.searchsorted(chosen, whole))
