@@ -41,7 +41,7 @@ class IndexChange:
     """One change of an index, under its write lock; each step is done by a class of its own."""
 
     def __init__(self, operation: Operation) -> None:
-        """`operation`: what is changed, and with which models."""
+        """`operation`: the change and its models."""
         self._operation, self._store, self._changes = operation, operation.store, operation.changes
         self._extraction = ChunkExtraction(operation)
         self._documents = DocumentStorage(operation, self._extraction)
@@ -131,12 +131,12 @@ class IndexChange:
         self._publication.delete_replies()
 
     def publish(self) -> None:
-        """Publish what the changes of a batch have stored."""
+        """Publish the stored changes of a batch."""
         self._publication.refresh()
         self._complete()
 
     def resume(self) -> bool:
-        """Publish what an interrupted change has stored, if that is quick; return whether it was published.
+        """Publish the stored part of an interrupted change, if that is quick; return whether it was published.
 
         With a damaged snapshot or many new texts, this is left to the next change.
         """

@@ -164,7 +164,7 @@ class _Combination:
     def _texts(self) -> TextColumn:
         texts = self.added.texts or self.added.names
         nodes, names = self.base.texts or self.base.names, self.base.names
-        longer = dict[int, str]()  # what documents say of a node without a text
+        longer = dict[int, str]()  # descriptions by documents of nodes without a text
         for entity in np.flatnonzero(self.links[0] >= 0).tolist():
             node, name = int(self.links[0][entity]), self.added.names[self.p + entity]
             if nodes[node] == names[node] and (text := texts[self.p + entity]) != name:

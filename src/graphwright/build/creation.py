@@ -1,4 +1,4 @@
-"""Creation of index folders, atomically: empty ones, those of graphs, and those of another system's index."""
+"""Atomic creation of index folders: empty, of a graph, or of another system's index."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def create_index(
     fill: Callable[[IndexLayout, Store], None] | None = None,
     **more: str,
 ) -> IndexLayout:
-    """Create an index in a new or empty folder, atomically: an empty one, or with what `fill` adds to its store.
+    """Create an index in a new or empty folder, atomically: an empty one, or one that `fill` adds to.
 
     `encoder`: see `encoder_of`; by default embedded. `more`: further settings of the store.
     """

@@ -41,7 +41,7 @@ class DocumentStorage:
     def put_all(self, documents: Iterator[Document], keep: Callable[[], None], folder: str = "") -> set[str]:
         """Store documents; return the ids of those that are whole files.
 
-        `keep`: called every 20 s, to commit what was read. `folder`: the one that they are synced with.
+        `keep`: called every 20 s, to commit what was read. `folder`: the folder that they are synced with.
         """
         seen, files, due = dict[str, bytes](), set[str](), time.monotonic() + _COMMIT_AFTER
         while batch := list(islice(documents, _DOCUMENTS)):
@@ -76,7 +76,7 @@ class DocumentStorage:
                 )
 
     def check_stored(self, ids: Iterable[str], verb: str) -> dict[str, bytes]:
-        """Return the hashes of documents by id. Raises DataError for one that is not stored."""
+        """Return the hashes of documents by id. Raises DataError for a document that is not stored."""
         requested = list(ids)
         known = self._store.hashes(requested)
         unknown = [i for i in requested if i not in known]

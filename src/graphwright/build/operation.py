@@ -30,7 +30,7 @@ class Batch:
 
 @dataclass
 class Operation:
-    """One operation on an index folder, under its write lock; `changes` records what it does.
+    """One operation on an index folder, under its write lock; `changes` records its effects.
 
     `reported`: the revision up to which the caller has seen operations succeed; a removal by a later one may have been
     interrupted, and is repeated without an error.

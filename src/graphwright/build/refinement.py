@@ -13,7 +13,7 @@ _TASKS = 64  # derived between two commits
 
 
 def refine(operation: Operation, publication: Publication) -> None:
-    """Derive what the model can add to the merged graph, until nothing is missing or calls fail; publish it.
+    """Derive the model's additions to the merged graph, until nothing is missing or calls fail; publish them.
 
     A value may need others before it: a summary of summaries, a description of names that were merged.
     """

@@ -234,7 +234,7 @@ def _near(vectors: Floats, threshold: float) -> Iterator[tuple[int, int, float]]
 
 
 class _Judge:
-    """Decisions of a language model about pairs of names, from what the documents say of each."""
+    """Decisions of a language model about pairs of names, from the statements of the documents."""
 
     def __init__(self, merged: MergedChunks, position: Mapping[str, int], derived: Derived) -> None:
         self._merged, self._position, self._derived = merged, position, derived

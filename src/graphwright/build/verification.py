@@ -25,14 +25,14 @@ _REBUILD = "Rebuild the snapshot from the stored documents: graphwright verify -
 def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:
     """Return the problems of the index folder, none if it is sound.
 
-    Checks that the store's file and chunks can be read; that no file of the snapshot has changed since it was
-    written; and that the snapshot has the store's revision, and equals, array by array, one that is built anew from
-    the store. Of an imported graph only the files are checked.
+    Checks that the store's file and chunks can be read; that no file of the snapshot has changed since it was written;
+    and that the snapshot has the store's revision, and equals, array by array, a snapshot that is built anew from the
+    store. Of an imported graph only the files are checked.
     """
     while True:
         current = _current(layout)
         problems = _problems_of(layout, store, encoder)
-        if not problems or _current(layout) == current:  # else a writer has replaced and deleted what was checked
+        if not problems or _current(layout) == current:  # else a writer has replaced the checked snapshot
             return problems
 
 

@@ -199,7 +199,7 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def _limited(file: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
-    """Yield the lines of a file. Raises DataError for one that is too long, so that memory stays bounded."""
+    """Yield the lines of a file. Raises DataError for a line that is too long, so that memory stays bounded."""
     while line := file.readline(MAX_LINE + 1):
         if len(line) > MAX_LINE:
             raise DataError(f"{path}: a line of more than {MAX_LINE >> 20} MB. Divide it, or leave the file out.")

@@ -44,7 +44,7 @@ class FileReader:
     depth: int = 0
 
     def read(self, file: File, name: str) -> Iterator[Document | Skipped]:
-        """Yield the documents of a file whose id is `name`; what cannot be read becomes `Skipped`."""
+        """Yield the documents of a file whose id is `name`; unreadable parts become `Skipped`."""
         try:
             yield from self._parts(file, name)
         except UnreadableError as error:

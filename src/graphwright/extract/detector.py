@@ -100,7 +100,7 @@ def _extraction(title: str, text: str, spans: Sequence[Found]) -> Extraction:
         for relation in sentence_relations(title, mentions, text, start, end):
             relations.setdefault((relation.head, relation.tail, relation.text), relation)
     for mention in names:
-        if text[mention.start : mention.end] == mention.name:  # not one that stands for a full name
+        if text[mention.start : mention.end] == mention.name:  # not a short form of a full name
             first.setdefault(mention.name, mention)
     if len(first) < _FEW_NAMES:
         for phrase, start in repeated_phrases(text):

@@ -32,7 +32,7 @@ class Excerpt(NamedTuple):
 class Mention(NamedTuple):
     """An entity as the chunk names it: its surface form, and its character span in the chunk (start, end).
 
-    A name that does not occur in the chunk (its title, or one that a model wrote) has the span (0, 0). `type` and
+    A name that does not occur in the chunk (its title, or a name that a model wrote) has the span (0, 0). `type` and
     `description` come from a language model, if one was used.
     """
 

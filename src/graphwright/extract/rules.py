@@ -54,7 +54,7 @@ class LexicalExtractor:
 
 
 def topic_of(title: str) -> str:
-    """Return the title as the topic of a document; of one that is only the name of its file, the folder before it.
+    """Return the title as the topic of a document; if it is only the name of a file, the folder before it.
 
     >>> topic_of("changelog.Debian"), topic_of("zlib › README"), topic_of(" The Who ")
     ('', 'zlib', 'The Who')

@@ -100,7 +100,7 @@ class IndexAsking(ABC):
         """Yield the events of an answer while it is made: steps, evidence, text, citations. Arguments as in `ask`.
 
         The text of `token` events is provisional; the last event, `done`, has the verified answer. Closing the
-        generator cancels what runs.
+        generator cancels the answer.
 
         >>> import tempfile; from pathlib import Path
         >>> from graphwright.index_folder.index import Index; from graphwright.models.fake import HashEncoder
@@ -119,7 +119,7 @@ class IndexAsking(ABC):
         return stream_async(self._reporting(question, method, options))
 
     async def ask_async(self, question: str | Question, method: GivenMethod | None = None, **options: Any) -> State:
-        """Return the state of `ask` without blocking the event loop. If the task is cancelled, so is what runs."""
+        """Return the state of `ask` without blocking the event loop. If the task is cancelled, so is the answer."""
         return await cancellable(lambda run: self.ask(question, method, run=run, **options))
 
     def retrieve_many(

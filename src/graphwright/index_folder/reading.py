@@ -24,7 +24,7 @@ from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 from graphwright.text.places import Places
 
-_MAX_COMPARED = 5_000  # document ids that a wrong one is compared with
+_MAX_COMPARED = 5_000  # document ids that an unknown id is compared with
 
 
 class IndexReading:

@@ -157,7 +157,7 @@ class IndexWriting(IndexReading):
     def verify(self, *, repair: bool = False) -> list[Problem]:
         """Return the problems of the folder, none if it is sound.
 
-        The store and all files are read, and the snapshot is compared with one that is built anew. `repair`: rebuild
+        The store and all files are read, and the snapshot is compared with a rebuilt one. `repair`: rebuild
         the snapshot if it has problems, and return those that are left.
         """
         self._check_open()

@@ -67,7 +67,7 @@ def _sum_blocks(words: Words, blocks: Positions, out: Words) -> None:
 
 
 def block_sums(data: NDArray[np.uint8], blocks: Positions | None = None) -> Words:
-    """Return the checksum of each block of `data`, or of some, ascending: XXH64; the last one is filled with zeros."""
+    """Return the checksum of each block of `data`, or of some, ascending: XXH64; the last is filled with zeros."""
     whole = data.size // BLOCK
     chosen = np.arange(-(-data.size // BLOCK)) if blocks is None else blocks
     inner = int(np.searchsorted(chosen, whole))
@@ -168,7 +168,7 @@ class MappedArray(NDArrayOperatorsMixin):
 
     def _verify_rows(self, start: int, stop: int) -> None:
         """Verify the rows start to stop − 1."""
-        if 0 <= start < stop <= len(self):  # else numpy says what is wrong
+        if 0 <= start < stop <= len(self):  # else numpy raises the error
             first, last = self._header + start * self._row, self._header + stop * self._row - 1
             if not self.verified[first >> _SHIFT : (last >> _SHIFT) + 1].all():
                 self._verify(np.arange(first >> _SHIFT, (last >> _SHIFT) + 1))
@@ -185,7 +185,7 @@ class MappedArray(NDArrayOperatorsMixin):
             elif isinstance(rows, np.ndarray) and np.issubdtype(rows.dtype, np.integer):
                 wide = rows.reshape(-1).astype(np.int64)
                 wide[wide < 0] += len(self)
-                if wide.size and wide.min() >= 0 and wide.max() < len(self):  # else numpy says what is wrong
+                if wide.size and wide.min() >= 0 and wide.max() < len(self):  # else numpy raises the error
                     self.with_rows(wide, wide + 1)
             else:
                 self.whole()

@@ -41,7 +41,7 @@ def compiled_before() -> bool:
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
     """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary.
 
-    Of an array that is verified in blocks the plain one is returned, all of it verified.
+    For an array that is verified in blocks, the plain array is returned, all of it verified.
 
     >>> readonly([1, 2], np.int32).flags.writeable
     False

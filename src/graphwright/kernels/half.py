@@ -123,7 +123,7 @@ class HalfArray:
 
     @classmethod
     def of(cls, values: ArrayLike | HalfArray) -> HalfArray:
-        """Return numbers rounded to half precision. Raises ValueError for one above 65,504."""
+        """Return numbers rounded to half precision. Raises ValueError for a number above 65,504."""
         return values if isinstance(values, HalfArray) else cls(to_half(values).view(np.uint16))
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Paths: all simple or shortest paths from some nodes, the edges along them, and one shortest path to a target.
 
 Paths are listed layer by layer, by their number of edges, as a tree of prefixes: each path is a node and the path that
-it extends. A layer is written in the order of the one before it, neighbours ascending, so paths are ordered by length
+it extends. A layer is written in the order of the layer before it, neighbours ascending, so paths are ordered by length
 and then by their nodes, without a sort, and the first k cost only the layers that hold them.
 """
 
@@ -117,7 +117,7 @@ def shortest_paths(
 ) -> tuple[Ids, Pointers]:
     """Return a shortest path from each source to each node that it reaches; with `k` the first k of all.
 
-    Of several paths the one with the smallest nodes first; with `every` all of them. Ordered by number of edges, then
+    Of several paths the path with the smallest nodes first; with `every` all of them. Ordered by number of edges, then
     by their nodes, and returned as by `simple_paths`. Breadth first from each source: the cost is that of the layers,
     and with `every` of the paths in them.
     Raises ValueError for a source that is not a node.

@@ -29,9 +29,9 @@ _seeding = Lock()
 class Communities:
     """Communities in levels, 0 the widest: disjoint within a level, each inside one of the level above.
 
-    `level`, `parent: int32[c]`: level of each community, and the one that it is a part of, -1 at level 0. `members`:
+    `level`, `parent: int32[c]`: level of each community, and the community that contains it, -1 at level 0. `members`:
     its nodes, ascending. Communities are numbered by level, then by their smallest node. An entity without an edge to
-    another one is in none. `nodes`: number of nodes of the snapshot.
+    another entity is in no community. `nodes`: number of nodes of the snapshot.
     """
 
     nodes: int

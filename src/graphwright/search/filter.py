@@ -12,7 +12,7 @@ from graphwright.errors import OptionError, meant
 from graphwright.text.values import value_of
 
 _EQUAL = 1e-6  # years, less than an hour
-_MAX_COMPARED = 10_000  # ids or values that are compared with one that is not known
+_MAX_COMPARED = 10_000  # ids or values that are compared with an unknown one
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Filter:
 
     @classmethod
     def of(cls, value: Filter | Mapping[str, Any]) -> Filter:
-        """Return a filter, or the one that a mapping with the same names describes. Raises OptionError for others.
+        """Return a filter, or the filter that a mapping with the same names describes. Raises OptionError for others.
 
         >>> Filter.of({"folder": "reports", "metadata": {"year": 2024}})
         Filter(documents=None, folder='reports', metadata=(('year', '2024'),))

@@ -48,7 +48,7 @@ class NameIndex:
     def longest(self, forms: Iterable[str], graph: Graph) -> tuple[int, Ints]:
         """Return the position of the last of `forms` that names nodes of the graph, and these nodes; -1 if none does.
 
-        Each form must continue the one before it, so that the search can end where no known form begins with one.
+        Each form must continue the form before it, so the search ends where no known form begins with the current form.
         """
         position, nodes, low = -1, np.empty(0, np.int64), 0
         for at, form in enumerate(forms):
@@ -80,7 +80,7 @@ _cache: SnapshotCache[NameIndex] = SnapshotCache()
 
 
 def name_index_of(columns: Columns) -> NameIndex:
-    """Return the name index of a snapshot: the one that it was written with, else one built from its names, once."""
+    """Return the name index of a snapshot: the stored index, else an index built from its names, once."""
     return _cache.get(columns, "names", lambda: _built(columns))
 
 

@@ -7,7 +7,8 @@
   row of each id), `SPACE.place.npy` (the row of each text), and checksums of blocks and rows (vector_pages.py)
 - `names.nearest.npy`: the pivots nearest to each name (build/near_pairs.py)
 
-A file of more than 64 MB has a checksum of each 16 KB beside it, in `FILE.blocks.npy`, instead of one in `about.json`.
+A file of more than 64 MB has a checksum of each 16 KB beside it, in `FILE.blocks.npy`, instead of a checksum in
+`about.json`.
 """
 
 from __future__ import annotations
@@ -159,10 +160,10 @@ def _checksum(about: Mapping[str, Any]) -> int:
 
 
 def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
-    """Open a snapshot; its arrays are memory-mapped. `encoder` must be the one that it was written with.
+    """Open a snapshot; its arrays are memory-mapped. `encoder` must be the encoder that it was written with.
 
-    Raises StoreError for one that is missing, truncated, damaged, or of another format. Files above 64 MB are verified
-    in blocks, each before it is first read, which raises StoreError too.
+    Raises StoreError for a snapshot that is missing, truncated, damaged, or of another format. Files above 64 MB are
+    verified in blocks, each before it is first read, which raises StoreError too.
     """
     lease = Lease(folder)
     try:

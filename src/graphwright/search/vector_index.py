@@ -149,7 +149,7 @@ class VectorIndex(ChecksummedIndex):
 
     @property
     def parts(self) -> tuple[VectorIndex, ...]:
-        """The indexes that this one is a union of; itself alone if it is none."""
+        """The indexes that this index is a union of; itself alone if it is no union."""
         return (self,)
 
     def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,9 +1,9 @@
 """Files of vectors in pages that snapshots share: a change writes only the pages that it touches.
 
 A page is a file of at most 4 MB with whole vectors, in half precision, and never changes. A new snapshot links the
-pages of the one before, and writes anew those in which vectors were removed or added; vectors of removed texts are
-overwritten with zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side by
-side, so that kernels see one matrix; each block of 16 KB is verified against its checksum.
+pages of the snapshot before it, and writes anew those in which vectors were removed or added; vectors of removed texts
+are overwritten with zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side
+by side, so that kernels see one matrix; each block of 16 KB is verified against its checksum.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class VectorRows:
         return both
 
     def positions(self) -> NDArray[np.int64]:
-        """Return the position of each row of `base`, then of `new`, -1 for one that is left out."""
+        """Return the position of each row of `base`, then of `new`, -1 for a row that is left out."""
         at = np.full(len(self.base) + len(self.new), -1)
         at[self.row] = np.arange(len(self.row))
         return at

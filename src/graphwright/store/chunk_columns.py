@@ -198,6 +198,6 @@ def _parsed(blobs: TextColumn) -> PerChunk[TextColumn]:
 
 
 def texts_with_titles(titles: TextColumn, number: NDArray[np.int32], texts: TextColumn) -> TextColumn:
-    """Return chunks after their titles; `number` is the position of each one's in `titles`."""
+    """Return chunks after their titles; `number` is the position of each chunk's title in `titles`."""
     lines = TextColumn.paired(titles, TextColumn.of(("", "\n")).gather(np.diff(titles.offsets) > 0))
     return TextColumn.paired(lines.gather(number.astype(np.int64)), texts)

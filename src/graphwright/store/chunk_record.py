@@ -192,7 +192,7 @@ def _joined(keywords: Iterable[str]) -> str:
 
 
 def _label(relation: str) -> str:
-    """Return a relation's label; one that equals a relation of the index itself is marked as stated by the text."""
+    """Return a relation's label; a label that equals a relation of the index itself is marked as stated by the text."""
     relation = _clean(relation)
     return f"{relation} (stated)" if relation in _OWN_RELATIONS else relation
 

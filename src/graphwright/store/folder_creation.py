@@ -26,7 +26,7 @@ def create_folder(folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLay
     """Create an index folder atomically; `fill` writes into a draft, which then takes its place.
 
     The draft is beside a new folder and is renamed as a whole. It is inside a folder that exists, and its parts are
-    moved, last the one that makes the folder an index. A draft is locked by the process that writes it; the draft
+    moved, last the file that makes the folder an index. A draft is locked by the process that writes it; the draft
     of a dead process is taken over. Raises StoreError if the folder is not free, or another process creates it.
     """
     _check_free(folder)

@@ -64,7 +64,7 @@ class IndexLayout:
         return self.path / IMPORTED
 
     def keep_imported(self) -> None:
-        """Keep the current snapshot, which is that of an imported graph alone; does nothing if one is kept."""
+        """Keep the current snapshot, which is that of an imported graph alone; does nothing if it was kept before."""
         if self.imported.is_dir():
             return
         draft = self.path / f".{IMPORTED}.draft"

@@ -114,7 +114,7 @@ class Store(StoreFile):
         return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE is_file"))
 
     def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
-        """Add a document, or replace the one with its id; `folder` is the one that it is synced with."""
+        """Add a document, or replace the document with its id; `folder`: the folder that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
         places = b"" if document.places is None else document.places.encoded()
         self._db.execute(

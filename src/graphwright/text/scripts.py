@@ -42,7 +42,7 @@ _NEEDS_FOLDING = re.compile("[\u03c2\u0590-\u0e5f\u200c\u200d]")
 
 
 def runs(word: str) -> list[str]:
-    """Return the runs of unspaced scripts in a word and what stands between them.
+    """Return the runs of unspaced scripts in a word and the text between them.
 
     >>> runs("GNU的tar命令")
     ['GNU', '的', 'tar', '命令']

@@ -112,7 +112,7 @@ def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
     """Return the number of files in an archive and their bytes, unpacked; for any other file 1 and its size.
 
     The suffix decides. Contents are not kept, and counting ends where a maximum is exceeded. Raises
-    UnreadableError for a damaged or encrypted archive, and for one that exceeds the limits of the readers.
+    UnreadableError for a damaged or encrypted archive, and for an archive beyond the limits of the readers.
     """
     suffix = path.suffix.lower()
     if suffix == ".zip":

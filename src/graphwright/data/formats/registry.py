@@ -47,7 +47,7 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def other_formats() -> tuple[Format, ...]:
-    """Return the formats that other packages add. Raises DataError for one that cannot be loaded."""
+    """Return the formats that other packages add. Raises DataError for a format that cannot be loaded."""
     formats = []
     for entry in entry_points(group=GROUP):
         try:
@@ -64,7 +64,7 @@ def other_formats() -> tuple[Format, ...]:
 
 
 def format_of(file: File) -> Format:
-    """Return the format of a file. Raises UnreadableError with the reason for one that cannot be read."""
+    """Return the format of a file. Raises UnreadableError with the reason if it cannot be read."""
     suffix = PurePath(file.name).suffix.lower()
     if other := next((format for format in other_formats() if suffix in format.suffixes), None):
         return other
@@ -95,8 +95,8 @@ def _damaged(expected: Format) -> UnreadableError:
 def _zipped(file: File, expected: Format) -> Format:
     """Return the format of a zip archive by its members.
 
-    Raises UnreadableError for a damaged archive, and for one without the members that its suffix requires: the parts of
-    a document are not separate texts.
+    Raises UnreadableError for a damaged archive, and for an archive without the members that its suffix requires: the
+    parts of a document are not separate texts.
     """
     try:
         with file.open() as source, zipfile.ZipFile(source) as archive:

@@ -46,7 +46,7 @@ def dump_of(
 
     `columns` are head, relation and tail, or head and tail, by their names in the header or their numbers from 1; by
     default the first three of TSV and CSV, unless a header names them. `mark` is the delimiter: by default a tab in
-    TSV and a comma in CSV, or another one that the first line has. `header`: whether the first line names the
+    TSV and a comma in CSV, or another delimiter that the first line has. `header`: whether the first line names the
     columns; detected by default from such names (head, subject, source, …), or from the relation "property", "relation"
     or "predicate" in a first row whose parts recur in none of the next 1,000. `named_graph`: of RDF, see RDF.
 

@@ -181,7 +181,7 @@ def _add_value(graph: PropertyGraph, path: Path, value: Any) -> None:
 
 
 def _object(row: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a value that is an object, {} for another one."""
+    """Return a value that is an object, {} for any other value."""
     value = row.get(name)
     return value if isinstance(value, dict) else {}
 

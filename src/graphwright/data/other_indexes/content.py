@@ -77,7 +77,7 @@ class OtherIndex:
     def __post_init__(self) -> None:
         """Leave out dangling references, and add remarks about them.
 
-        Raises DataError for two documents or text units of one id, and where nothing is left.
+        Raises DataError for two documents or text units with the same id, and where nothing is left.
         """
         for kind, ids in (("documents", [d.id for d in self.documents]), ("text units", [u.id for u in self.units])):
             repeated = [i for i, count in Counter(ids).items() if count > 1]

@@ -87,9 +87,9 @@ def _document_of(unit: Row) -> str:
 
 
 def _rows(folder: Path, table: str, columns: Sequence[str], optional: Iterable[str] = ()) -> list[Row]:
-    """Return the rows of a table with all its columns, and None for an optional one that it lacks.
+    """Return the rows of a table with all its columns, and None for an optional column that it lacks.
 
-    Raises DataError for one that is missing, damaged or lacks a column.
+    Raises DataError for a table that is missing, damaged or lacks a column.
     """
     import duckdb
 

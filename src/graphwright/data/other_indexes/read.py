@@ -13,7 +13,7 @@ from graphwright.errors import DataError
 def read_other_index(folder: Path) -> OtherIndex:
     """Read the output folder of Microsoft GraphRAG or the working folder of LightRAG.
 
-    Raises DataError for another folder, and for one that is incomplete or damaged.
+    Raises DataError for another folder, and for an incomplete or damaged one.
     """
     if is_graphrag(folder):
         return read_graphrag(folder)

@@ -76,7 +76,7 @@ def _dataset(
     files: Sequence[Path],
     notes: list[str],
 ) -> Dataset:
-    """Check and return the data set. `files` are those of the questions, first the one that names the gold."""
+    """Check and return the data set. `files` are those of the questions, first the file that names the gold."""
     links = links_file(corpus.path)
     openie = source.first("openie.jsonl") if corpus.path.name in CORPUS else None
     counts = f"{counted(len(questions), 'question')} over {counted(len(corpus.ids), 'document')} ({name})."

@@ -179,7 +179,7 @@ def _read_alone(source: Source) -> Dataset | None:
 
 
 def _from_folder(source: Source) -> Dataset | None:
-    """Read the first of `FOLDER_FORMATS` that is in the folder, with a remark on each other one."""
+    """Read the first of `FOLDER_FORMATS` that is in the folder, with a remark on each other format."""
     matches = [(format_, file) for format_ in FOLDER_FORMATS if (file := format_.main_file(source))]
     if not matches:
         return None

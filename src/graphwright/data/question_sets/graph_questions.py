@@ -150,7 +150,7 @@ def questions_with_graphs(source: Source, _records: Records, name: str) -> Datas
 
 
 def _question_file(source: Source) -> Path:
-    """Return the file of questions in a folder: `questions.*`, or the only one."""
+    """Return the file of questions in a folder: `questions.*`, or the only file."""
     files = {stem(path): path for path in source.files() if path.name not in _GRAPHS and stem(path) != "kb"}
     names = ", ".join(sorted(files)) or "none"
     if source.split:
