@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from published.budgets import missed_topological_recall
 
 from graphwright import (
     Evidence,
@@ -25,6 +25,7 @@ from graphwright import (
     Triples,
     VectorSearch,
     start,
+    topological_recall,
 )
 from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import OptionError
@@ -154,6 +155,11 @@ def test_topological_recall_equals_worked_numbers(
     row = asked(Finds((node("erstein"),), narrow), *gold)
     assert row[NEAR] == pytest.approx(value, abs=1e-6) and row["recall@10"] == pytest.approx(recall, abs=1e-6)
     assert row["steps"][0]["held"] == row["recall@10"]
+
+
+def missed_topological_recall(graph: Graph, retrieved: Sequence[int], oracle: Sequence[int]) -> float:
+    """The part of topological recall that nodes which were not retrieved contribute."""
+    return topological_recall(graph, retrieved, oracle) - len(set(retrieved) & set(oracle)) / len(set(oracle))
 
 
 def test_topological_recall_decomposes_per_question() -> None:
