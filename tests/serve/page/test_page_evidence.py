@@ -72,6 +72,7 @@ def test_neighbours_open_on_demand(screen: Screen) -> None:
 def test_trace_lists_every_step(screen: Screen, shared: Running) -> None:
     steps = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()["trace"]
     tab = screen.open("trace", index="cities", q=QUESTION)
+    tab.locator(".step").nth(len(steps) - 1).wait_for()  # the last step is shown when the stream ends
     assert tab.locator(".step").count() == len(steps)
     assert tab.locator(".step-code code").evaluate_all("(all) => all.map((code) => code.textContent)") == [
         step["operator"] for step in steps
