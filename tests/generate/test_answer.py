@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -30,7 +29,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
 from graphwright.prompts.replies import REPLIES
-from graphwright.testing import CORPUS, WordReader, corpus_index, passages_in, prompt_of
+from graphwright.testing import CORPUS, WordReader, answer_reply, corpus_index, passages_in, prompt_of
 from graphwright.testing.llm_server import LLMServer, cut_stream, events, silent
 from graphwright.text.words import words
 
@@ -40,11 +39,6 @@ GRAPH = corpus_index().graph
 TEXTS = {str(d["id"]): str(d["text"]) for d in CORPUS}
 FOUNDED = "She founded the abbey of Erstein in Alsace."
 BURNED = "It was destroyed in 1525 during the German Peasants' War."
-
-
-def reply(answer: str, *citations: tuple[int, str], found: bool = True) -> str:
-    quoted = [{"passage": passage, "quote": quote} for passage, quote in citations]
-    return json.dumps({"found": found, "text": answer, "citations": quoted})
 
 
 def asked(*documents: str) -> State:
@@ -68,7 +62,7 @@ def test_generate_from_prompt_cites_documents() -> None:
 
     def write(system: str, user: str) -> str:
         seen.append((system, user))
-        return reply("The abbey of Erstein [1]. It burned [2].", (1, FOUNDED), (2, BURNED))
+        return answer_reply("The abbey of Erstein [1]. It burned [2].", (1, FOUNDED), (2, BURNED))
 
     state = PassageContext()(ASKED)
     answer = Generate(ScriptedLLM(write))(state).answer
@@ -83,13 +77,13 @@ def test_generate_from_prompt_cites_documents() -> None:
 
 def test_citation_from_variant_typing_copies_document_text() -> None:
     retyped, invented = "She founded\nthe abbey of ERSTEIN in Alsace.", "she built the abbey of “Erstein”"
-    answer, notes = answered(reply("It [1][2].", (1, retyped), (2, invented)))
+    answer, notes = answered(answer_reply("It [1][2].", (1, retyped), (2, invented)))
     assert [c.text for c in answer.citations] == [FOUNDED]
     assert answer.text == "It [1]." and answer.verified and len(notes) == 1 and "citation 2 was dropped" in notes[0]
 
 
 def test_citation_from_other_passage_names_that_passage() -> None:
-    answer, notes = answered(reply("Burned [1].", (1, BURNED)))
+    answer, notes = answered(answer_reply("Burned [1].", (1, BURNED)))
     assert [c.document for c in answer.citations] == ["erstein"]
     assert notes == ("citation 1 is in passage 2, not in 1",)
 
@@ -107,7 +101,7 @@ def test_citation_from_other_passage_names_that_passage() -> None:
     ],
 )
 def test_forged_citation_is_dropped_with_marker_and_note(forged: tuple[int, str]) -> None:
-    answer, notes = answered(reply("A fish [1]. The founder of Erstein [2][1].", forged, (1, FOUNDED)))
+    answer, notes = answered(answer_reply("A fish [1]. The founder of Erstein [2][1].", forged, (1, FOUNDED)))
     assert answer.text == "A fish [unsupported]. The founder of Erstein [1]."
     assert answer.unsupported == ("A fish",) and answer.found and not answer.verified
     assert [c.text for c in answer.citations] == [FOUNDED]
@@ -115,22 +109,24 @@ def test_forged_citation_is_dropped_with_marker_and_note(forged: tuple[int, str]
 
 
 def test_answer_without_verified_citation_is_marked_unsupported() -> None:
-    answer, notes = answered(reply("A fish [1].", (1, "Ermengarde was a fish.")))
+    answer, notes = answered(answer_reply("A fish [1].", (1, "Ermengarde was a fish.")))
     fish = Answer("A fish [unsupported].", unsupported=("A fish",))
     assert answer.dropped == ("Ermengarde was a fish.",)
     assert replace(answer, dropped=()) == fish and not answer.verified and notes[-1] == "no citation could be verified"
-    answer, notes = answered(reply("A fish [3]."))
+    answer, notes = answered(answer_reply("A fish [3]."))
     assert answer == fish and notes == ("no citation could be verified",)
-    answer, notes = answered(reply("A fish."))
+    answer, notes = answered(answer_reply("A fish."))
     assert answer == Answer("A fish.") and not answer.verified and notes == ("no citation could be verified",)
 
 
 def test_citations_of_one_place_are_merged() -> None:
-    answer, _ = answered(reply("A [1]. B [2, 3].", (1, FOUNDED), (1, FOUNDED.lower()), (2, BURNED)))
+    answer, _ = answered(answer_reply("A [1]. B [2, 3].", (1, FOUNDED), (1, FOUNDED.lower()), (2, BURNED)))
     assert answer.text == "A [1]. B [1, 2]." and len(answer.citations) == 2
 
 
-@pytest.mark.parametrize("text", [reply("None.", (1, FOUNDED), found=False), reply("  "), reply("", (1, FOUNDED))])
+@pytest.mark.parametrize(
+    "text", [answer_reply("None.", (1, FOUNDED), found=False), answer_reply("  "), answer_reply("", (1, FOUNDED))]
+)
 def test_answer_not_found_has_no_citations(text: str) -> None:
     answer, notes = answered(text)
     assert answer == Answer("Nothing in the documents answers this.", (), found=False) and notes == ()
@@ -148,7 +144,7 @@ def test_generate_with_omitted_passages_keeps_numbers_of_others() -> None:
     graph = loose(["Graz " * 200, "Lyon " * 4000, "Linz on the Danube"])
     state = start("?", graph).with_(passages=Ranking.of([0, 1, 2], [3, 2, 1]))
     pipeline = PassageContext(tokens=500) >> Generate(
-        ScriptedLLM([reply("A [1][2].", (3, "Linz on the Danube"), (2, "Lyon Lyon Lyon"))])
+        ScriptedLLM([answer_reply("A [1][2].", (3, "Linz on the Danube"), (2, "Lyon Lyon Lyon"))])
     )
     after = pipeline(state)
     assert list(passages_in(prompt_of(after))) == [1, 3]
@@ -156,7 +152,7 @@ def test_generate_with_omitted_passages_keeps_numbers_of_others() -> None:
 
 
 def test_generate_with_a_context_without_passages_cites_the_best_passages() -> None:
-    answer = Generate(ScriptedLLM([reply("A [1][2].", (2, BURNED), (99, "Bread is eaten"))]))
+    answer = Generate(ScriptedLLM([answer_reply("A [1][2].", (2, BURNED), (99, "Bread is eaten"))]))
     reply_ = answer(ASKED.with_(context=Context("Which abbey?", "pathrag"))).answer
     assert reply_ is not None and [c.document for c in reply_.citations] == ["erstein"]
 
@@ -164,7 +160,7 @@ def test_generate_with_a_context_without_passages_cites_the_best_passages() -> N
 def test_citation_has_the_path_of_the_item_that_brought_its_passage() -> None:
     state = (ShortestPaths(to="Gisela") >> ToPassages(limit=4))(family_state())
     gisela = state.passages.ids.tolist().index(state.graph.id("Gisela")) + 1
-    answer, _ = answered(reply("Her [1].", (gisela, "Gisela")), state)
+    answer, _ = answered(answer_reply("Her [1].", (gisela, "Gisela")), state)
     assert answer.citations[0].path[0] == "Lothair II" and answer.citations[0].path[-1] == "Gisela"
 
 
@@ -176,7 +172,7 @@ def test_citation_text_equals_document_span(slices: list[tuple[int, int, int]]) 
     for passage, first, count in slices:
         text, some = texts[passage % 3], spans[passage % 3][first : first + count]
         quotes.append((passage, text[some[0][0] : some[-1][1]] if some else ""))
-    answer, _ = answered(reply("A [1][2][3].", *quotes))
+    answer, _ = answered(answer_reply("A [1][2][3].", *quotes))
     assert all(TEXTS[c.document][c.start : c.end] == c.text != "" for c in answer.citations)
     assert not any(overlap(a, b) for a, b in combinations(answer.citations, 2))
     # The passage that is named may hold it in another case, and then is the one that is cited.
@@ -200,7 +196,9 @@ INJECTIONS: list[tuple[str, Callable[[str], str]]] = [
 def test_generate_with_injected_passage_cites_that_passage_only(text: str, obey: Callable[[str], str]) -> None:
     graph = loose([text, "Lothair II was king."])
     state = start("Who was king?", graph).with_(passages=Ranking.of([0, 1], [2, 1]))
-    answer, _ = answered(reply("The king was a fish [1][2][3].", (2, obey(text)), (9, text), (2, "was king")), state)
+    answer, _ = answered(
+        answer_reply("The king was a fish [1][2][3].", (2, obey(text)), (9, text), (2, "was king")), state
+    )
     assert all(c.text == graph.text(graph.id(c.chunk))[c.start : c.end] for c in answer.citations)
     assert "The king was a fish, they say" not in [c.text for c in answer.citations]
     assert [c.chunk for c in answer.citations][-1] == "Lothair II was king."
@@ -236,7 +234,7 @@ def test_answer_streams_only_to_listener() -> None:
             self, system: str, user: str, *, schema: Any = None, on_text: Any = None, cancel: Any = None
         ) -> Completion:
             given.append(on_text)
-            return ScriptedLLM([reply("“Erstein” [1].", (1, FOUNDED))]).complete(
+            return ScriptedLLM([answer_reply("“Erstein” [1].", (1, FOUNDED))]).complete(
                 system, user, schema=schema, on_text=on_text
             )
 
@@ -250,7 +248,7 @@ def test_answer_streams_only_to_listener() -> None:
 
 def test_answer_not_found_is_streamed() -> None:
     heard: list[str] = []
-    pipeline = PassageContext() >> Generate(ScriptedLLM([reply("I do not know", found=False)]))
+    pipeline = PassageContext() >> Generate(ScriptedLLM([answer_reply("I do not know", found=False)]))
     pipeline(ASKED, Run(on_text=heard.append))
     (PassageContext() >> Generate(Plain()))(asked(), Run(on_text=heard.append))
     assert heard == ["Nothing in the documents answers this."] * 2
@@ -270,7 +268,7 @@ def test_generate_needs_fields_of_its_model() -> None:
 
 
 def test_reply_schema_is_built_once_without_loading_pydantic_early() -> None:
-    made = REPLIES["answer"].model_validate_json(reply("A", (1, "b")))
+    made = REPLIES["answer"].model_validate_json(answer_reply("A", (1, "b")))
     assert (made.found, made.text, made.citations[0].passage, made.citations[0].quote) == (True, "A", 1, "b")
     code = (
         "import sys, graphwright; from graphwright.generate import Generate, Quote\n"
@@ -286,7 +284,7 @@ class TestOverHttp:
     """The same through a client and a server that speak HTTP."""
 
     def test_generate_over_http_returns_answer_and_usage(self) -> None:
-        with LLMServer([reply("Erstein [1]. A fish [2].", (1, FOUNDED), (2, "She was a fish."))]) as server:
+        with LLMServer([answer_reply("Erstein [1]. A fish [2].", (1, FOUNDED), (2, "She was a fish."))]) as server:
             after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED)
         (request,) = server.requests
         system, user = (message["content"] for message in request.json["messages"])
@@ -300,7 +298,7 @@ class TestOverHttp:
         assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (1, 7, 3)
 
     def test_generate_over_http_streams_answer(self) -> None:
-        output = reply("“Erstein” in Alsace 😀 [1].\nIt burned [2].", (1, FOUNDED), (2, BURNED))
+        output = answer_reply("“Erstein” in Alsace 😀 [1].\nIt burned [2].", (1, FOUNDED), (2, BURNED))
         heard: list[str] = []
         with LLMServer([output]) as server:
             after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
@@ -312,7 +310,7 @@ class TestOverHttp:
     def test_invalid_reply_is_repaired_and_streamed_once(self) -> None:
         unfit = '{"found": true, "text": "Erstein", "citations": [{"passage": "first"}]}'
         heard: list[str] = []
-        with LLMServer([unfit, reply("Erstein [1].", (1, FOUNDED))]) as server:
+        with LLMServer([unfit, answer_reply("Erstein [1].", (1, FOUNDED))]) as server:
             after = (PassageContext() >> Generate(OpenAILLM("any", server.url)))(ASKED, Run(on_text=heard.append))
         assert len(server.requests) == 2 and "".join(heard) == "Erstein [1]."
         assert after.answer is not None and [c.text for c in after.answer.citations] == [FOUNDED]

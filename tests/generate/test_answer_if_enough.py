@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from graphwright import ToPassages, VectorSearch, start
@@ -17,7 +15,7 @@ from graphwright.operators.operator import Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.answer_prompt import Context
-from graphwright.testing import corpus_index, passages_in
+from graphwright.testing import answer_reply, corpus_index, passages_in
 from graphwright.testing.llm_server import LLMServer
 
 INSTRUCTIONS = Context("?").prompt[0]
@@ -34,17 +32,12 @@ def seen(question: str = QUESTION, *documents: str) -> State:
     return start(question, GRAPH).with_(passages=Ranking.of(ids, range(len(ids), 0, -1)))
 
 
-def reply(answer: str, *citations: tuple[int, str], found: bool = True) -> str:
-    quoted = [{"passage": passage, "quote": quote} for passage, quote in citations]
-    return json.dumps({"found": found, "text": answer, "citations": quoted})
-
-
 def test_answer_if_enough_with_verified_quotes_answers_in_one_call() -> None:
     asked: list[tuple[str, str]] = []
 
     def model(system: str, user: str) -> str:
         asked.append((system, user))
-        return reply("Erstein [1].", (2, FOUNDED))
+        return answer_reply("Erstein [1].", (2, FOUNDED))
 
     after = AnswerIfEnough(ScriptedLLM(model))(seen())
     assert after.answer is not None and after.answer.text == "Erstein [1]."
@@ -58,11 +51,11 @@ def test_answer_if_enough_with_verified_quotes_answers_in_one_call() -> None:
 @pytest.mark.parametrize(
     ("replies", "notes"),
     [
-        ([reply("", found=False)], ("the first passages are not enough",)),
-        ([reply("It is Erstein.", found=False)], ("the first passages are not enough",)),
-        ([reply("  ")], ("the first passages are not enough",)),
+        ([answer_reply("", found=False)], ("the first passages are not enough",)),
+        ([answer_reply("It is Erstein.", found=False)], ("the first passages are not enough",)),
+        ([answer_reply("  ")], ("the first passages are not enough",)),
         (
-            [reply("It is Paris [1].", (1, "She founded Paris."))],
+            [answer_reply("It is Paris [1].", (1, "She founded Paris."))],
             (
                 "citation 1 was dropped: 'She founded Paris.' is in none of the passages",
                 "no citation could be verified",
@@ -70,7 +63,7 @@ def test_answer_if_enough_with_verified_quotes_answers_in_one_call() -> None:
             ),
         ),
         (
-            [reply("Erstein [1]. A fish [2].", (2, FOUNDED), (1, "She was a fish."))],
+            [answer_reply("Erstein [1]. A fish [2].", (2, FOUNDED), (1, "She was a fish."))],
             (
                 "citation 2 was dropped: 'She was a fish.' is in none of the passages",
                 "the first passages are not enough",
@@ -100,7 +93,7 @@ def test_answer_if_enough_shows_limited_passages_and_skips_empty() -> None:
 
     def model(system: str, user: str) -> str:
         shown.append(user)
-        return reply("", found=False)
+        return answer_reply("", found=False)
 
     AnswerIfEnough(ScriptedLLM(model), passages=2)(seen())
     assert list(passages_in(shown[0])) == [1, 2]
@@ -110,8 +103,8 @@ def test_answer_if_enough_shows_limited_passages_and_skips_empty() -> None:
 
 def test_answer_if_enough_ends_pipeline_only_with_answer() -> None:
     search = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages()
-    for first, expected in ((reply("Erstein [1].", (1, "Erstein")), 1), (reply("", found=False), 2)):
-        llm = ScriptedLLM([first, reply("At last [1].", (1, "Erstein"))])
+    for first, expected in ((answer_reply("Erstein [1].", (1, "Erstein")), 1), (answer_reply("", found=False), 2)):
+        llm = ScriptedLLM([first, answer_reply("At last [1].", (1, "Erstein"))])
         chain = search >> AnswerIfEnough(llm) >> PassageContext() >> Generate(llm)
         after = chain(start("Where is the abbey of Erstein?", GRAPH))
         assert after.answer is not None and after.answer.text == ("Erstein [1]." if expected == 1 else "At last [1].")
@@ -127,14 +120,14 @@ def test_answer_if_enough_declares_no_guaranteed_answer() -> None:
 def test_answer_if_enough_streams_only_accepted_answer() -> None:
     heard: list[str] = []
     run = Run(on_text=heard.append)
-    AnswerIfEnough(ScriptedLLM([reply("Perhaps [1].", (1, "She was a fish."))]))(seen(), run)
+    AnswerIfEnough(ScriptedLLM([answer_reply("Perhaps [1].", (1, "She was a fish."))]))(seen(), run)
     assert heard == []
-    AnswerIfEnough(ScriptedLLM([reply("Erstein [1].", (2, FOUNDED))]))(seen(), run)
+    AnswerIfEnough(ScriptedLLM([answer_reply("Erstein [1].", (2, FOUNDED))]))(seen(), run)
     assert heard == ["Erstein [1]."]
 
 
 def test_answer_if_enough_works_over_http() -> None:
-    replies = [reply("", found=False), reply("Erstein [1].", (2, FOUNDED))]
+    replies = [answer_reply("", found=False), answer_reply("Erstein [1].", (2, FOUNDED))]
     with LLMServer(replies) as server:
         op = AnswerIfEnough(OpenAILLM("any", server.url))
         assert op(seen()).answer is None

@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from tests.generate.test_readers import Pointing, quoted
+from tests.generate.test_readers import quoted
 
 from graphwright import Document, Index, start
 from graphwright.generate import Quote
@@ -15,6 +15,7 @@ from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.store import Settings
+from graphwright.testing import ScriptedReader
 
 LAMP = PassageText(
     "Lumo 12 › Specification",
@@ -87,7 +88,7 @@ def test_quotation_of_mail_has_one_header_at_most() -> None:
 
 def test_quotation_shared_by_passages_appears_once() -> None:
     passages = [PassageText("", "It is cold. The wind blew."), PassageText("", "The wind blew. Nobody went out.")]
-    quote = Quote(Pointing((("wind", 0.9),)), around=0, share=0.1)
+    quote = Quote(ScriptedReader(sentences={"wind": 0.9}), around=0, share=0.1)
     for places, count in (([("a", 0), ("a", 12)], 1), ([("a", 0), ("b", 12)], 2), ([("a", 0), ("a", 99)], 2)):
         assert len(quote.quotes("How was the wind?", passages, Run(), places)) == count
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,33 +12,13 @@ from graphwright.generate import Abstain, Quote, ReadSpans
 from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.graph import Ranking
 from graphwright.models import MiniLMReader
-from graphwright.models.protocols import PassageText, Span
+from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.testing import CORPUS, corpus_index
+from graphwright.testing import CORPUS, ScriptedReader, corpus_index
 
 GRAPH = corpus_index().graph
 QUESTION = "Which abbey did Ermengarde found in Alsace?"
-
-
-@dataclass(frozen=True)
-class Pointing:
-    """A reader that scores the sentences which hold given texts, and all others 0."""
-
-    scores: tuple[tuple[str, float], ...]
-    probability: float = 0.9
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        return []
-
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        return self.probability
-
-    def sentence_scores(
-        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
-    ) -> np.ndarray:
-        texts = [passages[at].text[start:end] for at, start, end in sentences]
-        return np.array([max((s for part, s in self.scores if part in text), default=0.0) for text in texts])
 
 
 def bare(*texts: str) -> list[PassageText]:
@@ -50,7 +26,7 @@ def bare(*texts: str) -> list[PassageText]:
 
 
 def quoted(passages: list[PassageText], *scores: tuple[str, float], **options: float) -> list[str]:
-    quote = Quote(Pointing(scores), **options)  # type: ignore[arg-type]
+    quote = Quote(ScriptedReader(sentences=dict(scores)), **options)  # type: ignore[arg-type]
     quotes = quote.quotes(QUESTION, passages, Run())
     return [passages[s.passage].text[s.start : s.end] for s in quotes]
 
@@ -85,7 +61,7 @@ def test_quote_prefers_missing_words_over_repeats() -> None:
     question = "What is the difference between stable and unstable?"
 
     def chosen(sides: float) -> list[int]:
-        quote = Quote(Pointing(scores), around=0, words=9, sides=sides)
+        quote = Quote(ScriptedReader(sentences=dict(scores)), around=0, words=9, sides=sides)
         return [each.passage for each in quote.quotes(question, passages, Run())]
 
     assert chosen(0) == [0, 1] and chosen(3) == [0, 2]
@@ -112,7 +88,8 @@ TITLES = st.sampled_from(["Graz", "Łódź (city)", "東京", "", "12"])
 def test_quotes_are_exact_and_disjoint(drawn: list[tuple[str, list[str]]], around: int, words: int) -> None:
     passages = [PassageText(title, " ".join(texts)) for title, texts in drawn]
     scores = (("Graz", 0.5), ("far", 0.4), ("sang", 0.3), ("東京", 0.2))
-    quotes = Quote(Pointing(scores), around=around, words=words, share=0).quotes(QUESTION, passages, Run())
+    quote = Quote(ScriptedReader(sentences=dict(scores)), around=around, words=words, share=0)
+    quotes = quote.quotes(QUESTION, passages, Run())
     characters = [(s.passage, at) for s in quotes for at in range(s.start, s.end)]
     assert len(set(characters)) == len(characters)
     texts = [passages[s.passage].text[s.start : s.end] for s in quotes]
@@ -122,24 +99,10 @@ def test_quotes_are_exact_and_disjoint(drawn: list[tuple[str, list[str]]], aroun
 
 def test_quotes_are_numbered_and_cited() -> None:
     state = ranked("erstein", "ermengarde")
-    answer = Quote(Pointing((("destroyed", 0.8), ("founded the abbey", 0.5))), around=0)(state).answer
+    answer = Quote(ScriptedReader(sentences={"destroyed": 0.8, "founded the abbey": 0.5}), around=0)(state).answer
     assert answer is not None and answer.found and answer.short == ()
     assert answer.text.splitlines() == [f"{c.text} [{n}]" for n, c in enumerate(answer.citations, 1)]
     assert [cited.document for cited in answer.citations] == ["erstein", "ermengarde"]
-
-
-@dataclass(frozen=True)
-class Scripted:
-    """A reader that finds given texts, and refuses to read more passages than it was promised."""
-
-    texts: tuple[str, ...]
-    score: float = 1.0
-    passages: int = 8
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        assert len(passages) <= self.passages
-        result = [(t, i, p.text.find(t)) for t in self.texts for i, p in enumerate(passages) if t in p.text]
-        return [Span(i, at, at + len(text), self.score) for text, i, at in result]
 
 
 def ranked(*documents: str) -> State:
@@ -148,7 +111,8 @@ def ranked(*documents: str) -> State:
 
 
 def test_read_spans_with_a_span_answers_with_it_and_cites_its_sentence() -> None:
-    answer = ReadSpans(Scripted(("abbey of Erstein in",)), words=0)(ranked("bread", "erstein", "ermengarde")).answer
+    reader = ScriptedReader(("abbey of Erstein in",))
+    answer = ReadSpans(reader, words=0)(ranked("bread", "erstein", "ermengarde")).answer
     assert answer is not None and answer.found
     (cited,) = answer.citations
     assert answer.short == ("abbey of Erstein in",) and answer.text == f"abbey of Erstein in: {cited.text} [1]"
@@ -158,7 +122,7 @@ def test_read_spans_with_a_span_answers_with_it_and_cites_its_sentence() -> None
 
 def test_reader_reads_best_passages_only() -> None:
     state = ranked("bread", "erstein", "ermengarde")
-    reader = Scripted(("She founded", "It was destroyed"), passages=2)
+    reader = ScriptedReader(("She founded", "It was destroyed"), max_passages=2)
     answer = ReadSpans(reader, passages=2)(state).answer
     assert answer is not None and answer.short == ("It was destroyed",)
     with pytest.raises(OptionError, match="passages is 0"):
@@ -167,24 +131,24 @@ def test_reader_reads_best_passages_only() -> None:
 
 @pytest.mark.parametrize("documents", [(), ("bread", "erstein")])
 def test_reader_without_span_cites_nothing(documents: tuple[str, ...]) -> None:
-    answer = Quote(Pointing(()))(ranked(*documents)).answer
+    answer = Quote(ScriptedReader())(ranked(*documents)).answer
     assert answer is not None and not answer.found and answer.citations == ()
     assert answer.text == "Nothing in the documents answers this."
 
 
 def test_span_below_threshold_leaves_state() -> None:
     state = ranked("ermengarde")
-    read = ReadSpans(Scripted(("Erstein",), score=0.4), threshold=0.5)
+    read = ReadSpans(ScriptedReader(("Erstein",), score=0.4), threshold=0.5)
     assert read(state).answer is None and "0.5" in read(state).trace[-1].notes[-1]
     assert read.after(frozenset({"passages"})) == {"passages"} and read.gives == ("answer",)
-    quote = Quote(Pointing((("Erstein", 0.5),)))
+    quote = Quote(ScriptedReader(sentences={"Erstein": 0.5}))
     answer = (read >> quote)(state).answer
     assert answer is not None and answer.short == () and "abbey of Erstein" in answer.text
     assert (ReadSpans(read.reader, threshold=0.4) >> quote)(state).answer.short == ("Erstein",)  # type: ignore[union-attr]
 
 
 def test_offline_answer_streams_in_one_piece() -> None:
-    for op in (Quote(Pointing(())), ReadSpans(Scripted(("Erstein",)))):
+    for op in (Quote(ScriptedReader()), ReadSpans(ScriptedReader(("Erstein",)))):
         texts: list[str] = []
         after = op(ranked("ermengarde"), Run(on_text=texts.append))
         assert after.answer is not None and texts == [after.answer.text]
@@ -199,13 +163,13 @@ def test_embedded_reader_answers_one_step_question() -> None:
 
 def test_abstain_below_threshold_names_nearest_passage() -> None:
     state = ranked("erstein", "bread")
-    after = Abstain(Pointing((), 0.2), threshold=0.5)(state)
+    after = Abstain(ScriptedReader(answer=0.2), threshold=0.5)(state)
     assert after.answer is not None and not after.answer.found and after.answer.short == ()
     assert after.answer.text.startswith("Nothing in the documents answers this. The nearest passage is in erstein")
     assert "0.20" in after.trace[-1].notes[0]
     plain = start("Who?", Graph.from_triples([("Graz", "on", "Mur")])).with_(passages=Ranking.of([0], [1]))
-    assert Abstain(Pointing((), 0.2))(plain).answer.text.endswith("The nearest passage is in Graz.")  # type: ignore[union-attr]
-    step = Abstain(Pointing((), 0.6), threshold=0.5)
+    assert Abstain(ScriptedReader(answer=0.2))(plain).answer.text.endswith("The nearest passage is in Graz.")  # type: ignore[union-attr]
+    step = Abstain(ScriptedReader(answer=0.6), threshold=0.5)
     assert step(state).answer is None and step.after(frozenset({"passages"})) == {"passages"}
 
 
@@ -215,28 +179,18 @@ def test_disagreeing_documents_are_both_shown_with_dates(tmp_path) -> None:
     index.add([Document("old", old, "Limits", whole=True), Document("new", new, "Limits, again", whole=True)])
     nodes = [index.graph.id("new#0"), index.graph.id("old#0")]
     state = start("What is the limit?", index.graph).with_(passages=Ranking.of(nodes, [2, 1]))
-    answer = ReadSpans(Scripted(("9 seconds", "5 seconds")))(state).answer
+    answer = ReadSpans(ScriptedReader(("9 seconds", "5 seconds")))(state).answer
     assert answer is not None and answer.short == ("9 seconds",)
     assert answer.text.splitlines() == [f"9 seconds (2 June 2021): {new} [1]", f"5 seconds (3 May 2019): {old} [2]"]
     assert [cited.document for cited in answer.citations] == ["new", "old"]
-    alone = ReadSpans(Scripted(("9 seconds",)))(state).answer
+    alone = ReadSpans(ScriptedReader(("9 seconds",)))(state).answer
     assert alone is not None and alone.text == f"9 seconds: {new} [1]"
-
-
-@dataclass(frozen=True)
-class Divided(Pointing):
-    """A reader that finds one text, and scores sentences by others."""
-
-    span: str = ""
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        return Scripted((self.span,)).read(question, passages)
 
 
 @pytest.mark.parametrize(("score", "words"), [(0.6, 0), (0.6, 40), (0.5, 40)])
 def test_likely_sentence_without_span_is_quoted_too(score: float, words: int) -> None:
     state = ranked("bread", "erstein", "ermengarde")
-    reader = Divided((("founded the abbey", score), ("destroyed", 0.4)), span="flour")
+    reader = ScriptedReader(("flour",), sentences={"founded the abbey": score, "destroyed": 0.4})
     answer = ReadSpans(reader, words=words)(state).answer
     assert answer is not None and answer.short == ("flour",)
     assert [cited.document for cited in answer.citations] == (["bread", "ermengarde"] if score > 0.5 else ["bread"])
@@ -253,7 +207,7 @@ def test_likely_sentence_is_quoted_once() -> None:
     length = "Its length is in km 464."
 
     def cited(span: str, words: int) -> list[str]:
-        answer = ReadSpans(Divided((("464", 0.9),), span=span), words=words)(state).answer
+        answer = ReadSpans(ScriptedReader((span,), sentences={"464": 0.9}), words=words)(state).answer
         assert answer is not None
         return [citation.text for citation in answer.citations]
 

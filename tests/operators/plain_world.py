@@ -14,19 +14,9 @@ from tests.toys import merged_graph
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.extract.extraction import Extraction, Mention, Relation
-from graphwright.models.protocols import Floats
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """Gives every text one vector."""
-
-    vector: tuple[float, ...]
-
-    def encode(self, texts: Sequence[str]) -> Floats:
-        return np.array([self.vector] * len(texts), np.float32)
+from graphwright.testing import FixedEncoder
 
 
 class Statement(NamedTuple):
@@ -93,7 +83,7 @@ class World:
         return Graph(replace(c, edge_text=np.where(silent, -1, c.edge_text).astype(np.int32)))
 
     def index(self) -> VectorIndex:
-        return VectorIndex.from_array(self.vectors, Fixed(tuple(self.query.tolist())))
+        return VectorIndex.from_array(self.vectors, FixedEncoder(tuple(self.query.tolist())))
 
     def words(self) -> WordIndex:
         return WordIndex.of([" ".join(t) for t in self.texts], np.arange(len(self)))

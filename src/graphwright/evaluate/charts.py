@@ -1,8 +1,8 @@
 """Lay out charts: axes with ticks, marks, the Pareto front, curves and labels that do not overlap.
 
 The result is geometry in chart units; `templates/chart.svg.j2` draws it, and `templates/page.css` gives it colours.
-matplotlib is no replacement: drawing takes ten times as long as the whole report, it would add 100 MB, and its SVG has
-neither the colours of a dark page nor tooltips.
+matplotlib is no replacement: drawing takes longer than the whole report, the installation grows, and its SVG has no
+colours for a dark page and no tooltips.
 """
 
 from __future__ import annotations

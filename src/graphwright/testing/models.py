@@ -145,4 +145,4 @@ def answer_reply(
     quotes = [{"passage": passage, "quote": quote} for passage, quote in citations]
     first = {"reasoning": reasoning} if reasoning else {}
     answers = {"answers": list(short)} if short else {}
-    return json.dumps({**first, "found": found, "text": text, **answers, "citations": quotes}, ensure_ascii=False)
+    return json.dumps({**first, "found": found, "text": text, **answers, "citations": quotes})

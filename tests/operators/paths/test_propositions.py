@@ -11,7 +11,7 @@ from graphwright.operators import PropositionPaths
 from graphwright.operators.paths.propositions import propositions
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
-from graphwright.testing import corpus_index
+from graphwright.testing import FixedEncoder, corpus_index
 
 KIN = Graph.from_triples(
     [
@@ -24,20 +24,10 @@ KIN = Graph.from_triples(
 )
 
 
-class Planar:
-    """An encoder whose question is the first axis."""
-
-    id = "planar"
-    dimension = 2
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        return np.float32([[1, 0]] * len(texts))
-
-
 def planar(*angles: float) -> VectorIndex:
     """Vectors at these angles from the question, one an edge; the last edge shares the first one's."""
     rows = [[2 * np.cos(a), 2 * np.sin(a)] for a in angles]
-    return VectorIndex(np.float32(rows), np.int32([*range(len(rows)), 0]), Planar())
+    return VectorIndex(np.float32(rows), np.int32([*range(len(rows)), 0]), FixedEncoder((1.0, 0.0)))
 
 
 INDEX = planar(0.3, -0.5, 1.0, 0.4)

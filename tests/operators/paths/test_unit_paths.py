@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from graphwright import Evidence, Graph, VectorIndex, start
 from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import StatingPassages, UnitPaths
+from graphwright.testing import FixedEncoder
 
 MODEL, ENCODER = OverlapCrossEncoder(), HashEncoder(16)
 QUESTION = "whom does b like, who likes c, and rules d of e"
@@ -75,11 +76,9 @@ def test_unit_removes_covered_words_from_question() -> None:
     """The question (1, 1, 0) less the unit (1, 0, 0) asks for (0, .71, 0) - (.29, 0, 0), not for (1, 0, 0) again."""
     graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "spouse's ally", "Ugo"), ("Udo", "lived in", "Graz")])
 
-    class Fixed:
-        def encode(self, texts: list[str]) -> np.ndarray:
-            return np.array([[1, 1, 0]] * len(texts), np.float32)
-
-    index = VectorIndex.from_array(np.array([[1, 0.2, 0], [1, 0.1, 0], [0, 0.4, 1]], np.float32), Fixed())
+    index = VectorIndex.from_array(
+        np.array([[1, 0.2, 0], [1, 0.1, 0], [0, 0.4, 1]], np.float32), FixedEncoder((1.0, 1.0, 0.0))
+    )
     state = start("?", graph, evidence=Evidence.of_nodes([graph.id("Ida")]))
     evidence = UnitPaths(index, MODEL, units=1, width=1, depth=2)(state).evidence
     # (1, 1, 0)/√2 - (1, .2, 0)/1.02 = (-.27, .51, 0): cosines 0.35 with living, -0.38 with the ally.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -15,22 +14,10 @@ from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import Patterns, Steps
 from graphwright.operators.rerank.scorer import ranked_by, score_function
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.testing import GRAPHS
+from graphwright.testing import GRAPHS, RecordingEncoder
 
 FAMILY = GRAPHS["family"]
 QUESTION = "Whose mother is the spouse of Lothair II?"
-
-
-@dataclass(eq=False)
-class Recording:
-    """An encoder that records the texts it reads."""
-
-    texts: list[str] = field(default_factory=list)
-    id: str = "recording"
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        self.texts += texts
-        return HashEncoder().encode(texts)
 
 
 def paths(graph: Graph, *entities: str) -> Evidence:
@@ -59,11 +46,11 @@ def test_path_score_equals_worked_number() -> None:
 
 
 def test_path_scorer_reads_new_step_only() -> None:
-    model = Recording()
+    model = RecordingEncoder()
     BeamSearch(Steps(model), width=8, length=3)(start(QUESTION, FAMILY, entities=["Lothair I"]))
     assert len(model.texts) == len(set(model.texts))
     assert set(model.texts) <= {QUESTION, *(FAMILY.edge_text(e) for e in range(len(FAMILY.edges)))}
-    whole = Recording()
+    whole = RecordingEncoder()
     BeamSearch(whole, width=8, length=3)(start(QUESTION, FAMILY, entities=["Lothair I"]))
     assert len(whole.texts) > len(model.texts)
 
@@ -86,7 +73,7 @@ def test_scored_items_rank_as_evidence() -> None:
 
 @pytest.mark.parametrize("scorer", [Steps, Patterns])
 def test_scorer_reads_text_once_per_memory(scorer: type) -> None:
-    model, memory, pieces = Recording(), ModelMemory(), paths(FAMILY, "Lothair II")
+    model, memory, pieces = RecordingEncoder(), ModelMemory(), paths(FAMILY, "Lothair II")
     first, again = (
         scorer(model).prepare(start(QUESTION, FAMILY), Run(memory=memory))(pieces).tolist() for _ in range(2)
     )

@@ -9,24 +9,15 @@ from graphwright import Graph, start
 from graphwright.operators import Bridge
 from graphwright.operators.state import Anchor, State
 from graphwright.search.vector_index import VectorIndex
+from graphwright.testing import FixedEncoder
 
 GRAPH = Graph.from_triples(
     [("Ida", "r", "Udo"), ("Ida", "r", "Lyon"), ("Udo", "r", "Graz"), ("Graz", "r", "Mur"), ("Udo", "r", "Ida")]
 )
 
 
-class Axis:
-    """An encoder whose every text is the first axis."""
-
-    id = "axis"
-    dimension = 2
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        return np.float32([[1, 0]] * len(texts))
-
-
 def index(*cosines: float) -> VectorIndex:
-    return VectorIndex(np.float32([[c, np.sqrt(1 - c * c)] for c in cosines]), None, Axis())
+    return VectorIndex(np.float32([[c, np.sqrt(1 - c * c)] for c in cosines]), None, FixedEncoder((1.0, 0.0)))
 
 
 INDEX = index(0.8, 0.6, 0.9, 0.5, 0.1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -16,23 +15,13 @@ from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
 from graphwright.operators import Feedback, HypotheticalPassage
 from graphwright.operators.state import State
 from graphwright.search.vector_index import joined
-from graphwright.testing import GRAPHS, corpus_index, vectors_of
+from graphwright.testing import GRAPHS, FixedEncoder, corpus_index, vectors_of
 from graphwright.testing.llm_server import LLMServer
 
 CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which building was burned by rebels?"
 BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War of 1525."
-
-
-@dataclass(frozen=True)
-class Told:
-    """An encoder that knows its texts."""
-
-    table: tuple[tuple[str, tuple[float, float]], ...]
-
-    def encode(self, texts):
-        return np.array([dict(self.table)[text] for text in texts], np.float32)
 
 
 def scores(state: State) -> dict[int, float]:
@@ -43,7 +32,7 @@ def scores(state: State) -> dict[int, float]:
 class TestFeedback:
     def test_feedback_equals_worked_numbers(self) -> None:
         graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d")])
-        index = VectorIndex.from_array([[1, 0], [0, 1], [0, 3], [4, 4]], Told((("?", (2.0, 0.0)),)))
+        index = VectorIndex.from_array([[1, 0], [0, 1], [0, 3], [4, 4]], FixedEncoder((2.0, 0.0)))
         state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
         # mean (0, 2); β = 0.5: ((2, 0) + (0, 1)) / 1.5 = (4/3, 2/3)
         assert scores(Feedback(index, beta=0.5)(state)) == pytest.approx({3: 8.0, 2: 2.0, 0: 4 / 3, 1: 2 / 3})
@@ -60,7 +49,7 @@ class TestFeedback:
 
     def test_feedback_ignores_nodes_without_vector(self) -> None:
         row_of = np.array([0, -1, 1, -1, -1], np.int32)
-        index = VectorIndex(np.float32([[1, 0], [0, 1]]), row_of, Told((("?", (1.0, 0.0)),)))
+        index = VectorIndex(np.float32([[1, 0], [0, 1]]), row_of, FixedEncoder((1.0, 0.0)))
         line = GRAPHS["line"]
         some = Feedback(index, beta=1)(start("?", line, evidence=Evidence.of_nodes([1, 2, 3])))
         assert scores(some) == {0: 0.5, 2: 0.5}
@@ -68,7 +57,7 @@ class TestFeedback:
         assert scores(none) == {0: 1.0, 2: 0.0}
 
     def test_feedback_with_joined_indexes_uses_first(self) -> None:
-        messages = Told((("?", (1.0, 0.0)),))
+        messages = FixedEncoder((1.0, 0.0))
         first = VectorIndex(np.float32([[1, 0], [0, 1]]), np.array([0, -1, 1, -1, -1], np.int32), messages)
         second = VectorIndex(np.float32([[0, 5], [9, 9]]), np.array([-1, 0, 1, -1, -1], np.int32), messages)
         state = start("?", GRAPHS["line"], evidence=Evidence.of_nodes([1, 2]))

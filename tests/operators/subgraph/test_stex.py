@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -17,15 +16,9 @@ from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import Reached, Repeat, Run
 from graphwright.search.vector_index import joined
-from graphwright.testing import GRAPHS, vectors_of
+from graphwright.testing import GRAPHS, FixedEncoder, vectors_of
 
-
-@dataclass(frozen=True)
-class Fixed:
-    """An encoder that gives every question one vector."""
-
-    def encode(self, texts):
-        return np.array([[1.0, 0.0]] * len(texts), np.float32)
+EAST = FixedEncoder((1.0, 0.0))
 
 
 def algorithm_3(graph: Graph, similarity: list[float], retrieved: list[int], beta: float) -> dict[int, float]:
@@ -64,7 +57,7 @@ def test_stex_equals_worked_numbers() -> None:
     vectors = np.zeros((len(graph), 2), np.float32)
     for name, similarity in {"x": 0.25, "y": -0.5, "z": 0.125}.items():
         vectors[graph.id(name)] = similarity, 7.0
-    index = VectorIndex.from_array(vectors, Fixed())
+    index = VectorIndex.from_array(vectors, EAST)
     state = start("?", graph, evidence=Evidence.of_nodes([graph.id(n) for n in "pqr"]))
     result = STeX(index, beta=2.0)(state).evidence
     scores = dict(zip(graph.names.take(result.nodes), result.scores.tolist(), strict=True))
@@ -96,7 +89,7 @@ def test_stex_equals_algorithm_3_and_cut_is_first_of_all(name, beta, k, data) ->
 
 def test_stex_breaks_ties_by_id_under_cut() -> None:
     graph = GRAPHS["star"]
-    index = VectorIndex.from_array(np.zeros((len(graph), 2)), Fixed())
+    index = VectorIndex.from_array(np.zeros((len(graph), 2)), EAST)
     state = start("?", graph, evidence=Evidence.of_nodes([graph.id("hub")]))
     assert (STeX(index) % 3)(state).evidence.nodes.tolist() == [1, 2, 3]
 
@@ -111,7 +104,7 @@ def test_stex_in_part_uses_snapshot_neighbours() -> None:
 def test_stex_omits_neighbour_without_vector() -> None:
     graph = GRAPHS["line"]
     row_of = np.array([0, -1, -1, 1, -1], np.int32)
-    index = VectorIndex(np.float32([[1, 0], [0.5, 0]]), row_of, Fixed())
+    index = VectorIndex(np.float32([[1, 0], [0.5, 0]]), row_of, EAST)
     result = STeX(index)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
     assert result.nodes.tolist() == [3]  # 1 is a neighbour of 2 too
     assert result.scores.tolist() == pytest.approx([0.5 + 1 + 1])
@@ -120,8 +113,8 @@ def test_stex_omits_neighbour_without_vector() -> None:
 
 def test_stex_accepts_joined_indexes() -> None:
     graph = GRAPHS["line"]
-    some = VectorIndex(np.float32([[1, 0], [0.5, 0]]), np.array([0, -1, -1, 1, -1], np.int32), Fixed())
-    rest = VectorIndex(np.float32([[0.25, 9], [8, 8]]), np.array([-1, 0, -1, 1, -1], np.int32), Fixed())
+    some = VectorIndex(np.float32([[1, 0], [0.5, 0]]), np.array([0, -1, -1, 1, -1], np.int32), EAST)
+    rest = VectorIndex(np.float32([[0.25, 9], [8, 8]]), np.array([-1, 0, -1, 1, -1], np.int32), EAST)
     result = STeX(joined(some, rest), beta=0)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
     assert dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True)) == {3: 0.5, 1: 0.25}
 
@@ -165,14 +158,14 @@ def test_stex_is_thread_safe_and_pickles() -> None:
 def test_stex_encodes_question_once_and_survives_interruption() -> None:
     encoded, graph, run = [], GRAPHS["line"], Run()
 
-    class Interrupted(Fixed):
+    class Interrupted(FixedEncoder):
         def encode(self, texts):
             encoded.extend(texts)
             if len(encoded) == 2:
                 raise KeyboardInterrupt
             return super().encode(texts)
 
-    op = STeX(VectorIndex.from_array(np.float32([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]]), Interrupted()))
+    op = STeX(VectorIndex.from_array(np.float32([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]]), Interrupted((1.0, 0.0))))
     states = [start(text, graph, evidence=Evidence.of_nodes([2])) for text in ("one", "two", "two", "two")]
     op(states[0], run)
     with pytest.raises(KeyboardInterrupt):

@@ -3,26 +3,19 @@
 import math
 import re
 
-import numpy as np
 import pytest
 
 from graphwright import Anchor, Coverage, Evidence, Graph, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS
+from graphwright.testing import GRAPHS, FixedEncoder
 
 # Costs 0, 0.4, 1, 1 (zero vector), 1 clipped from 2... and node 5 has no vector at all.
 LINE = Graph.from_triples([(a, "r", b) for a, b in zip("abcde", "bcdef", strict=True)])
 
 
-class East:
-    """Every question points east."""
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        return np.tile(np.float32([2, 0]), (len(texts), 1))
-
-
-INDEX = VectorIndex.from_array([[5, 0], [6, 8], [0, 3], [0, 0], [1e-3, 0]], East())
+EAST = FixedEncoder((2.0, 0.0))
+INDEX = VectorIndex.from_array([[5, 0], [6, 8], [0, 3], [0, 0], [1e-3, 0]], EAST)
 
 
 def state(evidence: Evidence, *anchors: Anchor) -> State:
@@ -67,7 +60,7 @@ def test_coverage_penalises_several_nodes_of_one_anchor() -> None:
 
 def test_coverage_node_without_vector_costs_one() -> None:
     assert scores(Evidence.of_nodes([3, 5, 4]), *[]) == pytest.approx([1 / (1 + 1e-6), 1 / (1 + 1e-6), 1e6])
-    backwards = VectorIndex.from_array([[-1, 0]] * 6, East())
+    backwards = VectorIndex.from_array([[-1, 0]] * 6, EAST)
     result = Coverage(backwards)(state(Evidence.of_nodes([0]))).evidence
     assert result is not None and result.scores is not None and result.scores[0] == pytest.approx(0.5)
 

@@ -24,7 +24,7 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Grow, GrowByModel
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, corpus_index
+from graphwright.testing import GRAPHS, FixedEncoder, corpus_index
 
 Triple = tuple[str, str, str]
 Piece = tuple[list[int], list[int]]
@@ -174,24 +174,13 @@ def test_grow_adds_edge_that_raises_mean_value() -> None:
     # Cosines with (1, 0): 0.6 of the item; 0.8, 1 and 0 of the edges next to it; 0.7 of the one beyond.
     graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("b", "r", "d"), ("b", "r", "e"), ("d", "r", "f")])
     cosines = np.array([0.6, 0.8, 1.0, 0.0, 0.7])
-    index = VectorIndex.from_array(np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1), FirstAxis())
+    index = VectorIndex.from_array(np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1), FixedEncoder((1.0, 0.0)))
     state = asked([([], [0])], graph, "?")
     assert grown(Grow(triples=index), state) == [([0, 1, 3, 2], [0, 2, 1])]  # 0.7 is below (0.6 + 1 + 0.8) / 3
     assert grown(Grow(triples=index, width=1), state) == [([0, 1, 3], [0, 2])]  # as it is below (0.6 + 1) / 2
     assert grown(Grow(triples=index, depth=0), state) == [([0, 1], [0])]
     # A node alone has no value yet: the nearest edges join.
     assert grown(Grow(triples=index, width=2, depth=1), asked([([1], [])], graph, "?")) == [([1, 3, 2], [2, 1])]
-
-
-@dataclass(frozen=True)
-class FirstAxis:
-    """An encoder that maps every text to (1, 0)."""
-
-    dimension: int = 2
-    id: str = "first-axis"
-
-    def encode(self, texts: Sequence[str]) -> Any:
-        return np.tile(np.float32([1, 0]), (len(texts), 1))
 
 
 def test_grow_without_vectors_uses_shared_words() -> None:
