@@ -181,9 +181,9 @@ def _others() -> Iterator[Command]:
     for part, cost in {"asked": 2.0, "read": 3.0, "damaged": 2.0}.items():
         yield Command(f"formats {part}", ("formats.py", "--only", part), cost, (("formats.json", part),))
     faults = {
-        "commands": (0.7, ()),
+        "blocks": (0.5, ("--nodes", "500000")), "commands": (0.7, ()),
         "crash": (10.0, ("--draws", "3", "--minutes", "20")),
-        "damage": (3.0, ("--minutes", "3")), "fuzz": (0.7, ()), "llm": (0.7, ()),
+        "damage": (3.0, ("--minutes", "3")), "fuzz": (0.7, ()), "kills": (1.5, ("--kills", "20")), "llm": (0.7, ()),
         "load": (2.0, ("--queries", "1000", "--mixed", "10000")), "server": (0.7, ("--servers", "4")),
     }  # fmt: skip
     for part, (cost, options) in faults.items():

@@ -1,4 +1,4 @@
-"""Attack indexes, and check that every promise holds: crashes, damaged files, load, hostile input.
+"""Attack indexes, and check that every promise holds: kills, crashes, damaged files, load, hostile input.
 
     python benchmarks/faults.py [--data DIR] [--only PART ...] [--seed 1] [--minutes 10]
 
@@ -19,6 +19,7 @@ from harness import Record, arguments, parse, read_results, table, write_page, w
 from stamps import alone, states_in, together
 
 DONE: Mapping[str, Callable[[Record], str]] = {
+    "blocks": lambda of: f"one graph of {of['nodes']:,} nodes and {of['edges']:,} edges",
     "commands": lambda of: f"{sum(of['outcomes'].values()):,} attacks",
     "crash": lambda of: (
         f"{len(of['operations'])} operations, {_sum(of['operations'], 'calls')} calls that write, "
@@ -26,6 +27,7 @@ DONE: Mapping[str, Callable[[Record], str]] = {
     ),
     "damage": lambda of: f"{of['damaged']:,} damaged files",
     "fuzz": lambda of: f"{len(of['inputs'])} readers, {sum(of['inputs'].values()):,} inputs",
+    "kills": lambda of: f"{of['kills']:,} kills",
     "llm": lambda of: f"{sum(of['outcomes'].values()):,} calls",
     "load": lambda of: (
         f"{of['beside a writer']['queries']:,} queries beside {of['beside a writer']['changes meanwhile']:,} "

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzzing.seeds import CELLS, JSON, TOML
-from fuzzing.target import Target, inputs, kind, scratch, write
+from fuzzing.target import Target, kind, scratch, write
 from graphwright.cli.options import _object
 from graphwright.data.document import Skipped
 from graphwright.evaluate.experiment import Experiment
@@ -33,12 +33,64 @@ __all__ = ["targets"]
 ENCODER = HashEncoder(8)
 SEPARATOR = b"\n%%\n"
 """Separates the files of one input."""
+HOTPOTQA = b"""[{"_id": "a", "question": "Where?", "answer": "Legrad", "type": "bridge",
+"supporting_facts": [["Mur", 0]], "context": [["Mur", ["It flows.", " It joins."]], ["Drava", ["It rises."]]]}]"""
+TWOWIKI = b"""[{"_id": "a", "question": "Where?", "answer": "Legrad", "type": "x", "evidences": [["a", "b", "c"]],
+"supporting_facts": {"title": ["Mur"], "sent_id": [0]}, "context": {"title": ["Mur"], "content": [["It flows."]]}}]"""
+MUSIQUE = b"""{"id": "2hop__1_2", "question": "Where?", "question_decomposition": [{"id": 1}], "answer": "Legrad",
+"answer_aliases": ["at Legrad"], "possible_answers": "[\\"a\\"]", "answerable": true,
+"paragraphs": [{"idx": 0, "title": "Mur", "paragraph_text": "It flows.", "is_supporting": true}]}""".replace(
+    b",\n", b","
+)
+BOOK = (
+    b'{"input": "Where?", "context": "It flows. ' + b"It joins. " * 20 + b'", "answers": ["a"], "meta": {"title": "M"}}'
+)
+STORY = b"""{"document": "It flows.\\n\\nIt joins.", "metadata": {"passage_id": "1"},
+"questions": [{"question_text": "Where?", "question_number": 1, "responses": [{"response_text": "A."}]}]}""".replace(
+    b",\n", b","
+)
+GRAPHS = b"""{"id": "q", "question": "Where?", "answer": ["Mur"], "q_entity": ["Graz"], "a_entity": ["Mur"],
+"graph": [["Graz", "lies on", "Mur"]]}""".replace(b",\n", b",")
+OURS = SEPARATOR.join(
+    (
+        b'{"id": "a", "title": "Mur", "text": "It flows."}\n',
+        b'{"id": "q", "question": "Where?", "answers": ["x"], "gold_ids": ["a"]}\n',
+    )
+)
+BEIR = SEPARATOR.join(
+    (
+        b'{"_id": "a", "title": "Mur", "text": "It flows."}\n',
+        b'{"_id": "q", "text": "Where?"}\n',
+        b"query-id\tcorpus-id\tscore\nq\ta\t1\n",
+    )
+)
 FOLDERS = {
     "beir": ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"),
     "ours": ("corpus.jsonl", "questions.jsonl"),
     "hipporag": ("a_corpus.json", "a.json"),
     "metaqa": ("kb.txt", "qa.txt"),
 }
+HIPPORAG = SEPARATOR.join((b'[{"title": "Mur", "text": "It flows."}]', MUSIQUE))
+METAQA = SEPARATOR.join((b"Graz|lies on|Mur\n", b"what does [Graz] lie on\tMur\n"))
+SERVER = b"""host = "127.0.0.1"
+port = 8000
+allowed_hosts = ["a"]
+timeout = 5.0
+[llm]
+model = "m"
+[[model_servers]]
+key = "A_KEY"
+base_url = "http://a/v1"
+[folders.cities]
+reports = "/a"
+"""
+
+
+ROW = b"""{"method": "bm25", "question": "q", "type": "", "hops": null, "answers": 1, "entities": 0, "gold": ["a"],
+"documents": [["a", 0.5]], "evidence": [{"text": "x", "score": 1.0}], "metrics": {"recall@5": 1.0}, "seconds": 0.1,
+"answer": null, "model_seconds": 0.0, "texts": 0, "tokens": 0, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0,
+"cost": 0.0, "steps": [{"operator": "a", "seconds": 0.1, "held": 1.0}]}
+""".replace(b",\n", b",")
 
 
 def dataset(name: str, data: bytes) -> str:
@@ -69,7 +121,7 @@ def experiment() -> tuple[Experiment, Path, bytes]:
     """Return an experiment, the folder of its finished run, and its manifest."""
     data, out = scratch() / "experiment", scratch() / "run"
     data.mkdir()
-    for name, rows in zip(FOLDERS["ours"], inputs("ours")[0].split(SEPARATOR), strict=True):
+    for name, rows in zip(FOLDERS["ours"], OURS.split(SEPARATOR), strict=True):
         (data / name).write_bytes(rows)
     plan = Experiment(data, ("bm25", "vector"), answered=False)
     run(plan, out, encoder=ENCODER)
@@ -88,7 +140,7 @@ def rows(data: bytes) -> str:
 def manifest(data: bytes) -> str:
     """Resume a run whose manifest is edited."""
     plan, out, _ = experiment()
-    (out / "results.jsonl").write_bytes(inputs("rows")[0])
+    (out / "results.jsonl").write_bytes(ROW)
     (out / "manifest.json").write_bytes(data)
     return str(len(run(plan, out, encoder=ENCODER)["methods"]))
 
@@ -159,17 +211,29 @@ def openie(data: bytes) -> str:
 
 def targets() -> Iterable[Target]:
     """Yield the targets."""
-    for name, file in (("hotpotqa", "hotpotqa.json"), ("musique", "musique.jsonl"), ("rog", "rog.jsonl")):
-        yield Target(name, partial(dataset, file), inputs(name), JSON)
-    for name in FOLDERS:
-        yield Target(name, partial(folder, name), inputs(name), (*JSON, *CELLS, SEPARATOR))
+    for name, file, seeds in (
+        ("hotpotqa", "hotpotqa.json", (HOTPOTQA, TWOWIKI)),
+        ("musique", "musique.jsonl", (MUSIQUE, BOOK, STORY)),
+        ("rog", "rog.jsonl", (GRAPHS,)),
+    ):
+        yield Target(name, partial(dataset, file), seeds, JSON)
+    for name, seed in (("beir", BEIR), ("ours", OURS), ("hipporag", HIPPORAG), ("metaqa", METAQA)):
+        yield Target(name, partial(folder, name), (seed,), (*JSON, *CELLS, SEPARATOR))
     yield Target("extra-body", extra_body, (b'{"top_p": 0.9, "a": {"b": [1, true, null, "x"]}}',), JSON)
-    yield Target("settings", settings, inputs("settings"), TOML)
-    yield Target("server-file", server, inputs("server-file"), TOML)
+    yield Target(
+        "settings",
+        settings,
+        (
+            b'[llm]\nmodel = "m"\nbase_url = "http://a/v1"\ntimeout = 5.0\n',
+            b'[llm]\nmodel = "m"\n[llm.extra_body]\na = [1, "x"]\n',
+        ),
+        TOML,
+    )
+    yield Target("server-file", server, (SERVER,), TOML)
     yield Target(
         "vectors", vectors, (b'{"data": [{"index": 0, "embedding": [0.5]}, {"index": 1, "embedding": [1]}]}',), JSON
     )
     yield Target("retriever", retriever, lambda: (checkpoint(),), (b"PK\x01\x02", b"\x93NUMPY"))
     yield Target("openie-run", openie, (b'{"id": "a", "entities": ["Mur"], "triples": [["a", "b", "c"]]}\n',), JSON)
     yield Target("manifest", manifest, lambda: (experiment()[2],), JSON)
-    yield Target("rows", rows, inputs("rows"), JSON)
+    yield Target("rows", rows, (ROW, ROW.replace(b"bm25", b"vector")), JSON)

@@ -13,7 +13,7 @@ from typing import Any
 
 from fuzzing.graphs import checked
 from fuzzing.seeds import CELLS, JSON, MARKS
-from fuzzing.target import Target, inputs, kind, write
+from fuzzing.target import Target, kind, write
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_documents
 
@@ -21,6 +21,35 @@ __all__ = ["OPTIONAL", "documents", "targets"]
 
 OPTIONAL = {"pyg": "torch_geometric", "neo4j": "neo4j"}
 """Targets of libraries that need not be installed."""
+MESSAGE = b"""From: a@b.c
+To: "Mur" <d@e.f>
+Date: Fri, 3 May 2024 10:00:00 +0200
+Subject: =?utf-8?q?Gr=C3=A4z?=
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="x1x"
+
+--x1x
+Content-Type: multipart/alternative; boundary=y
+
+--y
+Content-Type: text/plain; charset=iso-8859-1
+Content-Transfer-Encoding: quoted-printable
+
+Graz lies on the M=FCr.
+--y
+Content-Type: text/html
+
+<p>Graz lies <a href="http://a/">on</a> the Mur.</p>
+--y--
+--x1x
+Content-Type: application/octet-stream
+Content-Disposition: attachment; filename="a.csv"
+Content-Transfer-Encoding: base64
+
+aWQsdGV4dAphLEdyYXoK
+--x1x--
+"""
+MAILBOX = b"From a@b.c Fri May  3 10:00:00 2024\n" + MESSAGE + b"\nFrom d@e.f Sat May  4 10:00:00 2024\n" + MESSAGE
 MAIL = (
     *(b"\nFrom a@b.c Fri May  3 10:00:00 2024\n", b"\n\n", b"--x1x\n", b"--y--\n", b"\n ", b"=?utf-8?b?/w==?="),
     *(b"Content-Type: message/rfc822\n", b"Content-Transfer-Encoding: uuencode\n", b"filename*0*=utf-8''%ff; ", b'"'),
@@ -30,6 +59,12 @@ XML = (
     *(b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>", b'=""', b'="9999999999"', b'="-1"', b'r="ZZZ99999999"', b"1e999"),
     *(b't="s"', b't="d"', b't="e"', b't="b"', b"<v>99999999</v>", b"</a:p>", b"<a:p><a:r><a:t>x</a:t></a:r></a:p>"),
 )
+FILES = json.dumps([["a.txt", "Graz."], ["b/c.csv", "id,text\na,Graz.\n"], ["d.zip", "PK"], ["../e.md", "# Mur"]])
+NEO4J = b"""{"nodes": [{"id": "4:x:0", "labels": ["City"], "properties": {"name": "Graz", "at": [1, 2]}},
+{"id": "4:x:1", "labels": [], "properties": {}}],
+"edges": [{"head": "4:x:0", "tail": "4:x:1", "type": "ON", "properties": {"text": "It lies on it."}}]}"""
+PYG = b"""{"edge_index": [[0, 1], [1, 2]], "edge_type": [0, 1], "num_nodes": 3, "names": ["Graz", "Mur", "Drava"],
+"relations": ["on", "into"]}"""
 
 
 def documents(name: str, pack: Callable[[bytes], bytes], data: bytes) -> str:
@@ -181,14 +216,12 @@ def targets() -> Iterable[Target]:
             pack, seeds = partial(_with_member, whole, name), partial(lambda *of: (_member(*of),), whole, name)
             title = suffix if name == names[0] else f"{suffix}-{name.rsplit('/')[-1].removesuffix('.xml').rstrip('1')}"
             yield Target(title, partial(documents, f"file.{suffix}", pack), seeds, XML)
-    for suffix in ("eml", "mbox"):
-        name = f"mail-{suffix}"
-        yield Target(name, partial(documents, f"mail.{suffix}", bytes), inputs(name), (*MAIL, *MARKS))
-    files = inputs("archive-files")
+    for suffix, seed in (("eml", MESSAGE), ("mbox", MAILBOX)):
+        yield Target(f"mail-{suffix}", partial(documents, f"mail.{suffix}", bytes), (seed,), (*MAIL, *MARKS))
     headers = (b"ustar", b"\0" * 512, b"7777777777", b"\x80\0\0\0", b"x", b"L", b"g", b"S", b"2", b"30 path=a\n")
-    yield Target("tar", partial(documents, "a.tar", bytes), lambda: (tarred(files[0]),), headers)
+    yield Target("tar", partial(documents, "a.tar", bytes), lambda: (tarred(FILES.encode()),), headers)
     for name, made in (("tar", tarred), ("zip", zipped)):
-        yield Target(f"{name}-files", partial(documents, f"a.{name}", made), files, JSON)
-    for name, run in (("neo4j", neo4j), ("pyg", pyg)):
+        yield Target(f"{name}-files", partial(documents, f"a.{name}", made), (FILES.encode(),), JSON)
+    for name, run, seed in (("neo4j", neo4j, NEO4J), ("pyg", pyg, PYG)):
         if find_spec(OPTIONAL[name]) is not None:
-            yield Target(name, run, inputs(name), (*JSON, *CELLS))
+            yield Target(name, run, (seed,), (*JSON, *CELLS))

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from fuzzing.seeds import CELLS, GRAPHML_SEED, JSON
-from fuzzing.target import Target, inputs, scratch, write
+from fuzzing.target import Target, scratch, write
 from graphwright.build.assembly import graph_of
 from graphwright.build.graph_import import import_graph
 from graphwright.build.other_import import documents_of
@@ -28,10 +28,59 @@ from graphwright.graph.graph import Graph
 __all__ = ["targets"]
 
 SEPARATOR = b"\n%%\n"
+TURTLE = b'@prefix a: <http://a/> . a:Graz a:on a:Mur ; a:name "Graz"@de . [] a:in ( a:Styria "x" ) .\n'
+RDF = {
+    "ttl": TURTLE,
+    "trig": b"<http://a/g> { <http://a/Graz> <http://a/on> <http://a/Mur> . }\n" + TURTLE,
+    "nq": b"<http://a/Graz> <http://a/on> <http://a/Mur> <http://a/g> .\n",
+    "rdf": b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a/"><r:Description '
+    b'r:about="http://a/Graz"><a:on r:resource="http://a/Mur"/><a:name>Graz</a:name></r:Description></r:RDF>',
+    "jsonld": b'{"@context": {"@vocab": "http://a/"}, "@id": "http://a/Graz", "on": {"@id": "http://a/Mur"}, "n": "x"}',
+}
 RDF_PARTS = (*CELLS, b"[" * 3000, b"(" * 3000, b"<<", b'"""', b"@base", b"\\u", b"^^", b"{", b"&a;", b"<!ENTITY a 'b'>")
+NODE_LINK = b"""{"nodes": [{"id": 1, "name": "Graz", "entity_type": "city", "description": "On the Mur."},
+{"id": 2, "label": "Mur", "metadata": {"kind": "river"}}], "links": [{"source": 1, "target": 2, "relation": "on"}]}"""
+APOC = b"""{"type": "node", "id": "0", "labels": ["City"], "properties": {"name": "Graz"}}
+{"type": "node", "id": "1", "labels": ["River"], "properties": {"name": "Mur"}}
+{"type": "relationship", "id": "0", "label": "ON", "start": {"id": "0"}, "end": {"id": "1"}, "properties": {"x": 1}}
+"""
+ADMIN = b":ID,name,:LABEL\n1,Graz,City\n2,Mur,River" + SEPARATOR + b":START_ID,:TYPE,:END_ID\n1,ON,2\n"
+APOC_CSV = b"_id,_labels,name,_start,_end,_type\n0,:City,Graz,,,\n1,:River,Mur,,,\n,,,0,1,ON\n"
+GRAPHRAG = {
+    "documents": [{"id": "d", "title": "graz.txt", "text": "Graz lies on the Mur."}],
+    "text_units": [{"id": "u", "text": "Graz lies on the Mur.", "document_id": "d"}],
+    "entities": [
+        {"id": name, "title": name, "type": "GEO", "description": "", "text_unit_ids": ["u"]}
+        for name in ("GRAZ", "MUR")
+    ],
+    "relationships": [{"source": "GRAZ", "target": "MUR", "description": "It lies on it.", "text_unit_ids": ["u"]}],
+    "communities": [{"community": 0, "entity_ids": ["GRAZ"]}],
+    "community_reports": [{"community": 0, "title": "Towns", "full_content": "Graz is one.", "level": 0}],
+    "covariates": [
+        {"type": "T", "description": "x", "subject_id": "GRAZ", "object_id": "MUR", "text_unit_id": "u"},
+    ],
+}
 LIGHTRAG_FILES = ("kv_store_full_docs.json", "kv_store_text_chunks.json", "graph_chunk_entity_relation.graphml")
+LIGHTRAG = SEPARATOR.join(
+    (
+        b'{"d": {"content": "Graz lies on the Mur.", "file_path": "graz.txt"}}',
+        b'{"c": {"content": "Graz lies on the Mur.", "full_doc_id": "d", "chunk_order_index": 0}}',
+        b'<graphml><key id="d0" attr.name="entity_id"/><key id="d1" attr.name="source_id"/><graph><node id="Graz">'
+        b'<data key="d0">Graz</data><data key="d1">c</data></node><node id="Mur"><data key="d1">c</data></node>'
+        b'<edge source="Graz" target="Mur"><data key="d1">c</data></edge></graph></graphml>',
+    )
+)
 LIGHTRAG_VECTORS_FILES = (*LIGHTRAG_FILES[:2], "vdb_entities.json", "vdb_relationships.json")
+LIGHTRAG_VECTORS = SEPARATOR.join(
+    (
+        *LIGHTRAG.split(SEPARATOR)[:2],
+        b'{"data": [{"entity_name": "Graz", "content": "Graz\\nA city", "source_id": "c"}]}',
+        b'{"data": [{"src_id": "Graz", "tgt_id": "Graz", "content": "a\\tGraz\\nGraz\\nIt.", "source_id": "c"}]}',
+    )
+)
 TABLE = b'{"source": ["Graz", "Mur"], "relation": ["on", null], "target": ["Mur", "Drava"], "text": ["x", 1]}'
+LIBRARY_GRAPH = b"""{"nodes": [["Graz", {"name": "Graz", "type": "city"}], [2, {"description": "A river"}]],
+"edges": [["Graz", 2, {"relation": "on", "text": "It lies on it."}]]}"""
 
 
 def rdf(suffix: str, data: bytes) -> str:
@@ -53,12 +102,6 @@ def checked(graph: Graph) -> str:
     """Store and export a graph; return its size."""
     exported = export(graph, scratch() / "exported.json")
     return f"{min(exported.nodes, 3)} {min(exported.edges, 3)}"
-
-
-@cache
-def tables() -> Any:
-    """Return the tables of an output of GraphRAG."""
-    return json.loads(inputs("graphrag")[0])
 
 
 def _folder(names: Iterable[str], parts: Iterable[bytes]) -> Path:
@@ -88,11 +131,12 @@ def graphrag(data: bytes) -> str:
     """Read an output of GraphRAG whose tables are given as JSON."""
     place = _folder((), ())
     try:
-        items = list(json.loads(data).items())
+        tables = json.loads(data)
+        items = list(tables.items())
     except (ValueError, RecursionError, AttributeError):
         return "no tables"
     for name, rows in items:
-        if name in tables():
+        if name in GRAPHRAG:
             _write_table(place / f"{name}.parquet", rows)
     return other_index(place)
 
@@ -109,14 +153,14 @@ def _write_table(path: Path, rows: object) -> None:
 @cache
 def entities() -> bytes:
     """Return the file of a Parquet table."""
-    _write_table(scratch() / "entities.parquet", tables()["entities"])
+    _write_table(scratch() / "entities.parquet", GRAPHRAG["entities"])
     return (scratch() / "entities.parquet").read_bytes()
 
 
 def parquet(data: bytes) -> str:
     """Read an output of GraphRAG of which one table is edited."""
     place = _folder((), ())
-    for name, rows in tables().items():
+    for name, rows in GRAPHRAG.items():
         _write_table(place / f"{name}.parquet", rows)
     (place / "entities.parquet").write_bytes(data)
     return other_index(place)
@@ -173,15 +217,19 @@ def of_igraph(given: Any) -> Graph | None:
 
 def targets() -> Iterable[Target]:
     """Yield the targets."""
-    for suffix in ("ttl", "trig", "nq", "rdf", "jsonld"):
-        yield Target(f"rdf-{suffix}", partial(rdf, suffix), inputs(f"rdf-{suffix}"), RDF_PARTS)
-    for name, file in (("node-link", "graph.json"), ("apoc-json", "graph.jsonl"), ("neo4j-csv", "graph.csv")):
-        yield Target(name, partial(property_graph, file), inputs(name), (*JSON, *CELLS))
-    yield Target("graphrag", graphrag, inputs("graphrag"), JSON)
+    for suffix, seed in RDF.items():
+        yield Target(f"rdf-{suffix}", partial(rdf, suffix), (seed,), RDF_PARTS)
+    for name, file, seeds in (
+        ("node-link", "graph.json", (NODE_LINK, b'{"graph": ' + NODE_LINK + b"}")),
+        ("apoc-json", "graph.jsonl", (APOC,)),
+        ("neo4j-csv", "graph.csv", (ADMIN, APOC_CSV)),
+    ):
+        yield Target(name, partial(property_graph, file), seeds, (*JSON, *CELLS))
+    yield Target("graphrag", graphrag, (json.dumps(GRAPHRAG).encode(),), JSON)
     yield Target("graphrag-parquet", parquet, lambda: (entities(),), (b"PAR1", b"\x15\x04", b"\xff\xff\xff\x7f"))
     parts = (*JSON, b"<SEP>", b"<node>", b"</node>", GRAPHML_SEED)
-    for name, files in (("lightrag", LIGHTRAG_FILES), ("lightrag-vectors", LIGHTRAG_VECTORS_FILES)):
-        yield Target(name, partial(lightrag, files), inputs(name), parts)
+    yield Target("lightrag", partial(lightrag, LIGHTRAG_FILES), (LIGHTRAG,), parts)
+    yield Target("lightrag-vectors", partial(lightrag, LIGHTRAG_VECTORS_FILES), (LIGHTRAG_VECTORS,), parts)
     yield Target("table", partial(of_json, of_table), (TABLE,), JSON)
-    yield Target("networkx", partial(of_json, of_networkx), inputs("library-graph"), JSON)
-    yield Target("igraph", partial(of_json, of_igraph), inputs("library-graph"), JSON)
+    yield Target("networkx", partial(of_json, of_networkx), (LIBRARY_GRAPH,), JSON)
+    yield Target("igraph", partial(of_json, of_igraph), (LIBRARY_GRAPH,), JSON)

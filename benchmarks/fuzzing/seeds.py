@@ -1,4 +1,4 @@
-"""Parts that inputs of fuzzing are made of, and the packing of office documents; whole inputs are in `inputs`."""
+"""Valid inputs of fuzzing, parts that inputs are made of, and the packing of office documents."""
 
 from __future__ import annotations
 
@@ -34,6 +34,27 @@ RELATIONS = b"""<Relationships xmlns="http://schemas.openxmlformats.org/package/
 Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>
 </Relationships>"""
 DOCX = partial(zipped, {"[Content_Types].xml": TYPES, "_rels/.rels": RELATIONS}, "word/document.xml")
+ODT_SEED = b"""<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:text><text:h>Graz</text:h>
+<text:p>Graz lies on the <text:s text:c="3"/>Mur.</text:p></office:text></office:body></office:document-content>"""
+OPF_SEED = b"""<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="a.xhtml"
+media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>"""
+DOCX_SEED = b"""<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r>
+<w:t>Graz lies on the Mur.</w:t></w:r></w:p></w:body></w:document>"""
+PDF = b"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Resources<</Font<</F 4 0 R>>>>/Contents 5 0 R>>endobj
+4 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
+5 0 obj<</Length 52>>stream
+BT /F 12 Tf 20 200 Td (Graz lies on the Mur.) Tj ET
+endstream endobj
+trailer<</Root 1 0 R>>
+%%EOF"""
+LABELS = b"""{"labels": 2, "graph": ""}
+{"id": "q", "question": "Where?", "entities": [0], "answers": [1], "paths": 1, "candidates": 1,
+"kept": [{"from": 0, "path": "Graz -> [lies on]", "ways": [1], "pool": "q", "support": 1.0, "near": 0.5}]}
+""".replace(b",\n", b",")
 GRAPHML_SEED = b"""<graphml><key id="d0" attr.name="name"/><graph><node id="a"><data key="d0">Graz</data></node>
 <edge source="a" target="b"/></graph></graphml>"""
 ROWS = b'{"id": "a", "title": "Graz", "text": "Graz lies on the Mur.", "links": ["b"], "metadata": {"year": 2024}}\n'
@@ -42,19 +63,65 @@ WHOLE = b'{"choices": [{"message": {"content": "Graz."}, "finish_reason": "stop"
 DELTA = b'data: {"choices": [{"delta": {"content": "Graz"}, "finish_reason": null}]}\n\n'
 MARKS = tuple(b"<div>,</p>,<!--,&#0;,&amp;,[a](b),```,# ,---\n,| ,* ,<script>,\x00,\xff,\r\n,\xe2\x80\xae".split(b","))
 JSON = (
-    *(b"null", b"1e999", b"-1", b"9" * 5000, b"[" * 5000, b"[" * 800 + b"]" * 800, b"[" * 960 + b"]" * 960, b"[[[["),
-    *(b'"\\ud800"', b"{}", b"[]", b"true", b"\xef\xbb\xbf", b"\n", b","),
+    b"null",
+    b"1e999",
+    b"-1",
+    b"9" * 5000,
+    b"[" * 5000,
+    b"[" * 800 + b"]" * 800,
+    b"[" * 960 + b"]" * 960,
+    b"[[[[",
+    b'"\\ud800"',
+    b"{}",
+    b"[]",
+    b"true",
+    b"\xef\xbb\xbf",
+    b"\n",
+    b",",
 )
 CELLS = (
-    *(b"\t", b",", b'"', b"\r", b"\n", b"\\", b"#", b"|", b";", b"\x00", b"\xff", b"<http://a/b>", b'"x"@en .', b"_:b"),
+    b"\t",
+    b",",
+    b'"',
+    b"\r",
+    b"\n",
+    b"\\",
+    b"#",
+    b"|",
+    b";",
+    b"\x00",
+    b"\xff",
+    b"<http://a/b>",
+    b'"x"@en .',
+    b"_:b",
 )
 TOML = (
-    *(b"[llm]\n", b"model = 5\n", b"a = " + b"[" * 5000, b"[[", b"='''", b"\xff", b"methods = [1]\n", b"nan"),
-    *(b"1979-05-27", b"data = '.'\n"),
+    b"[llm]\n",
+    b"model = 5\n",
+    b"a = " + b"[" * 5000,
+    b"[[",
+    b"='''",
+    b"\xff",
+    b"methods = [1]\n",
+    b"nan",
+    b"1979-05-27",
+    b"data = '.'\n",
 )
 SIGNS = (
-    *(b" >> ", b"-" * 5000, b"(" * 5000, b" | ", b" % ", b"(", b")", b"Keep()", b"KHop(2)", b"__import__('os')"),
-    *(b"'", b"=", b"lambda: 0", b"-1"),
+    b" >> ",
+    b"-" * 5000,
+    b"(" * 5000,
+    b" | ",
+    b" % ",
+    b"(",
+    b")",
+    b"Keep()",
+    b"KHop(2)",
+    b"__import__('os')",
+    b"'",
+    b"=",
+    b"lambda: 0",
+    b"-1",
 )
 WORDS = tuple(
     b"index,ask,retrieve,import,sync,remove,methods,info,verify,documents,show,export,reextract,--index,--into,index,new,"
@@ -82,3 +149,4 @@ COMMANDS = tuple(
         b"sync . --into new",
     )
 )
+NOTEBOOK = b'{"cells": [{"cell_type": "markdown", "source": ["# Graz"]}], "metadata": {}}'

@@ -15,7 +15,7 @@ from functools import cache, partial
 import uvicorn
 
 from fuzzing.seeds import JSON
-from fuzzing.target import Target, inputs, scratch
+from fuzzing.target import Target, scratch
 from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.serve.app import create_app
@@ -28,6 +28,19 @@ __all__ = ["targets"]
 ENCODER = HashEncoder(8)
 TIMEOUT = 30.0  # seconds for a response
 SLOW = 1.0  # seconds after which the server gives up a request that does not arrive
+BOUNDARY = b"x1x"
+UPLOAD = b"""--x1x\r
+Content-Disposition: form-data; name="file"; filename="a.txt"\r
+Content-Type: text/plain\r
+\r
+Graz lies on the Mur.\r
+--x1x--\r
+"""
+RAW = (
+    b"GET /v1/indexes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    b"POST /v1/indexes/cities/ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 19\r\nConnection: close\r\n\r\n"
+    b'{"question": "Mur"}',
+)
 ADDRESSES = tuple(
     path.encode()
     for path in (
@@ -40,11 +53,49 @@ ADDRESSES = tuple(
         "/readyz",
     )
 )
-PARTS = (*b"%00,%ff,%2F,%,..,//,?,&,=,-1,#,\xc3\xa9,%ED%A0%80".split(b","), b"9" * 30)
-LINES = (
-    *(b"\r\n", b"\n", b"\0", b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n"),
-    *(b"Host: evil\r\n", b"Authorization: Bearer x\r\n", b"Accept: text/event-stream\r\n", b"X: " + b"y" * 70_000),
+PARTS = (
+    b"%00",
+    b"%ff",
+    b"%2F",
+    b"%",
+    b"..",
+    b"//",
+    b"?",
+    b"&",
+    b"=",
+    b"-1",
+    b"9" * 30,
+    b"#",
+    b"\xc3\xa9",
+    b"%ED%A0%80",
 )
+LINES: tuple[bytes, ...] = (
+    b"\r\n",
+    b"\n",
+    b"\0",
+    b"Content-Length: 5\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Expect: 100-continue\r\n",
+)
+LINES += (b"Host: evil\r\n", b"Authorization: Bearer x\r\n", b"Accept: text/event-stream\r\n", b"X: " + b"y" * 70_000)
+BODIES = {
+    "ask": (
+        b'{"question": "Where?", "method": "bm25", "top_k": 3, "filter": {"documents": ["a/b#c.md"]}}',
+        b'{"question": "Where?", "stream": true}',
+    ),
+    "compare": (b'{"question": "Where?", "methods": ["bm25", "vector"]}',),
+    "chat": (
+        b'{"model": "cities:bm25", "messages": [{"role": "user", "content": "Where?"}], "stream": true}',
+        b'{"model": "cities", "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]}',
+    ),
+    "estimate": (b'{"documents": [{"id": "a", "text": "Graz lies on the Mur.", "metadata": {"a": 1}}]}',),
+    "mcp": (
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": '
+        b'{"name": "ask", "arguments": {"question": "a"}}}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "graphwright://x"}}',
+    ),
+}
 PLACES = {
     "ask": "/v1/indexes/cities/ask",
     "compare": "/v1/indexes/cities/compare",
@@ -108,13 +159,25 @@ def _checked(received: bytes) -> str:
     return str(status)
 
 
-def post(place: str, kind: str, data: bytes) -> str:
-    """Post a body of a kind."""
+def body(name: str, data: bytes) -> str:
+    """Post a body."""
     lines = [
-        f"POST {place} HTTP/1.1",
+        f"POST {PLACES[name]} HTTP/1.1",
         "Host: localhost",
-        f"Content-Type: {kind}",
+        "Content-Type: application/json",
         "Accept: application/json, text/event-stream",
+        f"Content-Length: {len(data)}",
+        "Connection: close",
+    ]
+    return _checked(_response("\r\n".join([*lines, "", ""]).encode() + data))
+
+
+def upload(data: bytes) -> str:
+    """Post files."""
+    lines = [
+        "POST /v1/indexes/cities/documents/estimate HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: multipart/form-data; boundary=x1x",
         f"Content-Length: {len(data)}",
         "Connection: close",
     ]
@@ -139,10 +202,10 @@ def raw(data: bytes) -> str:
 
 def targets() -> Iterable[Target]:
     """Yield the targets."""
-    for name, place in PLACES.items():
-        yield Target(f"post-{name}", partial(post, place, "application/json"), inputs(f"post-{name}"), JSON)
-    upload = partial(post, PLACES["estimate"], "multipart/form-data; boundary=x1x")
-    parts = (b"\r\n", b"--x1x", b"--x1x--", b'name="a"', b'filename="../a"', b"\0")
-    yield Target("post-files", upload, inputs("post-files"), parts)
+    for name, seeds in BODIES.items():
+        yield Target(f"post-{name}", partial(body, name), seeds, JSON)
+    yield Target(
+        "post-files", upload, (UPLOAD,), (b"\r\n", b"--x1x", b"--x1x--", b'name="a"', b'filename="../a"', b"\0")
+    )
     yield Target("get", get, ADDRESSES, PARTS)
-    yield Target("http", raw, inputs("http"), LINES)
+    yield Target("http", raw, RAW, LINES)

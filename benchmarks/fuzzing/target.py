@@ -11,10 +11,9 @@ from pathlib import Path
 
 from graphwright.errors import GraphwrightError
 
-__all__ = ["KEY", "Target", "inputs", "kind", "scratch", "write"]
+__all__ = ["KEY", "Target", "kind", "scratch", "write"]
 
 KEY = "sk-proj-0123456789"
-INPUTS = Path(__file__).parent / "inputs"
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,6 @@ class Target:
 def kind(text: str) -> str:
     """Return a text without what names the input."""
     return re.sub(r"\d+|'[^']*'|\"[^\"]*\"|/\S+", "", text)[:80]
-
-
-def inputs(name: str) -> tuple[bytes, ...]:
-    """Return the valid inputs in the files of a name."""
-    return tuple(path.read_bytes() for path in sorted(INPUTS.glob(f"{name}.*")))
 
 
 @cache

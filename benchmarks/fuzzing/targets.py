@@ -29,11 +29,17 @@ from fuzzing.seeds import (
     COMMANDS,
     DELTA,
     DOCX,
+    DOCX_SEED,
     EPUB,
     GRAPHML_SEED,
     JSON,
+    LABELS,
     MARKS,
     ODT,
+    ODT_SEED,
+    OPF_SEED,
+    PAGE,
+    PDF,
     ROWS,
     SIGNS,
     TOML,
@@ -42,7 +48,7 @@ from fuzzing.seeds import (
     same,
     zipped,
 )
-from fuzzing.target import KEY, Target, inputs, kind, scratch, write
+from fuzzing.target import KEY, Target, kind, scratch, write
 from graphwright.build.graph_import import import_graph
 from graphwright.cli.app import main
 from graphwright.cli.terminal import clean
@@ -194,24 +200,31 @@ def _targets() -> Iterable[Target]:
     for suffix, seeds, parts in (
         (".txt", (b"Graz lies on the Mur.",), MARKS),
         (".md", (b"# Graz\n\nGraz *lies* on the [Mur](mur.md).\n",), MARKS),
-        (".html", inputs("html"), MARKS),
+        (".html", (b"<title>Graz</title><p>Graz <a href=x>lies</a> on the Mur.", PAGE), MARKS),
         (".jsonl", (ROWS,), JSON),
         (".json", (b"[" + ROWS + b"]", ROWS), JSON),
         (".csv", (b"id,text\na,Graz lies on the Mur.\n",), CELLS),
         (".tsv", (b"id\ttext\na\tGraz lies on the Mur.\n",), CELLS),
-        (".ipynb", inputs("ipynb"), JSON),
+        (
+            ".ipynb",
+            (
+                b'{"cells": [{"cell_type": "markdown", "source": ["# Graz"]}], "metadata": {}}',
+                b'{"worksheets": [{"cells": []}]}',
+            ),
+            JSON,
+        ),
         (".eml", (b"From: a@b.c\nSubject: Graz\nContent-Type: text/plain\n\nGraz lies on the Mur.\n",), MARKS),
         (".rst", (b"Graz\n====\n\nGraz lies on the `Mur <mur>`_.\n",), MARKS),
         (".adoc", (b"= Graz\n\nGraz lies on the Mur.\n",), MARKS),
         (".py", (b'"""Rivers."""\n\n\ndef mur():\n    """Return the Mur."""\n',), MARKS),
-        (".pdf", inputs("pdf"), MARKS),
+        (".pdf", (PDF,), MARKS),
     ):
         yield Target(suffix[1:], partial(documents, f"file{suffix}", same), seeds, parts)
-    markup = (b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>")
-    for name, pack in (("odt", ODT), ("epub", EPUB), ("docx", DOCX)):
-        yield Target(name, partial(documents, f"file.{name}", pack), inputs(name), markup)
-    archives = ODT(inputs("odt")[0]), zipped({}, "a.txt", b"Graz.")
-    yield Target("zip", partial(documents, "file.zip", same), archives, MARKS)
+    for name, pack, seed in (("odt", ODT, ODT_SEED), ("epub", EPUB, OPF_SEED), ("docx", DOCX, DOCX_SEED)):
+        yield Target(
+            name, partial(documents, f"file.{name}", pack), (seed,), (b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>")
+        )
+    yield Target("zip", partial(documents, "file.zip", same), (ODT(ODT_SEED), zipped({}, "a.txt", b"Graz.")), MARKS)
     for suffix, seeds in (
         (".tsv", (b"Graz\tlies on\tMur\n" * 3,)),
         (".csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
@@ -232,7 +245,7 @@ def _targets() -> Iterable[Target]:
     ):
         yield Target(name, partial(read_all, read, file), (seed,), (*JSON, *CELLS))
     yield Target("plan", plan, (b'data = "a"\nmethods = ["ppr(restart=0.5)"]\nseed = 1\n',), TOML)
-    yield Target("labels", labels, inputs("labels"), JSON)
+    yield Target("labels", labels, (LABELS,), JSON)
     yield Target(
         "structured", structured, (b'Here: {"name": "Graz", "found": true, "parts": []}',), (*JSON, b"<think>")
     )
