@@ -127,11 +127,11 @@ class Generate(Operator):
             run.fail()
             # Text that another operator may still write is not preceded by a message.
             return state.with_(answer=Answer(_FAILED, found=False))
-        return state.with_(answer=_heard(answer, draft))
+        return state.with_(answer=_streamed(answer, draft))
 
 
-def _heard(answer: Answer, draft: Draft) -> Answer:
-    """Return the answer after the rest of its text was passed on."""
+def _streamed(answer: Answer, draft: Draft) -> Answer:
+    """Stream the rest of an answer's text and return the answer."""
     draft.finish(answer.text)
     return answer
 
@@ -197,7 +197,7 @@ class Unaided(Operator):
         reply, text = run.structured(self.model, *prompt, REPLIES[name], draft.listener)
         if self.reasoning and reply is not None and reply.reasoning:
             run.note(reply.reasoning)
-        return state.with_(answer=_heard(self._answer(reply, text, run), draft))
+        return state.with_(answer=_streamed(self._answer(reply, text, run), draft))
 
     def _answer(self, reply: Any, text: str, run: Run) -> Answer:
         if reply is None:

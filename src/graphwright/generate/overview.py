@@ -28,7 +28,7 @@ from graphwright.text.sentences import is_statement, sentence_spans
 _READER = Has("a reader that scores sentences", "sentence_scores")
 _READ = 8  # passages that are looked at
 _SHOWN = 80  # characters of a sentence that a note shows
-_TOGETHER = 3  # passages of a document among the best eight
+_MIN_PASSAGES = 3  # of one document among the best eight
 _MAX_PASSAGES = 4000  # of a whole index, every n-th
 
 
@@ -36,12 +36,13 @@ _MAX_PASSAGES = 4000  # of a whole index, every n-th
 class Overview(MayAnswer):
     """Answer a broad question with a sentence on each topic; leave the state unchanged for any other question.
 
-    A question is broad if a trained head over its vector gives it a probability of at least `threshold`, and if no
-    sentence of the best eight passages answers it by itself, more probably than not for the `reader`. It is about
-    the documents of the best eight passages that it names by half the words of their title, else about those with at
-    least three of these passages, else about the whole index. Their passages are put into `topics` clusters by their
-    vectors. Of each, the largest first, the sentence is quoted that is nearest to the sum of the cluster's mean and the
-    question, out of the passage that is. `index`: the vectors of the passages.
+    A question is broad if a trained head over its vector gives a probability of at least `threshold`, and if the
+    `reader` gives no sentence of the best eight passages a probability above one half.
+
+    The answer covers the documents among these eight passages whose title shares half of its words with the question.
+    Without such a document it covers those with three or more of the eight passages; without these, the whole index.
+    Their passages form `topics` clusters by vector. Each cluster, largest first, gives one sentence: the nearest to the
+    sum of the cluster's mean and the question, from the nearest passage. `index`: the vectors of the passages.
     """
 
     index: VectorIndex
@@ -84,7 +85,7 @@ class Overview(MayAnswer):
         documents = Counter(int(passages.document[row]) for row in rows if row >= 0)
         titles = {document: _letters(passages.titles[document]) for document in sorted(documents)}
         named = [document for document, title in titles.items() if title and 2 * len(title & asked) >= len(title)]
-        named = named or [document for document, count in documents.items() if count >= _TOGETHER]
+        named = named or [document for document, count in documents.items() if count >= _MIN_PASSAGES]
         nodes = passages.nodes[np.isin(passages.document, named)] if named else passages.nodes
         nodes = nodes[:: max(1, -(-len(nodes) // _MAX_PASSAGES))]
         return nodes[self.index.has(nodes)]

@@ -109,15 +109,15 @@ class Abstain(MayAnswer):
 
 @dataclass(frozen=True, repr=False)
 class Quote(Operator):
-    """Answer with the text that most probably holds the answer: the best sentences, each with those around it.
+    """Quote the sentences that most probably hold the answer, each with its neighbours.
 
-    A reader scores every sentence of the best `passages` passages. The best sentence is quoted, and the text around it
-    as far as `around` words, the better neighbour first, but neither a heading nor a row of a table; a heading is never
-    the best sentence where there is another. Of the headers of mails one line is quoted at most. Then follows the next
-    best sentence of another place, as long as its score is at least `share` of the best and no more than `words` words
-    are quoted in all. It is the next best after its score is raised by `sides` times the share of the question's words
-    that it has, with the title, and the quotations before it lack, rare words weighing more: so both sides of a
-    comparison are quoted.
+    A reader scores every sentence of the best `passages` passages. The best sentence is quoted with up to `around`
+    words of its neighbours, the better neighbour first. Headings and rows of tables are no neighbours. A heading is
+    quoted only if there is no other sentence, and at most one header line of a mail is quoted.
+
+    Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
+    words. A sentence's score is first raised by `sides` times the share of the question's words, weighted by rarity,
+    that it or its title has and the quotations before it lack. So both sides of a comparison are quoted.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking

@@ -273,9 +273,9 @@ class Run:
     ) -> tuple[Any | None, str]:
         """Return the reply as an instance of the schema, None with a note where there is none, and its whole text.
 
-        Every step asks a language model by this function, so that none fails by a reply: one that does not fit, also
-        after its repair, or one that does not arrive whole. After one of the latter the run asks the model no more, so
-        that a question waits for a model that is too slow once only.
+        Every step asks a language model by this function, so that no step fails because of an invalid or incomplete
+        reply. After an incomplete reply the run does not ask the model again, so that a question waits only once for a
+        slow model.
         """
         if self.faults.cut_short:
             self.note("the model was not asked, because an earlier reply was cut short")

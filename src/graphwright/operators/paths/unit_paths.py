@@ -1,4 +1,4 @@
-"""Paths of knowledge units, each searched by what those before leave open of the question (Clue-RAG)."""
+"""Paths of knowledge units: each unit is searched with the part of the question that is not yet covered (Clue-RAG)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question against the passages of a graph: the values that features of passages are made of."""
+"""Match a question with the passages of a graph: the values from which passage features are computed."""
 
 from __future__ import annotations
 
