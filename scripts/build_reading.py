@@ -74,7 +74,7 @@ def joint(weights: dict[str, Array], count: int, ranges: Ranges | None) -> tuple
 
 def pairs(weights: dict[str, Array]) -> list[Array]:
     """Return the joined states of the demo's questions and the passages nearest to each."""
-    from graphwright.models.embedded.token_states import tokens_of  # needs states.onnx, which is written first
+    from graphwright.models.embedded.cross_encoder import tokens_of  # needs states.onnx, which is written first
 
     rows = [json.loads(line) for line in (CALIBRATION / "corpus.jsonl").read_text("utf-8").splitlines()]
     asked = [json.loads(line) for line in (CALIBRATION / "questions.jsonl").read_text("utf-8").splitlines()]

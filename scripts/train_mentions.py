@@ -32,8 +32,7 @@ from torch import nn
 
 from graphwright.models.embedded.encoder import encoded, token_ids
 from graphwright.models.embedded.mention_features import CASE, SURFACE, surface_features, word_states, words_of
-from graphwright.models.embedded.mentions import TYPES
-from graphwright.models.embedded.tagging import best_tags
+from graphwright.models.embedded.mentions import TYPES, best_tags
 
 TARGET = Path(__file__).parents[1] / "src/graphwright/models/weights/minilm-mentions"
 STATES, FIRST, SECOND, WIDTH = 384, 160, 128, 5

@@ -30,8 +30,7 @@ from reading_data import REAL, Asked, Part, made_questions, read_part
 from safetensors.numpy import load_file
 from torch import nn
 
-from graphwright.models.embedded.cross_encoder import MATCHES, Match
-from graphwright.models.embedded.token_states import Tokens
+from graphwright.models.embedded.cross_encoder import MATCHES, Match, Tokens
 
 GROUP, PER_STEP = 8, 4  # passages of a question, questions of a step
 LONGEST, ASKED = 176, 64  # tokens of a passage and of a question while training
@@ -124,7 +123,7 @@ class Material:
     """The questions of a set with the states of all texts."""
 
     def __init__(self, part: Part, draw: random.Random) -> None:
-        from graphwright.models.embedded.token_states import tokens_of  # needs states.onnx
+        from graphwright.models.embedded.cross_encoder import tokens_of  # needs states.onnx
 
         wanted = {k for q in part.questions for k in (*q.pool, *q.walked, *q.gold)}
         self.part, keys = part, [key for key in part.passages if key in wanted]

@@ -18,10 +18,9 @@ from fuzzing.seeds import CELLS, GRAPHML_SEED, JSON
 from fuzzing.target import Target, scratch, write
 from graphwright.build.assembly import graph_of
 from graphwright.build.graph_import import import_graph
-from graphwright.build.other_import import documents_of
+from graphwright.build.other_import import documents_of, read_other_index
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.property_graphs import read_property_graph
-from graphwright.data.other_indexes.read import read_other_index
 from graphwright.graph.export import export
 from graphwright.graph.graph import Graph
 

@@ -64,9 +64,8 @@ from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
 from graphwright.learn.labels import read_labels
 from graphwright.models.fake import HashEncoder
-from graphwright.models.openai.errors import Endpoint
+from graphwright.models.openai.errors import Endpoint, Secret
 from graphwright.models.openai.reply import Reply
-from graphwright.models.openai.secret import Secret
 from graphwright.models.structured import parse_reply
 
 __all__ = ["TARGETS", "Target"]

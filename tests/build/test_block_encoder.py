@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from graphwright import Document, Index
-from graphwright.build import block_encoder
-from graphwright.build.block_encoder import BlockEncoder
+from graphwright.build import known_vectors
+from graphwright.build.known_vectors import BlockEncoder
 from graphwright.errors import ModelError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.models import HashEncoder
@@ -29,7 +29,7 @@ def is_mapped(array: Any) -> bool:
 
 def test_block_encoder_many_vectors_are_held_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = HashEncoder(8).encode(TEXTS).astype(np.float16)
-    monkeypatch.setattr(block_encoder, "_MAX_IN_MEMORY", 10_000)
+    monkeypatch.setattr(known_vectors, "_MAX_IN_MEMORY", 10_000)
     told: list[tuple[str, int, int]] = []
     encode = BlockEncoder(HashEncoder(8), Usage(), lambda *done: told.append(done), tmp_path)
     on_disk = encode.all("names", TEXTS)
@@ -45,7 +45,7 @@ def test_index_built_on_disk_is_equal(tmp_path: Path, monkeypatch: pytest.Monkey
     rows = [Document(f"{at:03d}", f"Town{at} lies on River{at}. Anna{at} Berg lives in Town{at}.") for at in range(50)]
     indexes = []
     for held in (2**26, 100):
-        monkeypatch.setattr(block_encoder, "_MAX_IN_MEMORY", held)
+        monkeypatch.setattr(known_vectors, "_MAX_IN_MEMORY", held)
         index = Index.create(tmp_path / str(held), encoder=HashEncoder(8))
         index.add(rows)
         assert index.verify() == []
@@ -56,7 +56,7 @@ def test_index_built_on_disk_is_equal(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_unwritable_vector_folder_raises_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_encoder, "_MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(known_vectors, "_MAX_IN_MEMORY", 0)
     with pytest.raises(StoreError, match=r"vectors cannot be held in .*none"):
         BlockEncoder(HashEncoder(8), Usage(), None, tmp_path / "none").all("names", TEXTS)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from graphwright.models.embedded.tagging import best_tags
+from graphwright.models.embedded.mentions import best_tags
 
 
 def allowed(tags: tuple[int, ...]) -> bool:

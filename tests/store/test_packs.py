@@ -16,7 +16,7 @@ from graphwright.data.document import Chunk, Document
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.store import packs
 from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.store.chunk_packs import _arrays
+from graphwright.store.packs import _arrays
 from graphwright.store.store import ExtractedChunk, Store
 
 MADE = Extraction((Mention("Graz", 0, 4, "city", "on the Mur"),), (Relation("Graz", "on", "Mur", "Graz lies on it"),))

@@ -3,12 +3,12 @@
 1. read: documents come from texts, files and folders (`document_sources`); those that are stored already are left out;
 2. chunk: each is split into passages (`data.document.split`);
 3. extract: a free extractor reads the passages (`chunk_extraction`);
-4. store: documents, passages and extractions are committed in one transaction (`document_storage`, `transaction`);
+4. store: documents, passages and extractions are committed in one transaction (`document_storage`);
 5. merge: extractions become one graph (`merge`, `resolution`, and `combination` with an imported graph);
 6. search structures: texts are embedded, words and names indexed (`build`);
 7. publish: the snapshot is written, then made current by an atomic rename (`publication`);
 8. a language model, if one extracts, reads the passages and refines the merged graph, each followed by steps 5 to 7
-   (`chunk_extraction`, `refinement`);
+   (`chunk_extraction`);
 9. clean up: old snapshots, caches of vectors, and replies that may quote removed text are deleted (`publication`).
 
 Each change is one transaction of the store, all or nothing; queries do not wait for it. If the process is killed
@@ -18,7 +18,8 @@ hide the documents that were withdrawn (removed or replaced), and the same chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
@@ -26,12 +27,11 @@ from graphwright.build.document_sources import Source, Transform, possibly_prese
 from graphwright.build.document_storage import ChunkReader, DocumentStorage
 from graphwright.build.operation import Operation
 from graphwright.build.publication import Publication
-from graphwright.build.refinement import refine
-from graphwright.build.transaction import Transaction
 from graphwright.data.document import Document
 from graphwright.data.read_options import ReadOptions
-from graphwright.errors import DataError
-from graphwright.extract.extraction import Excerpt
+from graphwright.errors import DataError, StoreError
+from graphwright.extract.derived import Refiner, Task
+from graphwright.extract.extraction import Excerpt, ExtractionFailure
 from graphwright.store.changes import Changes
 from graphwright.store.digests import id_digest
 from graphwright.store.store import StoredChunk
@@ -46,7 +46,7 @@ class IndexChange:
         self._extraction = ChunkExtraction(operation)
         self._documents = DocumentStorage(operation, self._extraction)
         self._publication = Publication(operation)
-        self._transaction = Transaction(operation, self._publication)
+        self._kept: list[str] = []  # documents that were committed before the end
 
     def add(
         self,
@@ -57,7 +57,7 @@ class IndexChange:
         """Add documents, and replace those with a known id and other content."""
         documents = self._documents.read(sources, options, transform)
         with self._transaction():
-            self._documents.put_all(documents, self._transaction.keep)
+            self._documents.put_all(documents, self._keep)
         return self._finish(self._extraction.outstanding())
 
     def add_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> Changes:
@@ -74,7 +74,7 @@ class IndexChange:
         documents = self._documents.read([folder], options, transform)
         with self._transaction():
             self._documents.check_not_nested(source)
-            files = self._documents.put_all(documents, self._transaction.keep, source)
+            files = self._documents.put_all(documents, self._keep, source)
             present = {*changes.added, *changes.replaced, *changes.unchanged}
             self._store.set_folder(present, source)
             missing = self._store.documents_of(source) - present
@@ -93,10 +93,8 @@ class IndexChange:
         before = {digest for digest, by in self._store.withdrawn().items() if operation.reported < by < end}
         stored = self._documents.check_stored([i for i in requested if id_digest(i) not in before], "removed")
         stored |= self._store.hashes(requested)
-        with self._transaction():
-            if stored:
-                self._store.remove(stored)
-                self._transaction.withdrawn += requested
+        with self._transaction(requested if stored else ()):
+            self._store.remove(stored)
         self._changes.removed = requested
         self._changes.resumed |= len(stored) < len(requested)
         return self._finish([])
@@ -113,6 +111,52 @@ class IndexChange:
             for chunk in outdated:
                 self._store.set_pending(chunk, chunk.pending or NOT_READ)
         return self._finish(outdated)
+
+    @contextmanager
+    def _transaction(self, withdrawn: Sequence[str] = ()) -> Iterator[None]:
+        """Change the store in the block, all or nothing, and publish the result at its end.
+
+        The revision is increased if documents change, so that the snapshot counts as outdated; a snapshot of another
+        revision than the store's at the start was left by a killed process. The store names the documents that were
+        withdrawn (removed, replaced, and `withdrawn`), so that readers hide them until the new snapshot is published.
+        Cached replies that may quote removed text are marked, to be deleted at the end.
+        """
+        store, changes, batch = self._store, self._changes, self._operation.batch
+        before = store.revision
+        with self._operation.layout.changing(before + 1) if batch is None else nullcontext():
+            with self._removing_kept(before), store.writing():
+                yield
+                gone = [*withdrawn, *changes.removed, *changes.replaced]
+                if gone:
+                    store.set("delete replies", "1")
+                if changes.added or gone:
+                    revision = before + 1 if batch is None else batch.first
+                    store.withdraw(gone, revision, self._publication.revision)
+                    store.set("revision", str(before + 1))
+            shown = self._publication.refresh() if batch is None else before
+        changes.resumed |= shown is not None and shown != before
+
+    def _keep(self) -> None:
+        """Commit the new documents that were read, unless others were replaced, which only happens at the end.
+
+        So an operation that is killed while it reads does not begin anew; an error removes them again.
+        """
+        if len(self._changes.added) > len(self._kept) and not self._changes.replaced:
+            self._store.set("revision", str(self._store.revision + (not self._kept)))
+            self._store.keep()
+            self._kept = list(self._changes.added)
+
+    @contextmanager
+    def _removing_kept(self, revision: int) -> Iterator[None]:
+        """After an error in the block, remove the documents that were kept meanwhile, and restore the revision."""
+        try:
+            yield
+        except Exception:
+            if self._kept:
+                with suppress(StoreError), self._store.writing():
+                    self._store.remove(self._kept)
+                    self._store.set("revision", str(revision))
+            raise
 
     def _finish(self, chunks: Sequence[StoredChunk]) -> Changes:
         """Read chunks with the extractor, and publish, unless a later change of a batch does."""
@@ -162,3 +206,43 @@ class IndexChange:
     def outdated_chunks(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
         """Return the chunks that `reextract` would read; writes nothing."""
         return [chunk.excerpt for chunk in self._documents.outdated_chunks(ids)]
+
+
+_TASKS = 64  # derived between two commits
+
+
+def refine(operation: Operation, publication: Publication) -> None:
+    """Derive the model's additions to the merged graph, until nothing is missing or calls fail; publish them.
+
+    A value may need others before it: a summary of summaries, a description of names that were merged.
+    """
+    refiner = getattr(operation.extractor, "refiner", None)
+    if refiner is None or operation.store.setting("missing values") in (None, "0"):
+        return
+    derived = publication.missing_values()
+    while derived.missing and _derive(operation, refiner, list(derived.missing.values())):
+        publication.refresh()
+        derived = publication.missing_values()
+
+
+def _derive(operation: Operation, refiner: Refiner, tasks: Sequence[Task]) -> bool:
+    """Derive values, each batch stored as soon as it is done; return whether any was derived."""
+    changes, store = operation.changes, operation.store
+    before, done, final = changes.refined, 0, False
+    changes.unrefined = []
+    while done < len(tasks) and not final:
+        operation.report("refine", done, len(tasks))
+        batch = tasks[done : done + _TASKS]
+        results = dict(zip((task.key for task in batch), refiner.answers(batch, changes.usage), strict=True))
+        values = {key: value for key, value in results.items() if isinstance(value, str)}
+        failures = [value for value in results.values() if isinstance(value, ExtractionFailure)]
+        if values:
+            with store.writing():
+                store.put_derived(values)
+                store.set("revision", str(store.revision + 1))
+        changes.refined += len(values)
+        changes.unrefined += [failure.reason for failure in failures]
+        done += len(batch)
+        final = any(failure.final for failure in failures)
+    operation.report("refine", done, len(tasks))
+    return changes.refined > before

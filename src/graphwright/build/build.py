@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.build.block_encoder import BlockEncoder
 from graphwright.build.combination import combined
-from graphwright.build.known_vectors import known_pairs, known_vectors
+from graphwright.build.known_vectors import BlockEncoder, known_pairs, known_vectors
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import NearPairs, synonyms
 from graphwright.build.resolution import resolve

@@ -15,13 +15,12 @@ from graphwright.build.assembly import graph_of
 from graphwright.build.build import build_from_chunks, build_from_graph
 from graphwright.build.graph_import import ImportedGraph, import_graph
 from graphwright.build.operation import Operation
-from graphwright.build.other_import import ImportedDocument, documents_of
+from graphwright.build.other_import import ImportedDocument, documents_of, read_other_index
 from graphwright.data.document import Chunk
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
 from graphwright.data.graph_files.property_graphs import is_property_graph, read_property_graph
 from graphwright.data.other_indexes.content import OtherIndex
-from graphwright.data.other_indexes.read import read_other_index
 from graphwright.errors import OptionError
 from graphwright.extract.extractors import extractor_of
 from graphwright.graph.graph import Graph

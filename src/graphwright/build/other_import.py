@@ -1,4 +1,4 @@
-"""The documents and extractions of an index that another system made, without asking a language model."""
+"""Import of an index that another system made: its documents and extractions, without asking a language model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from graphwright.data.document import Chunk, Document
 from graphwright.data.graph_files.dump import NO_RELATION
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
+from graphwright.data.other_indexes.graphrag import is_graphrag, read_graphrag
+from graphwright.data.other_indexes.lightrag import is_lightrag, read_lightrag
+from graphwright.errors import DataError
 from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation, located
 from graphwright.text.names import name_words
 
@@ -155,3 +159,21 @@ def _report(community: Community, named: dict[str, Entity]) -> ImportedDocument:
     words = f" {' '.join(name_words(community.report))} "
     mentioned = [entity for entity in entities if f" {' '.join(name_words(entity.name))} " in words]
     return ImportedDocument(document, [(0, len(community.report), mentioned, [])])
+
+
+def read_other_index(folder: Path) -> OtherIndex:
+    """Read the output folder of Microsoft GraphRAG or the working folder of LightRAG.
+
+    Raises DataError for another folder, and for an incomplete or damaged one.
+    """
+    if is_graphrag(folder):
+        return read_graphrag(folder)
+    if is_lightrag(folder):
+        return read_lightrag(folder)
+    inside = sorted(part for part in folder.iterdir() if part.is_dir() and (is_graphrag(part) or is_lightrag(part)))
+    hint = f" Did you mean {inside[0]}?" if inside else ""
+    raise DataError(
+        f"{folder} is a folder, but neither the output of GraphRAG (entities.parquet) nor the working folder of "
+        f"LightRAG (kv_store_text_chunks.json).{hint} Give one of these, or files of triples; documents are added with "
+        f"graphwright index."
+    )

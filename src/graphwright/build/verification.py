@@ -13,8 +13,7 @@ from graphwright.graph.columns import Passages
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import NamedEncoder
 from graphwright.search.snapshot_format import damaged_files, open_snapshot, refused
-from graphwright.store.layout import IndexLayout
-from graphwright.store.problem import Problem
+from graphwright.store.layout import IndexLayout, Problem
 from graphwright.store.store import Store
 
 _RESTORE = "Restore index.sqlite from a copy, or index the documents again into a new folder."

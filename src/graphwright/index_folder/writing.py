@@ -18,8 +18,8 @@ from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.index_folder.reading import IndexReading, checked_ids
 from graphwright.models.protocols import Usage
 from graphwright.store.changes import Changes, Progress
+from graphwright.store.layout import Problem
 from graphwright.store.locks import writer_lock
-from graphwright.store.problem import Problem
 from graphwright.store.progress import Recorder
 
 

@@ -18,9 +18,9 @@ from typing import Annotated, Any
 
 from graphwright.constraints import JSON_OBJECT, TEXT, AtLeast, Between, Checked, OneOf
 from graphwright.errors import DataError, OptionError, meant
-from graphwright.models.address import checked_address
 from graphwright.models.budget import Prices, Rate
 from graphwright.models.openai.llm import OpenAILLM
+from graphwright.models.openai.model import checked_address
 
 SETTINGS = "settings.toml"
 """Name of the file in an index folder."""

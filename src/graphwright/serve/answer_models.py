@@ -17,7 +17,7 @@ from typing import Annotated
 from graphwright.constraints import Checked, Constraint
 from graphwright.errors import GraphwrightError, LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models import LLM, Completion, LLMSettings
-from graphwright.models.address import OPENAI_URL, checked_address
+from graphwright.models.openai.model import OPENAI_URL, checked_address
 from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.models.settings import SETTINGS, read_settings
 

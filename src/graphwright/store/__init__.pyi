@@ -3,9 +3,9 @@ from .changes import Progress as Progress
 from .folder_creation import create_folder as create_folder
 from .folder_creation import delete_folder as delete_folder
 from .layout import IndexLayout as IndexLayout
+from .layout import Problem as Problem
 from .locks import check_unwritten as check_unwritten
 from .locks import writer_lock as writer_lock
-from .problem import Problem as Problem
 from .settings import SPACES as SPACES
 from .settings import Settings as Settings
 from .store import Store as Store

@@ -175,3 +175,15 @@ def delete_all(parts: Iterable[Path]) -> None:
     """Delete files and folders."""
     for part in list(parts):
         shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem of an index folder and its remedy; `repairable` if only the snapshot has to be rebuilt."""
+
+    problem: str
+    remedy: str
+    repairable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.remedy}"

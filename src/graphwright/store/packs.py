@@ -7,14 +7,96 @@ time of reading rows. Triggers of the store mark those that are outdated.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.store.chunk_packs import Pack, pack, unpacked
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import TextColumn
+from graphwright.kernels.csr import row_pointers
+from graphwright.store.chunk_columns import STRINGS, ChunkColumns, PerChunk
 from graphwright.store.tables import ROWS
+
+Array = NDArray[Any]
+
+
+class Pack(NamedTuple):
+    """Columns as bytes: the number of values of each array as little-endian int64, the arrays, and a checksum."""
+
+    sizes: bytes
+    data: bytes
+    checksum: int
+
+
+def pack(columns: ChunkColumns) -> Pack:
+    """Return columns as bytes."""
+    arrays = [array.astype(kind, copy=False) for array, kind in zip(_arrays(columns), _KINDS, strict=True)]
+    sizes, data = np.array([array.size for array in arrays], "<i8").tobytes(), b"".join(a.tobytes() for a in arrays)
+    return Pack(sizes, data, zlib.crc32(data, zlib.crc32(sizes)))
+
+
+def unpacked(sizes: Iterable[tuple[bytes, int]], packs: Iterator[Pack]) -> ChunkColumns:
+    """Return the columns of packs end to end; `sizes`: those of all, in order, and the bytes of their data.
+
+    At most one pack is in memory at a time. Raises ValueError or TypeError if one is damaged.
+    """
+    numbers, lengths = zip(*sizes, strict=True)
+    counts = np.frombuffer(b"".join(numbers), "<i8").reshape(len(lengths), len(_KINDS))
+    if (counts < 0).any() or (counts @ [kind.itemsize for kind in _KINDS]).tolist() != list(lengths):
+        raise ValueError("the sizes of a pack are damaged")
+    whole = [np.empty(size, kind) for size, kind in zip(counts.sum(axis=0).tolist(), _KINDS, strict=True)]
+    ends = np.zeros(len(_KINDS), np.int64)
+    for row, part in zip(counts, packs, strict=True):
+        if zlib.crc32(part.data, zlib.crc32(part.sizes)) != part.checksum or part.sizes != row.tobytes():
+            raise ValueError("a pack is damaged")
+        at = 0
+        for array, kind, end, size in zip(whole, _KINDS, ends.tolist(), row.tolist(), strict=True):
+            array[end : end + size] = np.frombuffer(part.data, kind, size, at)
+            at += size * kind.itemsize
+        ends += row
+    return _columns(iter(whole))
+
+
+def _arrays(columns: ChunkColumns) -> Iterator[Array]:
+    """Yield the arrays that columns consist of; borders as lengths."""
+    for name in _PLAIN:
+        value = getattr(columns, name)
+        yield from _of_strings(value) if isinstance(value, TextColumn) else (value,)
+    for field in columns.fields.values():
+        yield np.diff(field.indptr)
+        yield from _of_strings(field.values) if isinstance(field.values, TextColumn) else (field.values,)
+
+
+def _of_strings(column: TextColumn) -> tuple[Array, Array]:
+    return np.diff(column.offsets), column.data
+
+
+def _columns(arrays: Iterator[Array]) -> ChunkColumns:
+    """Return the columns that consist of these arrays."""
+    plain: dict[str, Any] = {name: _text(arrays) if name in _TEXTS else next(arrays) for name in _PLAIN}
+    parts = {}
+    for name in _NAMES:
+        indptr = row_pointers(next(arrays))
+        parts[name] = PerChunk(_text(arrays) if name in STRINGS else next(arrays), indptr)
+    return ChunkColumns(**plain, fields=parts)
+
+
+def _text(arrays: Iterator[Array]) -> TextColumn:
+    offsets = row_pointers(next(arrays))
+    return TextColumn(next(arrays), offsets)
+
+
+_NOTHING = ChunkColumns.of([])
+_PLAIN = [field.name for field in fields(ChunkColumns) if field.name != "fields"]
+_TEXTS = {name for name in _PLAIN if isinstance(getattr(_NOTHING, name), TextColumn)}
+_NAMES = list(_NOTHING.fields)
+_KINDS = [np.dtype(np.int32) if array.dtype == np.int64 else array.dtype for array in _arrays(_NOTHING)]
+
 
 _SIZE = 256  # rows of chunks; a pack of more than twice as many is split
 

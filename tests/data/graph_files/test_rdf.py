@@ -11,7 +11,7 @@ from tests.cli.command import graphwright
 from graphwright import Graph, Index
 from graphwright.build.graph_import import import_graph
 from graphwright.data.graph_files.detect import dump_of
-from graphwright.data.graph_files.nesting import ShallowXML
+from graphwright.data.graph_files.rdf import ShallowXML
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export
 from graphwright.models import HashEncoder

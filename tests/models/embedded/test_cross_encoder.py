@@ -12,10 +12,9 @@ import pytest
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import cross_encoder, runtime
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, TokenStates, tokens_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.runtime import WEIGHTS, checksum, weights_file
-from graphwright.models.embedded.token_states import TokenStates, tokens_of
 from graphwright.models.protocols import CrossEncoder, Encoder, Usage
 
 QUESTION = "When was the university of Graz founded?"

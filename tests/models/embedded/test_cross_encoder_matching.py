@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.models.embedded.cross_encoder import MATCHES, Match
-from graphwright.models.embedded.token_states import Tokens
+from graphwright.models.embedded.cross_encoder import MATCHES, Match, Tokens
 
 VOCABULARY = 12
 

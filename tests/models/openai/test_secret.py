@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphwright.models import CachedLLM, OpenAIEncoder, OpenAILLM
 from graphwright.models.budget import Prices
-from graphwright.models.openai.secret import Secret
+from graphwright.models.openai.errors import Secret
 from graphwright.testing.llm_server import DONE, LLMServer, Say, Send, cut_stream, event
 
 KEY = "sk-proj/0123+AbC_9"

@@ -16,10 +16,11 @@ from pkgutil import iter_modules
 from graphwright.data import formats as folder
 from graphwright.data.decoding import SAMPLE, is_binary
 from graphwright.data.formats.archives import TAR, ZIP, ZIP_MAGIC
-from graphwright.data.formats.format import File, Format, UnreadableError
-from graphwright.data.formats.text import TEXT
+from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
 from graphwright.errors import DataError
 
+TEXT = Format("text", (), lambda file: [Extracted(file.text())])
+FORMATS = (TEXT,)
 GROUP = "graphwright.formats"
 """The entry point group in which other packages name formats."""
 

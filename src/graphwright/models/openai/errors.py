@@ -1,15 +1,79 @@
-"""Errors of requests to a server: the reason, the server's message without the key, and the remedy."""
+"""Errors of requests to a server: the reason, the server's message and the remedy; removal of the key from both."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError, cut
-from graphwright.models.openai.secret import Secret
+
+_MASK = "***"
+_MIN_IN_ERRORS = 4  # characters; a shorter key is not hidden, since it may occur in any text
+_MIN_IN_REPLIES = 8  # characters; shorter ones, such as "none" and "ollama", are words that a reply may hold
+_ESCAPES = ("\\u", "%", "&#")
+
+
+@dataclass(frozen=True)
+class Secret:
+    r"""A key that a server may repeat.
+
+    >>> Secret("sk-12345").hidden(r'{"a": "sk-12345", "b": "\\u0073k-%312345"}')
+    '{"a": "***", "b": "***"}'
+    """
+
+    key: str | None = field(repr=False)
+
+    def hidden(self, text: str, *, reply: bool = False) -> str:
+        """Return a text without the key, also where its characters are escaped as in JSON, URLs or HTML.
+
+        `reply`: the text is the answer of a model rather than an error, so that a short key is left in it.
+        """
+        key = self.key
+        if key is None or len(key) < (_MIN_IN_REPLIES if reply else _MIN_IN_ERRORS):
+            return text
+        text = text.replace(key, _MASK)
+        return _pattern(key).sub(_MASK, text) if any(escape in text for escape in _ESCAPES) else text
+
+    def begun(self, text: str) -> int:
+        """Return the number of characters at the end of a text that may be the beginning of the key."""
+        key = self.key or ""
+        if len(key) < _MIN_IN_REPLIES:
+            return 0
+        return next((size for size in range(min(len(key) - 1, len(text)), 0, -1) if key.startswith(text[-size:])), 0)
+
+
+@dataclass
+class HiddenText:
+    """A reply that arrives in parts, without the key: its end is delayed while it may begin the key.
+
+    >>> text = HiddenText(Secret("sk-12345"))
+    >>> text.add("It is sk-1"), text.add("2345"), text.add("", last=True)
+    ('It is ', '***', '')
+    """
+
+    secret: Secret
+    _delayed: str = ""
+
+    def add(self, text: str, *, last: bool = False) -> str:
+        """Add a part; return what can be passed on."""
+        text = self.secret.hidden(self._delayed + text, reply=True)
+        size = len(text) - (0 if last else self.secret.begun(text))
+        self._delayed = text[size:]
+        return text[:size]
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    def character(sign: str) -> str:
+        code = ord(sign)
+        # Any number of backslashes: JSON may stand in a string of JSON. They are matched from the first one on.
+        escaped = rf"(?<!\\)\\++u00{code:02x}|%{code:02x}|&\#0*{code};|&\#x0*{code:x};"
+        return rf"(?:{re.escape(sign)}|(?i:{escaped}))"
+
+    return re.compile("".join(map(character, key)))
+
 
 E = TypeVar("E", bound=ModelError)
 

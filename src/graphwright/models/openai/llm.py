@@ -12,10 +12,9 @@ from typing import Annotated, Any
 
 from graphwright.constraints import JSON_OBJECT, TEXT, Between
 from graphwright.errors import LLMResponseError
-from graphwright.models.address import OPENAI_URL
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.errors import HTTPStatusError
-from graphwright.models.openai.model import OpenAIModel, sendable
+from graphwright.models.openai.model import OPENAI_URL, OpenAIModel, sendable
 from graphwright.models.openai.reply import Reply, is_charged
 from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema

@@ -1,4 +1,4 @@
-"""A model behind a server: its address, key and limits."""
+"""A model behind a server of language models: its address, key and limits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import partial
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from graphwright.constraints import TEXT, AtLeast, Between, Checked
 from graphwright.errors import OptionError
-from graphwright.models.address import OPENAI_URL, checked_address
-from graphwright.models.openai.errors import Endpoint
+from graphwright.models.openai.errors import Endpoint, Secret
 from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.openai.retries import HTTPConnection
-from graphwright.models.openai.secret import Secret
 
 _MAX_TOKENS = 1_000_000_000  # in the usage of one response
 
@@ -94,3 +93,42 @@ def token_count(data: dict[str, Any], name: str) -> int:
     usage = data.get("usage")
     count = usage.get(name) if isinstance(usage, dict) else None
     return count if type(count) is int and 0 < count <= _MAX_TOKENS else 0
+
+
+OPENAI_URL = "https://api.openai.com/v1"
+"""Address of the default server."""
+_MAX_CHARACTERS = 2_000
+
+
+def checked_address(url: str) -> str:
+    """Return the address of a server without a slash at its end.
+
+    Raises OptionError for anything else, and for an address with a user, a password or a query, which logs would show.
+
+    >>> checked_address("http://localhost:11434/v1/")
+    'http://localhost:11434/v1'
+    """
+    url = url.strip()
+    if set(url) & set("@?#"):
+        # Not shown: it may hold a password.
+        raise OptionError(
+            "base_url contains a user, a password or a query; keep the key in the environment: OPENAI_API_KEY, or pass "
+            "it as api_key."
+        )
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and _is_host(parts.hostname or "") and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or len(url) > _MAX_CHARACTERS or not url.isprintable() or " " in url:
+        raise OptionError(f"base_url is {url[:200]!r}; give an address such as http://localhost:11434/v1.")
+    return url.rstrip("/")
+
+
+def _is_host(name: str) -> bool:
+    """Return whether a host name is valid. Raises UnicodeError, a ValueError, where it cannot be encoded."""
+    if not name.isascii():
+        import idna  # as httpx does
+
+        name = idna.encode(name).decode()
+    return bool(name.encode("idna"))

@@ -7,9 +7,8 @@ from typing import Any
 
 from graphwright.errors import LLMResponseError, ReplyCutError
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.openai.errors import Endpoint, HTTPStatusError, IncompleteResponse, NotSent
+from graphwright.models.openai.errors import Endpoint, HiddenText, HTTPStatusError, IncompleteResponse, NotSent
 from graphwright.models.openai.model import sendable, token_count
-from graphwright.models.openai.secret import HiddenText
 from graphwright.models.protocols import OnText
 
 _MAX_FINISH = 40  # characters of the reason why a reply ended
@@ -28,7 +27,7 @@ class Reply:
         self._endpoint = endpoint
         self._on_text = on_text
         self._body = bytearray()  # all but the events of a stream
-        self._hidden = HiddenText([endpoint.secret])
+        self._hidden = HiddenText(endpoint.secret)
         self.text = ""
         self.finish = ""
         self.prompt_tokens = 0

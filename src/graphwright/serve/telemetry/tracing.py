@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphwright.errors import OptionError
-from graphwright.models.address import checked_address
+from graphwright.models.openai.model import checked_address
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
