@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.build.combination import combined
+from graphwright.build.combination import Combination
 from graphwright.build.known_vectors import BlockEncoder, known_pairs, known_vectors
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import NearPairs, synonyms
+from graphwright.build.node_passages import shown_edges
 from graphwright.build.resolution import resolve
 from graphwright.extract.derived import Derived
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.graph import WRITTEN, Graph
+from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder, Floats, Usage
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import MAX_NORMALISED, name_forms
@@ -57,7 +58,7 @@ def build_from_chunks(
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
     language model derived from the merged graph; the keys that are used and missing are recorded in it. `usage`: the
     encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
-    `combined`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
+    `Combination`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
     needed to ask questions; otherwise the result can only be written, and shares files with `known`. `scratch`: a
     folder on whose disk many new vectors are held, instead of in memory.
     """
@@ -96,7 +97,8 @@ def build_from_chunks(
     if copied or imported is not None:
         spaces = {name: VectorIndex(matrix.halves(), rows[name], encoder) for name, matrix in vectors.items()}
     else:
-        spaces = {name: _shared(name, matrix, rows[name], encoder, known) for name, matrix in vectors.items()}
+        pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
+        spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
     snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
     if imported is None:
@@ -106,7 +108,7 @@ def build_from_chunks(
         return np.asarray(encode.new(name, texts, before.get(name)))
 
     tokens, node_words = chunks.strings("tokens").values, triple_words(imported.graph)
-    return combined(imported, snapshot, tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
+    return Combination(imported, snapshot).snapshot(tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
 
 
 def _merged(
@@ -189,13 +191,7 @@ def triple_words(graph: Graph) -> TextColumn:
         return TextColumn.of("".join(f"{word} " for word in words(graph.passage(node))) for node in range(len(graph)))
     names = TextColumn.of("".join(f"{word} " for word in words(name)) for name in c.names)
     labels = TextColumn.of("".join(f"{word} " for word in words(label.replace("_", " "))) for label in c.relations)
-    apart = c.heads != c.tails
-    owner = np.concatenate((c.heads, c.tails[apart])).astype(np.int64)
-    edge = np.concatenate((np.arange(len(c.heads)), np.flatnonzero(apart)))
-    order = np.lexsort((edge, owner))
-    owner, edge = owner[order], edge[order]
-    shown = np.arange(len(owner)) - np.searchsorted(owner, owner) < WRITTEN
-    owner, edge = owner[shown], edge[shown]
+    owner, edge = shown_edges(c)
     parts = np.stack((c.heads[edge], c.relation[edge].astype(np.int64) + len(names), c.tails[edge]), axis=1)
     column = TextColumn.joined((names, labels)).gather(parts.ravel())
     return TextColumn(column.data, column.offsets[3 * np.searchsorted(owner, np.arange(len(names) + 1))])
@@ -211,14 +207,6 @@ class _Clock:
     def lap(self, name: str) -> None:
         now = time.perf_counter()
         self.seconds[name], self._last = now - self._last, now
-
-
-def _shared(
-    name: str, vectors: VectorRows, row_of: NDArray[np.int32], encoder: Encoder, known: Snapshot | None
-) -> VectorIndex:
-    """Return the index of vectors, of which those of a known snapshot are not copied."""
-    before: VectorIndex | None = None if known is None else getattr(known, name)
-    return VectorIndex(vectors, row_of, encoder, pages=None if before is None else before.pages)
 
 
 def _rows(graph: Graph, p: int) -> dict[str, NDArray[np.int32]]:

@@ -35,35 +35,24 @@ Encode = Callable[[str, TextColumn], Floats]
 """A function that returns the vectors of texts; the name of their space is for progress."""
 
 
-def combined(
-    imported: Snapshot,
-    documents: Snapshot,
-    tokens: TextColumn,
-    node_words: TextColumn,
-    encode: Encode,
-    max_passages: int,
-) -> Snapshot:
-    """Return the snapshot of an imported graph and of documents.
-
-    `tokens`: the words of the documents' chunks; `node_words`: those of the passages of all nodes of the graph.
-    Passages of nodes are embedded if there are at most `max_passages`.
-    """
-    return _Combination(imported, documents).snapshot(tokens, node_words, encode, max_passages)
-
-
 @dataclass(frozen=True, eq=False)
-class _Combination:
-    """Numbers: p chunks of documents, q passages of nodes, n nodes of the graph, then entities of documents alone."""
+class Combination:
+    """The snapshot of an imported graph and of documents.
+
+    Numbers: p chunks of documents, q passages of nodes, n nodes of the graph, then entities of documents alone.
+    """
 
     imported: Snapshot
     documents: Snapshot
 
     @cached_property
     def nodes(self) -> NodePassages:
+        """The passages of the nodes of the graph."""
         return NodePassages(self.imported.graph)
 
     @property
     def base(self) -> Columns:
+        """The imported graph."""
         return self.imported.graph.columns
 
     @cached_property
@@ -73,6 +62,7 @@ class _Combination:
 
     @property
     def p(self) -> int:
+        """The number of chunks of documents."""
         return len(self.documents.graph.passages or ())
 
     @property
@@ -260,16 +250,24 @@ class _Combination:
         return forms.gather(firsts), node[firsts]
 
     def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
-        """Return the snapshot."""
+        """Return the snapshot.
+
+        `tokens`: the words of the documents' chunks; `node_words`: those of the passages of all nodes of the graph.
+        Passages of nodes are embedded if there are at most `max_passages`.
+        """
         graph = self.graph()
         word_index = WordIndex.of_words(
             TextColumn.joined((tokens, node_words.gather(self.nodes.described))), np.arange(self.first)
         )
+        edges = np.arange(len(graph.edges))
         spaces = {"passages": self._passage_vectors(encode, max_passages, len(graph))}
-        if self.documents.names is not None or self.imported.names is not None:
-            spaces["names"] = self._name_vectors(len(graph))
-        if self.documents.triples is not None or self.imported.triples is not None:
-            spaces["triples"] = self._triple_vectors(len(graph.edges))
+        base_nodes, base_edges = self.first + np.arange(len(self.base.names)), len(self.nodes.heads)
+        for name, size, added_ids, base_ids in (
+            ("names", len(graph), self.number, base_nodes),
+            ("triples", len(edges), edges[base_edges:], edges),
+        ):
+            if (space := self._vectors(name, size, added_ids, base_ids)) is not None:
+                spaces[name] = space
         about = {
             **self.documents.about,
             "texts": {name: len(space.vectors) for name, space in spaces.items()},
@@ -290,34 +288,20 @@ class _Combination:
             vectors = _joined(vectors, encode("passages", self.nodes.titled))
         return VectorIndex(vectors, rows, added.encoder)
 
-    def _name_vectors(self, n: int) -> VectorIndex:
-        added, base = _compact(self.documents.names), _compact(self.imported.names)
-        rows = np.full(n, -1, np.int32)
-        vectors = np.empty((0, 0), np.float32)
-        if added is not None and added.row_of is not None:
-            vectors = np.asarray(added.vectors)
-            rows[self.number] = added.row_of  # a chunk has none
-        if base is not None and base.row_of is not None:
-            nodes, known = self.first + np.arange(len(self.base.names)), np.asarray(base.row_of)
-            rows[nodes] = np.where(known >= 0, known + len(vectors), rows[nodes])
-            vectors = _joined(vectors, np.asarray(base.vectors))
+    def _vectors(self, name: str, size: int, added_ids: Ints, base_ids: Ints) -> VectorIndex | None:
+        """Return the vectors of names or triples, None without any; `added_ids`, `base_ids`: the ids of their rows."""
+        both: list[VectorIndex | None] = [getattr(part, name) for part in (self.documents, self.imported)]
+        if both == [None, None]:
+            return None
+        rows, parts = np.full(size, -1, np.int32), list[Floats]()
+        for space, ids in zip(both, (added_ids, base_ids), strict=True):
+            compact = None if space is None else space.compact()
+            if compact is not None and compact.row_of is not None:
+                row, ids = np.asarray(compact.row_of), ids[: len(compact.row_of)]
+                rows[ids] = np.where(row >= 0, row + sum(map(len, parts)), rows[ids])
+                parts.append(np.asarray(compact.vectors))
+        vectors = _joined(parts[0], parts[-1] if len(parts) > 1 else parts[0][:0])
         return VectorIndex(vectors, rows, self.documents.encoder)
-
-    def _triple_vectors(self, m: int) -> VectorIndex:
-        added, base = _compact(self.documents.triples), _compact(self.imported.triples)
-        rows = np.full(m, -1, np.int32)
-        vectors, m = np.empty((0, 0), np.float32), len(self.nodes.heads)
-        if added is not None and added.row_of is not None:
-            vectors, rows[m : m + len(added.row_of)] = np.asarray(added.vectors), added.row_of
-        if base is not None and base.row_of is not None:
-            known = np.asarray(base.row_of)
-            rows[: len(known)] = np.where(known >= 0, known + len(vectors), -1)
-            vectors = _joined(vectors, np.asarray(base.vectors))
-        return VectorIndex(vectors, rows, self.documents.encoder)
-
-
-def _compact(space: VectorIndex | None) -> VectorIndex | None:
-    return None if space is None else space.compact()
 
 
 def _joined(first: Floats, second: Floats) -> Floats:

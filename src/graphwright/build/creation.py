@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def _create_of_other(
     def fill(layout: IndexLayout, store: Store) -> None:
         model = encoder_of(EMBEDDED if encoder is None else encoder)
         change = IndexChange(Operation(layout, store, model, extractor_of(None, model), progress))
-        change.add_extracted((d.document, _extracted(d, other.system)) for d in documents)
+        change.add_extracted((d.document, partial(_extracted, d, other.system)) for d in documents)
 
     about = {
         "system": other.system,
@@ -174,12 +175,9 @@ def _create_of_other(
     return create_index(folder, encoder, settings, fill, source=json.dumps(about))
 
 
-def _extracted(imported: ImportedDocument, system: str) -> Callable[[Sequence[Chunk]], list[ExtractedChunk]]:
-    def extracted(chunks: Sequence[Chunk]) -> list[ExtractedChunk]:
-        extractions = imported.extractions(chunks)
-        return [ExtractedChunk(c, extraction, system) for c, extraction in zip(chunks, extractions, strict=True)]
-
-    return extracted
+def _extracted(imported: ImportedDocument, system: str, chunks: Sequence[Chunk]) -> list[ExtractedChunk]:
+    extractions = imported.extractions(chunks)
+    return [ExtractedChunk(chunk, extraction, system) for chunk, extraction in zip(chunks, extractions, strict=True)]
 
 
 def _write_new(layout: IndexLayout, snapshot: Snapshot, encoder: object, settings: Settings, **more: str) -> None:

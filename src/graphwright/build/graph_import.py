@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,14 +71,10 @@ def import_graph(
     import duckdb
 
     folder.mkdir(parents=True, exist_ok=True)
-    try:
+    memory = 4 * 2**30
+    with suppress(AttributeError, OSError, ValueError):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, OSError, ValueError):
-        memory = 4 * 2**30
-    limits: dict[str, Any] = {
-        "memory_limit": f"{max(memory // 2**20, 256)}MB",
-        "temp_directory": str(folder / "spilled"),
-    }
+    limits = {"memory_limit": f"{max(memory // 2**20, 256)}MB", "temp_directory": str(folder / "spilled")}
     try:
         with duckdb_session(folder / "dump.db", limits) as db:
             reader = _Reader(db, files, names, folder, max_malformed, progress or (lambda work, done, total: None))
@@ -142,22 +138,19 @@ class _Reader:
 
     def read(self, salt: int) -> ImportedGraph | None:
         """Read all files; return None if two names have the same hash with this salt."""
-        code = self._hash(salt)
-        count = self._read_triples(code)
+        # A prefix changes every step of a hash; a suffix might not.
+        self.hash = "hash({})" if not salt else f"hash(chr({salt}) || {{}})"
+        count = self._read_triples()
         labelled = self._collect_names()
         heads, relation, tails, nodes, relations = self._numbered(count)
         if len(nodes) != self._count("terms") or len(relations) != self._count("relations"):
             return None
-        names, ids = self._named("terms", code, nodes, labelled)
-        labels, _ = self._named("relations", code, relations, labelled)
+        names, ids = self._named("terms", nodes, labelled)
+        labels, _ = self._named("relations", relations, labelled)
         kinds = np.zeros(len(names), np.uint8)
         columns = Columns(names=names, heads=heads, tails=tails, relation=relation, relations=labels, kinds=kinds)
-        further = self._further_labels(code, nodes) if labelled else {}
+        further = self._further_labels(nodes) if labelled else {}
         return ImportedGraph(columns, ids, further, self.malformed, self.examples[:_MAX_EXAMPLES], self.seconds)
-
-    def _hash(self, salt: int) -> Callable[[str], str]:
-        # A prefix changes every step of a hash; a suffix might not.
-        return lambda text: f"hash({text})" if not salt else f"hash(chr({salt}) || {text})"
 
     def _count(self, rows: str) -> int:
         """Return the number of rows of a table; a condition may follow its name."""
@@ -180,9 +173,9 @@ class _Reader:
             done.set()
             reporter.join()
         self.progress(work, 100, 100)
-        self.seconds[work] = self.seconds.get(work, 0.0) + time.perf_counter() - start
+        self._add_seconds(work, start)
 
-    def _read_triples(self, code: Callable[[str], str]) -> int:
+    def _read_triples(self) -> int:
         """Write the hashes of all triples into the table `codes`; return their number."""
         self.db.execute("CREATE OR REPLACE TABLE codes (head UBIGINT, relation UBIGINT, tail UBIGINT, role UTINYINT)")
         self.malformed, self.examples = 0, []
@@ -191,10 +184,8 @@ class _Reader:
             for table in ("reject_errors", "reject_scans"):
                 self.db.execute(f"DROP TABLE IF EXISTS {table}")
             with self._timed("read triples"):
-                self.db.execute(
-                    f"INSERT INTO codes SELECT {code('head')}, {code('relation')}, {code('tail')}, role "
-                    f"FROM ({file.rows(self.max_malformed + 1)})"
-                )
+                columns = ", ".join(map(self.hash.format, ("head", "relation", "tail")))
+                self.db.execute(f"INSERT INTO codes SELECT {columns}, role FROM ({file.rows(self.max_malformed + 1)})")
             self._check_malformed(file, first)
         count = self._count(f"codes WHERE role = {TRIPLE}")
         if not count:
@@ -276,13 +267,13 @@ class _Reader:
                 )
         return bool(labels)
 
-    def _further_labels(self, code: Callable[[str], str], numbers: Numbering) -> dict[int, list[str]]:
+    def _further_labels(self, numbers: Numbering) -> dict[int, list[str]]:
         """Return the labels of nodes that are not their names, sorted; none for a graph whose names are not folded."""
         further: dict[int, list[str]] = {}
         if len(numbers) > MAX_NORMALISED:
             return further
         rows = self.db.execute(
-            f"SELECT DISTINCT {code('a.id')} AS code, a.name AS name FROM all_labels AS a "
+            f"SELECT DISTINCT {self.hash.format('a.id')} AS code, a.name AS name FROM all_labels AS a "
             "JOIN terms ON terms.name = a.id JOIN labels ON labels.id = a.id WHERE a.name <> labels.name "
             "ORDER BY a.name"
         ).fetchnumpy()
@@ -314,13 +305,11 @@ class _Reader:
         for column in columns:
             column.flush()
         del columns
-        self.seconds["number nodes"] = time.perf_counter() - start
+        self._add_seconds("number nodes", start)
         heads, relation, tails = (load_array(path) for path in paths)
         return heads, relation, tails, nodes, relations
 
-    def _named(
-        self, table: str, code: Callable[[str], str], numbers: Numbering, labelled: bool
-    ) -> tuple[TextColumn, dict[int, str]]:
+    def _named(self, table: str, numbers: Numbering, labelled: bool) -> tuple[TextColumn, dict[int, str]]:
         """Return the names of numbered ids in order, and the ids that differ from their names.
 
         A name is the id's label, else the last part of an IRI, else the id.
@@ -332,7 +321,7 @@ class _Reader:
         ids: dict[int, str] = {}
         for low in range(0, count, _BLOCK):
             block = self.db.execute(
-                f"SELECT {code('t.name')} AS code, t.name AS id, {label} AS label FROM "
+                f"SELECT {self.hash.format('t.name')} AS code, t.name AS id, {label} AS label FROM "
                 f"(SELECT name FROM {table} WHERE rowid >= {low} AND rowid < {low + _BLOCK}) AS t {labels}"
             ).fetchnumpy()
             number = numbers.find(block["code"])
@@ -348,5 +337,8 @@ class _Reader:
             self.progress("write names", done, count)
         joined = TextColumn.joined(parts)
         del parts
-        self.seconds["write names"] = self.seconds.get("write names", 0.0) + time.perf_counter() - start
+        self._add_seconds("write names", start)
         return joined.gather(row), ids
+
+    def _add_seconds(self, work: str, start: float) -> None:
+        self.seconds[work] = self.seconds.get(work, 0.0) + time.perf_counter() - start

@@ -65,19 +65,14 @@ class NodePassages:
         number, _ = distinct(self.names.data, self.names.offsets)
         repeated = np.bincount(number)[number] > 1
         suffixes = (f" #{node}" if again else "" for node, again in zip(self.described, repeated, strict=True))
-        return _beside(PREFIX, TextColumn.paired(self.names, TextColumn.of(suffixes)))
+        prefixes = TextColumn.of([PREFIX] * len(self.names))
+        return TextColumn.paired(prefixes, TextColumn.paired(self.names, TextColumn.of(suffixes)))
 
     @cached_property
     def shown(self) -> tuple[Ints, Ints]:
         """Pairs (passage, edge that it shows), ascending."""
-        heads, tails = self.heads, self.tails
-        apart = heads != tails
-        owner = np.concatenate((heads, tails[apart]))
-        edge = np.concatenate((np.arange(len(heads)), np.flatnonzero(apart)))
-        order = np.lexsort((edge, owner))
-        owner, edge = owner[order], edge[order]
-        first = np.arange(len(owner)) - np.searchsorted(owner, owner) < WRITTEN
-        return np.searchsorted(self.described, owner[first]), edge[first]
+        owner, edge = shown_edges(self.base)
+        return np.searchsorted(self.described, owner), edge
 
     @cached_property
     def mentions(self) -> tuple[Ints, Ints]:
@@ -112,5 +107,12 @@ class NodePassages:
         return TextColumn.paired(TextColumn.paired(self.names, TextColumn.of(["\n"] * len(self.names))), self.texts)
 
 
-def _beside(prefix: str, column: TextColumn) -> TextColumn:
-    return TextColumn.paired(TextColumn.of([prefix] * len(column)), column)
+def shown_edges(columns: Columns) -> tuple[Ints, Ints]:
+    """Return pairs (node, edge that its passage shows), ascending."""
+    apart = columns.heads != columns.tails
+    owner = np.concatenate((columns.heads, columns.tails[apart])).astype(np.int64)
+    edge = np.concatenate((np.arange(len(columns.heads)), np.flatnonzero(apart)))
+    order = np.lexsort((edge, owner))
+    owner, edge = owner[order], edge[order]
+    first = np.arange(len(owner)) - np.searchsorted(owner, owner) < WRITTEN
+    return owner[first], edge[first]

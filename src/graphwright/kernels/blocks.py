@@ -34,9 +34,6 @@ class Limits(NamedTuple):
     ascending: bool = False
 
 
-FREE = Limits()
-
-
 @kernel
 def _rotated(x: np.uint64, left: int) -> np.uint64:
     return (x << np.uint64(left)) | (x >> np.uint64(64 - left))
@@ -103,19 +100,14 @@ class MappedArray(NDArrayOperatorsMixin):
     """
 
     def __init__(
-        self,
-        raw: NDArray[np.uint8],
-        values: NDArray[Any],
-        sums: Words,
-        damage: Callable[[int], Exception],
-        limits: Limits = FREE,
+        self, raw: NDArray[np.uint8], values: NDArray[Any], sums: Words, damage: Callable[[int], Exception]
     ) -> None:
         """`raw`: the file's bytes; `values`: the array over their end; `damage`: the error for a damaged block."""
         self._raw, self._plain, self._sums, self._damage = raw, values, sums, damage
         self.shape, self.dtype, self.ndim, self.size = values.shape, values.dtype, values.ndim, values.size
         self._header, self._row = raw.size - values.nbytes, values.nbytes // max(len(values), 1)  # bytes
         self.verified = np.zeros(sums.size, bool)
-        self.limit(limits)
+        self._limits, self._complete = Limits(), False
 
     def limit(self, limits: Limits) -> None:
         """Set limits that the values of a block must be within to count as verified. Call before the first read."""

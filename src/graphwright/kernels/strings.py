@@ -52,20 +52,17 @@ def _eight(data: Bytes, at: int, size: int) -> np.uint64:
 
 @kernel
 def _hash(data: Bytes, start: int, end: int) -> np.uint64:
-    """Return a hash in the low 32 bits, eight bytes a step; the length distinguishes trailing zero bytes."""
+    """Return a hash, eight bytes a step; the length distinguishes trailing zero bytes."""
     state = np.uint64(end - start) * _GOLDEN
     for at in range(start, end, 8):
         state = _mixed(state ^ _eight(data, at, end - at))
-    return state & _LOW
+    return state
 
 
 @kernel
 def _fingerprints(data: Bytes, offsets: Pointers, out: Hashes) -> None:
     for i in range(out.size):
-        state = np.uint64(offsets[i + 1] - offsets[i]) * _GOLDEN
-        for at in range(offsets[i], offsets[i + 1], 8):
-            state = _mixed(state ^ _eight(data, at, offsets[i + 1] - at))
-        out[i] = state
+        out[i] = _hash(data, offsets[i], offsets[i + 1])
 
 
 @kernel
@@ -106,12 +103,12 @@ def _doubled(slots: Hashes) -> Hashes:
 
 
 @kernel
-def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first: Pointers) -> tuple[int, Hashes]:
-    """Number the strings by first appearance; return the number of distinct ones and their hash table."""
+def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first: Pointers) -> int:
+    """Number the strings by first appearance; return the number of distinct ones."""
     slots = np.zeros(1024, np.uint64)
     size = 0
     for i in range(starts.size):
-        tag = _hash(data, starts[i], ends[i])
+        tag = _hash(data, starts[i], ends[i]) & _LOW
         at = _probe(slots, tag, tag)
         j = np.int64(slots[at] & _LOW) - 1
         while j >= 0 and not _same(data, starts[i], ends[i], data, starts[j], ends[j]):
@@ -126,7 +123,7 @@ def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first:
         size += 1
         if 2 * size > slots.size:
             slots = _doubled(slots)
-    return size, slots
+    return size
 
 
 @kernel
@@ -141,15 +138,13 @@ def _word(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def _cut(data: Bytes, offsets: Pointers, starts: Pointers, ends: Pointers, owner: Ids) -> int:
-    """Write the words of all strings, in order, and the string of each, as many as fit; return how many there are."""
+def _count(data: Bytes, offsets: Pointers) -> int:
+    """Return the number of words of all strings."""
     size = 0
     for i in range(offsets.size - 1):
         end = offsets[i + 1]
         start, at = _word(data, offsets[i], end)
         while start < end:
-            if size < starts.size:
-                starts[size], ends[size], owner[size] = start, at, i
             size += 1
             start, at = _word(data, at, end)
     return size
@@ -158,15 +153,18 @@ def _cut(data: Bytes, offsets: Pointers, starts: Pointers, ends: Pointers, owner
 @kernel
 def _tokens(
     data: Bytes, offsets: Pointers, number: Ids, owner: Ids, starts: Pointers, ends: Pointers
-) -> tuple[int, Pointers, Pointers]:
-    """Number the words of all strings by first appearance; return how many are distinct, and where each is first."""
+) -> tuple[int, Pointers, Pointers, Hashes]:
+    """Number the words of all strings by first appearance.
+
+    Return how many are distinct, where each is first, and their hash table.
+    """
     slots = np.zeros(1024, np.uint64)
     size = count = 0
     for i in range(offsets.size - 1):
         end = offsets[i + 1]
         start, stop = _word(data, offsets[i], end)
         while start < end:
-            tag = _hash(data, start, stop)
+            tag = _hash(data, start, stop) & _LOW
             at = _probe(slots, tag, tag)
             j = np.int64(slots[at] & _LOW) - 1
             while j >= 0 and not _same(data, start, stop, data, starts[j], ends[j]):
@@ -184,7 +182,7 @@ def _tokens(
             number[count], owner[count] = j, i
             count += 1
             start, stop = _word(data, stop, end)
-    return size, starts, ends
+    return size, starts, ends, slots
 
 
 @kernel
@@ -223,20 +221,19 @@ def _trie(number: Ids, owner: Ids, size: int, keys: Hashes, children: Ids, inner
 
 @kernel
 def _read(
-    data: Bytes, at: int, end: int, slots: Hashes, known: Bytes, starts: Pointers, ends: Pointers, number: Ids,
-    words: Ids,
-) -> int:  # fmt: skip
+    data: Bytes, at: int, end: int, slots: Hashes, known: Bytes, starts: Pointers, ends: Pointers, words: Ids
+) -> int:
     """Write the numbers of the words in data[at:end], -1 for a word of no form; return how many words there are."""
     size = 0
     start, at = _word(data, at, end)
     while start < end:
-        tag = _hash(data, start, at)
+        tag = _hash(data, start, at) & _LOW
         slot = _probe(slots, tag, tag)
         j = np.int64(slots[slot] & _LOW) - 1
         while j >= 0 and not _same(data, start, at, known, starts[j], ends[j]):
             slot = _probe(slots, tag, slot + np.uint64(1))
             j = np.int64(slots[slot] & _LOW) - 1
-        words[size] = number[j] if j >= 0 else -1
+        words[size] = j
         size += 1
         start, at = _word(data, at, end)
     return size
@@ -266,14 +263,14 @@ def _walk(
 @kernel
 def _phrases(
     data: Bytes, offsets: Pointers, longest: int, forms: int, slots: Hashes, known: Bytes, starts: Pointers,
-    ends: Pointers, number: Ids, keys: Hashes, children: Ids, inner: Ids, form: Ids,
+    ends: Pointers, keys: Hashes, children: Ids, inner: Ids, form: Ids,
 ) -> tuple[Ids, Ids]:  # fmt: skip
     """Walk the trie from each word of each text."""
     words, seen, matches = np.empty(longest // 2 + 1, np.int32), np.full(forms, -1, np.int32), np.empty(forms, np.int32)
     texts, out = np.empty(1024, np.int32), np.empty(1024, np.int32)
     size = 0
     for text in range(offsets.size - 1):
-        count = _read(data, offsets[text], offsets[text + 1], slots, known, starts, ends, number, words)
+        count = _read(data, offsets[text], offsets[text + 1], slots, known, starts, ends, words)
         more = _walk(words, count, keys, children, inner, form, text, seen, matches)
         while size + more > out.size:
             texts, out = np.append(texts, texts), np.append(out, out)
@@ -321,7 +318,9 @@ def distinct(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Pointers]:
     ([0, 1, 0], [0, 1])
     """
     block, borders = _column(data, offsets, "offsets")
-    return _number(block, borders[:-1], borders[1:])[:2]
+    number, first = np.empty(borders.size - 1, np.int32), np.empty(borders.size - 1, np.int64)
+    size = _numbered(block, borders[:-1], borders[1:], number, first)
+    return number, first[:size].copy()
 
 
 def tokens(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Ids, Pointers, Pointers]:
@@ -336,12 +335,7 @@ def tokens(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Ids, Pointers, Poi
     ([0, 1, 2, 0, 1], [0, 0, 1, 1, 1], [0, 3, 5], [2, 5, 8])
     """
     block, borders = _column(data, offsets, "offsets")
-    nothing = np.empty(0, np.int64)
-    count = _cut(block, borders, nothing, nothing, np.empty(0, np.int32))
-    _countable(count, "words")
-    number, owner = np.empty(count, np.int32), np.empty(count, np.int32)
-    size, starts, ends = _tokens(block, borders, number, owner, np.empty(1024, np.int64), np.empty(1024, np.int64))
-    return number, owner, starts[:size].copy(), ends[:size].copy()
+    return _words(block, borders)[:4]
 
 
 def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offsets: ArrayLike) -> tuple[Ids, Ids]:
@@ -359,15 +353,14 @@ def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offs
     """
     block, borders = _column(data, offsets, "offsets")
     known, known_borders = _column(form_data, form_offsets, "form_offsets")
-    starts, ends, owner = _words(known, known_borders)
-    number, first, slots = _number(known, starts, ends)
+    number, owner, starts, ends, slots = _words(known, known_borders)
     width = 1 << (2 * number.size).bit_length()
     keys, children = np.empty(width, np.uint64), np.full(width, -1, np.int32)
-    inner, form = np.zeros(first.size + number.size, np.int32), np.full(first.size + number.size, -1, np.int32)
-    _trie(number, owner, first.size, keys, children, inner, form)
+    inner, form = np.zeros(starts.size + number.size, np.int32), np.full(starts.size + number.size, -1, np.int32)
+    _trie(number, owner, starts.size, keys, children, inner, form)
     longest = int(np.diff(borders).max(initial=0))
     return _phrases(
-        block, borders, longest, known_borders.size - 1, slots, known, starts, ends, number, keys, children, inner, form
+        block, borders, longest, known_borders.size - 1, slots, known, starts, ends, keys, children, inner, form
     )
 
 
@@ -484,16 +477,11 @@ def _countable(count: int, what: str) -> None:
         raise ValueError(f"the column holds {count} {what}, but at most {_MAX} can be numbered. Pass fewer at a time.")
 
 
-def _number(data: Bytes, starts: Pointers, ends: Pointers) -> tuple[Ids, Pointers, Hashes]:
-    number, first = np.empty(starts.size, np.int32), np.empty(starts.size, np.int64)
-    size, slots = _numbered(data, starts, ends, number, first)
-    return number, first[:size].copy(), slots
-
-
-def _words(data: Bytes, offsets: Pointers) -> tuple[Pointers, Pointers, Ids]:
-    count = 0
-    for _ in range(2):  # the first pass counts
-        starts, ends, owner = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32)
-        count = _cut(data, offsets, starts, ends, owner)
-        _countable(count, "words")
-    return readonly(starts, np.int64), readonly(ends, np.int64), owner
+def _words(data: Bytes, offsets: Pointers) -> tuple[Ids, Ids, Pointers, Pointers, Hashes]:
+    """Return the result of `tokens`, and the hash table of the distinct words."""
+    count = _count(data, offsets)
+    _countable(count, "words")
+    number, owner = np.empty(count, np.int32), np.empty(count, np.int32)
+    room = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    size, starts, ends, slots = _tokens(data, offsets, number, owner, *room)
+    return number, owner, starts[:size].copy(), ends[:size].copy(), slots

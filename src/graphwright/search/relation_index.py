@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Ids32
 from graphwright.kernels.csr import Csr, group
@@ -35,20 +34,8 @@ _SEGMENTS = re.compile(r"[./#:](?=[^\s./#:]*$)")
 _MAX_EDGES = 5_000_000  # sampled edges by which relations are classified
 _ACCIDENTAL = 0.1  # share of nodes that are heads and tails of a relation by a shared name
 _RECIPROCAL = frozenset(
-    [
-        "spouse",
-        "sibling",
-        "partner",
-        "married",
-        "border",
-        "borders",
-        "neighbour",
-        "neighbor",
-        "adjacent",
-        "friend",
-        "with",
-    ]
-)
+    ("spouse", "sibling", "partner", "married", "border", "borders", "neighbour", "neighbor", "adjacent", "friend")
+) | {"with"}
 _BETWEEN_PERSONS = frozenset(
     ["spouse", "married", "mother", "father", "child", "children", "parent", "parents", "sibling"]
 )
@@ -138,12 +125,8 @@ class RelationIndex:
         ("author") act.
         """
         words = [set(phrase.split()) for phrase in self.phrases]
-        heads = [r for r, phrase_words in enumerate(words) if not phrase_words.isdisjoint(_OF_PERSONS)]
-        tails = [
-            r
-            for r, phrase_words in enumerate(words)
-            if not phrase_words.isdisjoint(_BETWEEN_PERSONS) or self.voice(r) in ("passive", "agent")
-        ]
+        heads = [r for r, own in enumerate(words) if own & _OF_PERSONS]
+        tails = [r for r, own in enumerate(words) if own & _BETWEEN_PERSONS or self.voice(r) in ("passive", "agent")]
         return np.array(heads, np.int64), np.array(tails, np.int64)
 
     def ends_of(self, relation: int) -> tuple[Ids32, Ids32]:
@@ -176,9 +159,4 @@ def _built(columns: Columns) -> RelationIndex:
     step = len(columns.heads) // _MAX_EDGES + 1
     sample = np.arange(0, len(columns.heads), step, dtype=np.int32)
     edges = group(len(columns.relations), np.asarray(columns.relation)[sample], sample)
-    return RelationIndex(phrases_of(columns.relations), edges, columns.heads, columns.tails)
-
-
-def phrases_of(relations: TextColumn) -> tuple[str, ...]:
-    """Return each relation in words."""
-    return tuple(map(relation_phrase, relations))
+    return RelationIndex(tuple(map(relation_phrase, columns.relations)), edges, columns.heads, columns.tails)

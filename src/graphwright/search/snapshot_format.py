@@ -76,27 +76,19 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str,
         save_array(array, folder / f"{name}.{part}.npy")
     about = {"rows": pages.rows, "dimension": pages.dimension, "page rows": pages.page_rows}
     checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
-    old = {} if before is None else _checksums_of(before.folder)
-    linked = [path.name for path in pages.paths() if before is not None and _is_same(path, before.folder / path.name)]
-    return {**about, "checksum": checksum}, {file: old[file] for file in linked if file in old}
+    unchanged: dict[str, int] = {}
+    if before is not None:
+        old = json.loads((before.folder / "about.json").read_text(encoding="utf-8"))["files"]
+        linked = [p.name for p in pages.paths() if (same := before.folder / p.name).exists() and p.samefile(same)]
+        unchanged = {file: old[file] for file in linked if file in old}
+    return {**about, "checksum": checksum}, unchanged
 
 
-def _is_same(path: Path, other: Path) -> bool:
-    return other.exists() and path.samefile(other)
-
-
-def _checksums_of(folder: Path) -> dict[str, int]:
-    """Return the checksums of the files of a snapshot."""
-    files: dict[str, int] = json.loads((folder / "about.json").read_text(encoding="utf-8"))["files"]
-    return files
-
-
-def damaged_files(folder: Path, *, vectors: bool = False, blocks: bool = True) -> list[str]:
+def damaged_files(folder: Path, *, blocks: bool = True) -> list[str]:
     """Return the names of a snapshot's files that have changed since it was written.
 
-    `vectors`: check files of vectors only; `blocks`: also those that are verified in blocks when they are read. A
-    missing file counts as changed; so does about.json, which has the checksums. Raises StoreError where the system
-    refuses to open a file.
+    `blocks`: check also those that are verified in blocks when they are read. A missing file counts as changed; so does
+    about.json, which has the checksums. Raises StoreError where the system refuses to open a file.
     """
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
@@ -107,10 +99,9 @@ def damaged_files(folder: Path, *, vectors: bool = False, blocks: bool = True) -
         if cause_of(error):
             raise StoreError(f"{folder / 'about.json'} cannot be read: {explained(error, _REMEDY)}") from error
         return ["about.json"]
-    names = [name for name in files if not vectors or "/" not in name]
     with ThreadPoolExecutor(_VERIFY_THREADS) as pool:
-        damaged = pool.map(lambda name: _is_damaged(folder / name, files[name], blocks), names)
-        return [name for name, is_damaged in zip(names, damaged, strict=True) if is_damaged]
+        damaged = pool.map(lambda name: _is_damaged(folder / name, files[name], blocks), files)
+        return [name for name, is_damaged in zip(files, damaged, strict=True) if is_damaged]
 
 
 def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:

@@ -11,7 +11,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
@@ -40,14 +40,7 @@ def hold(path: Path, timeout: float = 0.0) -> Iterator[None]:
 
 def is_held(path: Path) -> bool:
     """Return whether some process holds the lock of a file; false if there is no file."""
-    if not path.is_file():
-        return False
-    try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=0)) as db:
-            db.execute("SELECT count(*) FROM sqlite_master").fetchall()
-    except sqlite3.Error as error:
-        return "locked" in str(error)
-    return False
+    return "locked" in str(_lock_error(path, "SELECT count(*) FROM sqlite_master"))
 
 
 def check_locks(folder: Path) -> None:
@@ -88,14 +81,9 @@ def writer_lock(folder: Path) -> Iterator[None]:
     """Hold the write lock of an index folder. Raises StoreError at once if another process holds it."""
     path = folder / WRITER
     check_locks(folder)
-    try:
-        db = sqlite3.connect(path, isolation_level=None, timeout=0.2)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be opened for writing: {explained(error, CHECK, path)}") from error
-    with closing(db):
+    with ExitStack() as stack:
         try:
-            db.execute("PRAGMA journal_mode = OFF")  # nothing is written
-            db.execute("BEGIN EXCLUSIVE")
+            stack.enter_context(hold(path, 0.2))
         except sqlite3.Error as error:
             reason = explained(error, CHECK, path)
             raise StoreError(f"{folder} cannot be written now: {reason}{_holder(folder)}") from error
@@ -119,12 +107,9 @@ def check_unwritten(folder: Path) -> None:
 
 def _holder(folder: Path) -> str:
     """Return a sentence about the process that holds the write lock; nothing where it has not reported yet."""
-    record = read_progress(folder / PROGRESS)
-    return (
-        ""
-        if record is None
-        else f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
-    )
+    if (record := read_progress(folder / PROGRESS)) is None:
+        return ""
+    return f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
 
 
 def is_written(folder: Path) -> bool:

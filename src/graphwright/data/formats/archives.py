@@ -81,10 +81,7 @@ def read_zip(file: File) -> Iterator[Part]:
                 continue
             try:
                 content = archive.read(member)
-            except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError) as error:
-                yield Unread(f"/{name}", f"damaged in the archive ({error})")
-                continue
-            except Exception as error:  # of a decompressor: zlib.error, lzma.LZMAError
+            except Exception as error:  # of zipfile or of a decompressor: zlib.error, lzma.LZMAError
                 yield Unread(f"/{name}", f"damaged in the archive ({error})")
                 continue
             yield File(f"/{name}", content=content)
@@ -93,19 +90,16 @@ def read_zip(file: File) -> Iterator[Part]:
 def read_tar(file: File) -> Iterator[Part]:
     """Yield the files of a tar archive, packed or not, in its order; links and devices are left out."""
     unpacked = count = 0
-    try:
-        with _unpacked(file) as source, tarfile.open(fileobj=source, mode="r:") as archive:
-            while (member := archive.next()) is not None:
-                unpacked, count = unpacked + member.size, count + 1
-                if unpacked > MAX_UNPACKED or count > MAX_MEMBERS:
-                    raise UnreadableError(f"more than {MAX_MEMBERS:,} files or {MAX_UNPACKED >> 20:,} MB unpacked")
-                name = _name(member.name)
-                if not member.isfile() or not name:
-                    continue
-                content = None if member.size > MAX_BYTES else archive.extractfile(member)
-                yield Unread(f"/{name}", _TOO_LARGE) if content is None else File(f"/{name}", content=_whole(content))
-    except (tarfile.TarError, lzma.LZMAError, EOFError, OSError, ValueError) as error:
-        raise UnreadableError(f"a damaged tar archive ({error}); fetch or pack it again") from error
+    with _open_tar(file) as archive:
+        while (member := archive.next()) is not None:
+            unpacked, count = unpacked + member.size, count + 1
+            if unpacked > MAX_UNPACKED or count > MAX_MEMBERS:
+                raise UnreadableError(f"more than {MAX_MEMBERS:,} files or {MAX_UNPACKED >> 20:,} MB unpacked")
+            name = _name(member.name)
+            if not member.isfile() or not name:
+                continue
+            content = None if member.size > MAX_BYTES else archive.extractfile(member)
+            yield Unread(f"/{name}", _TOO_LARGE) if content is None else File(f"/{name}", content=_whole(content))
 
 
 def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
@@ -120,7 +114,8 @@ def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
         with checked_zip(File(path.name, path)) as archive:
             sizes = [member.file_size for member in archive.infolist() if not member.is_dir()]
     elif suffix in _TAR_SUFFIXES:
-        sizes = list(islice(_tar_sizes(File(path.name, path)), max_files + 1))
+        with _open_tar(File(path.name, path)) as members:
+            sizes = list(islice((member.size for member in members if not member.isdir()), max_files + 1))
     else:
         with open_bytes(path) as file:
             blocks = iter(lambda: file.read(_MAX_HEADER), b"")
@@ -128,10 +123,16 @@ def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-def _tar_sizes(file: File) -> Iterator[int]:
+@contextmanager
+def _open_tar(file: File) -> Iterator[tarfile.TarFile]:
+    """Open a tar archive, packed or not. Raises UnreadableError if it is damaged, here or while it is read."""
+    head = file.head(3)
+    opener = next((opener for magic, opener in _PACKED.items() if head.startswith(magic)), None)
     try:
-        with _unpacked(file) as source, tarfile.open(fileobj=source, mode="r:") as archive:
-            yield from (member.size for member in archive if not member.isdir())
+        with file.open() as packed, packed if opener is None else opener(packed) as source:
+            bounded: Any = _BoundedFile(source, MAX_UNPACKED + MAX_MEMBERS * 4 * tarfile.BLOCKSIZE)
+            with tarfile.open(fileobj=bounded, mode="r:") as archive:
+                yield archive
     except (tarfile.TarError, lzma.LZMAError, EOFError, OSError, ValueError, zlib.error) as error:
         raise UnreadableError(f"a damaged tar archive ({error}); fetch or pack it again") from error
 
@@ -150,59 +151,43 @@ def _check_directory(path: Path, max_files: int) -> None:
         raise UnreadableError(f"more than {max_files:,} files, or larger ones; send it in parts")
 
 
-@contextmanager
-def _unpacked(file: File) -> Iterator[BoundedFile]:
-    head = file.head(3)
-    opener = next((opener for magic, opener in _PACKED.items() if head.startswith(magic)), None)
-    with file.open() as packed, packed if opener is None else opener(packed) as source:
-        yield BoundedFile(source, MAX_UNPACKED + MAX_MEMBERS * 4 * tarfile.BLOCKSIZE)
-
-
 def _whole(content: IO[bytes]) -> bytes:
     return b"".join(iter(lambda: content.read(_MAX_HEADER), b""))
 
 
-class BoundedFile(RawIOBase):
+class _BoundedFile(RawIOBase):
     """An unpacked archive that refuses to read a megabyte at once, or further than `end`, by an UnreadableError."""
 
     def __init__(self, source: Any, end: int) -> None:
-        """Read from an open file."""
         self._source, self._end = source, end
 
     def read(self, size: int = -1) -> bytes:
-        """Read `size` bytes."""
         if not 0 <= size <= _MAX_HEADER:
-            raise self.refused(header=True)
-        self.check(self._source.tell() + size)
+            raise _refused("a header of more than a megabyte")
+        self._check(self._source.tell() + size)
         content: bytes = self._source.read(size)
         return content
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to an offset from the beginning."""
-        self.check(offset)
+        self._check(offset)
         return int(self._source.seek(offset, whence))
 
     def tell(self) -> int:
-        """Return the place where the next read begins."""
         return int(self._source.tell())
 
     def seekable(self) -> bool:
-        """Return True, as the file is seekable."""
         return True
 
     def readable(self) -> bool:
-        """Return True, as the file is readable."""
         return True
 
-    def check(self, position: int) -> None:
-        """Raise the error of `refused` for a position beyond the end."""
+    def _check(self, position: int) -> None:
         if position > self._end:
-            raise self.refused(header=False)
+            raise _refused(f"more than {MAX_UNPACKED >> 20:,} MB unpacked")
 
-    def refused(self, *, header: bool) -> Exception:
-        """Return the error for an archive whose header or total size exceeds its limit."""
-        what = "a header of more than a megabyte" if header else f"more than {MAX_UNPACKED >> 20:,} MB unpacked"
-        return UnreadableError(f"a tar archive with {what}; unpack what is needed of it")
+
+def _refused(reason: str) -> UnreadableError:
+    return UnreadableError(f"a tar archive with {reason}; unpack what is needed of it")
 
 
 def _zip_name(member: zipfile.ZipInfo) -> str:

@@ -46,7 +46,7 @@ def _add_sheet(sheet: Any, builder: TextBuilder, count: int) -> int:
         count += len(row) + 1
         if count > _MAX_CELLS:
             raise UnreadableError(f"more than {_MAX_CELLS:,} cells, with empty ones; save the tables as CSV")
-        cells = ["" if value is None else _text(value) for value in row]
+        cells = [_text(value) for value in row]
         filled = [at for at, cell in enumerate(cells) if cell.strip()]
         if not filled:
             continue
