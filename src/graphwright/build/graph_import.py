@@ -37,9 +37,8 @@ _SALTS = 8
 class ImportedGraph:
     """Columns of a graph that was read from files.
 
-    `ids`: the id that a node had in the file, by node number, where it differs from its name. `labels`: the further
-    labels of a node, such as those in other languages. `malformed`: the number of rows that were left out, with the
-    first of them in `examples`. `seconds` by part of the work.
+    `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
+    `malformed`: the number of rows that were left out, the first of them in `examples`. `seconds` by part of the work.
     """
 
     columns: Columns
@@ -60,13 +59,11 @@ def import_graph(
 ) -> ImportedGraph:
     """Read triples into the columns of a graph; the columns of edges are memory-mapped files in `folder`.
 
-    Nodes are numbered by first appearance and edges in the order of the files, repetitions included, as in
-    `Graph.from_triples`. `names`: files with an id and a name in each row, for nodes and relations. `max_malformed`:
-    number of malformed rows that may be left out, by default 100, and one in ten of a file; with more, a DataError
-    shows the first. DuckDB uses up to half of the machine's memory; the rest goes to `folder`.
-
-    A name is represented by its 64-bit hash in DuckDB, so that it is stored once, not once per edge. If two names have
-    the same hash, their number shows it, and they are hashed again with another salt.
+    Nodes are numbered by first appearance and edges in the order of the files, repetitions included. `names`: files
+    with an id and a name in each row, for nodes and relations. `max_malformed`: malformed rows that may be left out, by
+    default 100, and one in ten of a file; with more, a DataError shows the first. DuckDB uses up to half of the
+    memory; the rest goes to `folder`. It has names as 64-bit hashes, so that each is stored once, not once per edge. If
+    two names have the same hash, their number shows it, and they are hashed again with another salt.
     """
     import duckdb
 
@@ -138,8 +135,7 @@ class _Reader:
 
     def read(self, salt: int) -> ImportedGraph | None:
         """Read all files; return None if two names have the same hash with this salt."""
-        # A prefix changes every step of a hash; a suffix might not.
-        self.hash = "hash({})" if not salt else f"hash(chr({salt}) || {{}})"
+        self.hash = self._hash(salt)
         count = self._read_triples()
         labelled = self._collect_names()
         heads, relation, tails, nodes, relations = self._numbered(count)
@@ -151,6 +147,11 @@ class _Reader:
         columns = Columns(names=names, heads=heads, tails=tails, relation=relation, relations=labels, kinds=kinds)
         further = self._further_labels(nodes) if labelled else {}
         return ImportedGraph(columns, ids, further, self.malformed, self.examples[:_MAX_EXAMPLES], self.seconds)
+
+    def _hash(self, salt: int) -> str:
+        """Return the expression of a hash, with braces for the text."""
+        # A prefix changes every step of a hash; a suffix might not.
+        return "hash({})" if not salt else f"hash(chr({salt}) || {{}})"
 
     def _count(self, rows: str) -> int:
         """Return the number of rows of a table; a condition may follow its name."""

@@ -44,11 +44,10 @@ def read_documents(
     `Document.links` are read from a row's field `links`, from the pairs of ids in a `links.tsv` beside a
     `corpus.jsonl`, and from hyperlinks to files of the same folder.
 
-    Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` (such as the `append` of a
-    list) is called with each of them during reading, and `report` with the number of files before each, and of all.
-    Raises DataError at once for a path that does not exist, and during reading if nothing can be read, if two different
-    documents have the same id, or for a damaged file of rows among `paths`; a damaged file in a folder is read up to
-    the damage.
+    Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` is called with each of
+    them, and `report` with the number of files before each, and of all. Raises DataError at once for a path that does
+    not exist, and during reading if nothing can be read, if two different documents have the same id, or for a damaged
+    file of rows among `paths`; a damaged file in a folder is read up to the damage.
     """
     roots = [Path(path) for path in paths]
     if not roots:
@@ -62,11 +61,7 @@ def read_documents(
 def read_file(
     path: Path, name: str, skip: Callable[[Skipped], None], options: ReadOptions | None = None
 ) -> Iterator[Document]:
-    """Yield the documents of one file, which is read under the given name.
-
-    `name` is the id of the file's document and the prefix of the ids of its rows; the file's suffix determines its
-    format.
-    """
+    """Yield the documents of one file; `name` is the id of its document and the prefix of the ids of its rows."""
     for _, item in _file(path, name, options or ReadOptions()):
         if isinstance(item, Document):
             yield item

@@ -132,7 +132,7 @@ class _Folder:
             reason = "a script of the pages beside it"
         elif not reason and (target := _linked_file(path, self.root, self.excluded)):
             reason = f"a link to {target}, which is read itself"
-        elif not reason and not self.outside and _leads_outside(path, self.root):
+        elif not (reason or self.outside) and _is_file_link(path) and not self._holds(path.resolve()):
             reason = "a link to a file outside of the folder, which is not followed here"
         if reason:
             self.skip(Skipped(str(path), reason))
@@ -140,6 +140,9 @@ class _Folder:
 
     def _excludes(self, path: Path, mark: str) -> bool:
         return self.exclude is not None and self.exclude.match_file(self._name(path) + mark)
+
+    def _holds(self, path: Path) -> bool:
+        return path.is_relative_to(self.root.resolve())
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
@@ -180,13 +183,9 @@ def _ignored(name: str, rules: Sequence[_Rules]) -> str:
 
 def _is_built(path: Path, beside: Sequence[str]) -> bool:
     """Return whether a folder contains build output."""
-    if (
-        path.name in _BUILT
-        or path.name.endswith(".egg-info")
-        or not _BUILDERS.get(path.name, frozenset()).isdisjoint(beside)
-    ):
-        return True
-    return any(os.path.isfile(path / name) for name in _MARKED)
+    named = path.name in _BUILT or path.name.endswith(".egg-info")
+    built = named or not _BUILDERS.get(path.name, frozenset()).isdisjoint(beside)
+    return built or any(os.path.isfile(path / name) for name in _MARKED)
 
 
 def _scripts_of(names: Sequence[str]) -> str:
@@ -196,14 +195,14 @@ def _scripts_of(names: Sequence[str]) -> str:
     return "pages" if any(name.lower().endswith(_PAGES) for name in names) else ""
 
 
-def _leads_outside(link: Path, folder: Path) -> bool:
-    """Return whether a link leads to a file outside of a folder; false for a broken or circular link."""
-    return os.path.islink(link) and os.path.isfile(link) and not link.resolve().is_relative_to(folder.resolve())
+def _is_file_link(path: Path) -> bool:
+    """Return whether a path is a link to a file; false for a broken or circular link, and without permission."""
+    return os.path.islink(path) and os.path.isfile(path)
 
 
 def _linked_file(link: Path, folder: Path, excluded: frozenset[Path]) -> str:
     """Return the target of a link to a file that is read with the folder anyway; else an empty string."""
-    if not os.path.islink(link) or not os.path.isfile(link):  # both are false without permission
+    if not _is_file_link(link):
         return ""
     target, root = link.resolve(), folder.resolve()
     if not target.is_relative_to(root) or not excluded.isdisjoint(target.parents):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import bubble_kernels as at
 from graphwright.kernels.bubble_kernels import Costs, Tables
-from graphwright.kernels.csr import Ids, Pointers, Workspace, node_ids, readonly, workspace
+from graphwright.kernels.csr import Ids, Pointers, node_ids, readonly, workspace
 from graphwright.kernels.half import HalfArray, matrix_of
 
 Table = NDArray[np.int64]
@@ -35,13 +35,10 @@ def node_costs(
 ) -> Costs:
     """Return the costs of nodes by their vectors (see Costs); each is computed when its node is touched.
 
-    `query` may have any length. `vectors` and `more`: float32[r, d], not copied where they are C-contiguous, or in half
-    precision.
-    Raises ValueError for vectors that are not of the query's dimension.
+    `vectors`, `more`: float32[r, d], or in half precision. Raises ValueError for vectors of another dimension.
     """
     direction = np.asarray(query, np.float64)
-    length = np.sqrt(direction @ direction)
-    direction = readonly(direction / length if length else direction, np.float64)
+    direction = readonly(direction / (np.sqrt(direction @ direction) or 1.0), np.float64)
     first = matrix_of(vectors)
     second = first[:0] if more is None else matrix_of(more)  # of one type with the first: nothing is compiled twice
     for table in (first, second):
@@ -61,22 +58,17 @@ def bubble(
 
     Dijkstra's search with a state for each (group, node): distance, predecessor, source terminal. Entering a node costs
     `costs`; a terminal of any group costs 0 (Eq. 4). States are settled by distance, then smaller node, then group.
-    Candidates are
+    Candidates are, at each settling of a node after its first, the paths of all groups settled there so far; and for
+    each settled neighbour, ascending, that its group reached from another terminal, the paths of both. A path includes
+    the other end of its terminal's edge. A candidate with the nodes of an earlier one is dropped, and `budget` (B in
+    the paper) of them end the search; so does a state in which no two origins can meet any more.
 
-    - at each settling of a node after its first, the paths of all groups settled there so far;
-    - for each settled neighbour, ascending, that its group reached from another terminal, the paths of both.
-
-    A path includes the other end of its terminal's edge. A candidate with the nodes of an earlier one is dropped, and
-    `budget` (B in the paper) of them end the search. All have nodes of two groups, or two nodes.
-
-    The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. Each
-    node touched carries the number of steps in which it was reached, an upper bound of its distance in hops: while that
-    is at most `hops`, the node is inside. Where the search would go beyond, the nodes inside are marked, once and
-    exactly, breadth first, and only marked nodes are entered. The search also ends when no two origins can meet any
-    more.
+    The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. The
+    number of steps in which a node was reached is an upper bound of its distance in hops; only where the search would
+    go beyond `hops` are the nodes inside marked, once and exactly, breadth first.
 
     Cost: a vector read for each node touched, (groups · edges touched) · log, nothing of length n.
-    Raises ValueError for an origin that is not a node, is repeated or has no group, and a negative `hops` or `budget`.
+    Raises ValueError for an invalid origin, and a negative `hops` or `budget`.
 
     >>> from graphwright.kernels.csr import undirected
     >>> line = undirected(4, [0, 1, 2], [1, 2, 3])
@@ -93,7 +85,11 @@ def bubble(
     if not len(table):
         return []
     graph, scratch = (readonly(indptr, np.int64), readonly(neighbours, np.int32)), workspace(n)
-    tables = _tables(table, groups, int(budget), scratch)
+    rows = max(_ROOM, 2 * len(table))
+    nodes, labels, heap, events = (
+        np.empty(shape, np.int64) for shape in ((rows, 4), (rows * groups, 4), (rows, 2), (min(int(budget), _ROOM), 3))
+    )
+    tables = Tables(nodes, labels, heap, table, events, np.zeros(8, np.int64), scratch.marks, scratch.queue)
     with scratch:
         at.begin(tables, groups)
         while not at.expand(*graph, costs, tables, groups, min(int(hops), n), int(budget)):
@@ -102,21 +98,6 @@ def bubble(
         scratch.marks[tables.nodes[: tables.place[at.COUNT], at.NODE], 0] = 0
         scratch.marks[scratch.queue[: tables.place[at.BALL]], 1] = 0
     return meetings
-
-
-def _tables(origins: Table, groups: int, budget: int, scratch: Workspace) -> Tables:
-    """Return tables for the first nodes touched."""
-    rows = max(_ROOM, 2 * len(origins))
-    return Tables(
-        nodes=np.empty((rows, 4), np.int64),
-        labels=np.empty((rows * groups, 4), np.int64),
-        heap=np.empty((rows, 2), np.int64),
-        origins=origins,
-        events=np.empty((min(budget, _ROOM), 3), np.int64),
-        place=np.zeros(8, np.int64),
-        marks=scratch.marks,
-        queue=scratch.queue,
-    )
 
 
 def _origins(n: int, origins: ArrayLike) -> tuple[Table, int]:

@@ -39,9 +39,7 @@ def compiled_before() -> bool:
 
 
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
-    """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary.
-
-    For an array that is verified in blocks, the plain array is returned, all of it verified.
+    """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary, and verified.
 
     >>> readonly([1, 2], np.int32).flags.writeable
     False
@@ -230,10 +228,7 @@ class Csr(NamedTuple):
     def expand(
         self, ids: NDArray[np.int64], owners: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return all values of these rows, and before them the owner of the row of each.
-
-        `owners`: one for each of `ids`; by default the position in `ids`.
-        """
+        """Return the owner of each value of these rows, by default the position of its row in `ids`; and the values."""
         owners = np.arange(len(ids)) if owners is None else owners
         return np.repeat(owners, self.sizes(ids)), self.rows(ids)
 
@@ -244,8 +239,7 @@ def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> Csr:
     Each distinct neighbour is listed once, ascending; self-loops are left out. O(n + m): a counting sort by one end,
     then a transposition that sorts by the other (Gustavson, 1978).
 
-    Returns `indptr`, int64[n + 1], and `neighbours`, int32[m], both read-only.
-    Raises ValueError for an end that is not a node, or if the two arrays differ in length.
+    Both arrays are read-only. Raises ValueError for an end that is not a node, or arrays of different length.
 
     >>> indptr, neighbours = undirected(4, [2, 0, 1, 0, 3], [0, 1, 0, 2, 3])
     >>> indptr.tolist(), neighbours.tolist()
@@ -272,9 +266,8 @@ def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> Csr:
 def group(n: int, keys: ArrayLike, values: ArrayLike) -> Csr:
     """Return `values` grouped by key, each group in the order given: a stable counting sort, O(n + m).
 
-    `keys` are 0 to n - 1; `values` any int32, such as edge or chunk ids. Returns `indptr`, int64[n + 1], and `grouped`,
-    int32[m], both read-only; group v is `grouped[indptr[v] : indptr[v + 1]]`.
-    Raises ValueError for a key out of range, or if the two arrays differ in length.
+    `keys` are 0 to n - 1; `values` any int32, such as edge or chunk ids. Both arrays are read-only.
+    Raises ValueError for a key out of range, or arrays of different length.
 
     >>> indptr, grouped = group(3, [2, 0, 2], [10, 11, 12])
     >>> indptr.tolist(), grouped.tolist()
@@ -291,9 +284,8 @@ def group(n: int, keys: ArrayLike, values: ArrayLike) -> Csr:
 def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> Csr:
     """Return the adjacency among `nodes` alone, renumbered by position in `nodes`.
 
-    `nodes` are distinct and ascending, so rows stay ascending. The cost is proportional to the edges of `nodes`. Both
-    arrays returned are read-only.
-    Raises ValueError for an id that is not a node, or if `nodes` is not strictly ascending.
+    `nodes` are distinct and ascending, so rows stay ascending. The cost is proportional to the edges of `nodes`. Raises
+    ValueError for an id that is not a node, or if `nodes` is not strictly ascending.
 
     >>> path = undirected(4, [0, 1, 2], [1, 2, 3])
     >>> [part.tolist() for part in induced(*path, [0, 2, 3])]

@@ -230,11 +230,9 @@ def flow_paths(
     `per_pair` best; higher score first, then smaller nodes in order. Scores are rounded to 2**-40.
 
     The cost is that of `hops - 1` layers around each end, without the edges of the last, whatever the number of pairs.
-    With three hops no edge is looked at twice from one end; with more hops paths multiply. So they are extended hop by
-    hop, and the paths from an end are not extended where that would look at more than `max_edges` edges. `shortened`
-    counts these ends; paths to them from others may be longer.
-    Raises ValueError for an end that is not a node, a `decay` outside 0 to 1, or `hops`, `per_pair` or `max_edges`
-    below 1.
+    With more than three hops paths multiply: they are extended hop by hop, and those from an end only while that looks
+    at no more than `max_edges` edges. `shortened` counts the ends that this cut.
+    Raises ValueError for an end that is not a node, or an option out of its range.
 
     >>> from graphwright.kernels.csr import undirected
     >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
@@ -314,9 +312,8 @@ def _best_of_pairs(nodes: Table, scores: Floats, per_pair: int) -> tuple[Table, 
     first[1:] = (canonical[order[1:]] != canonical[order[:-1]]).any(axis=1)
     chosen = order[first]
     chosen = chosen[np.lexsort((*nodes[chosen].T[::-1], -scores[chosen]))]
-    pair = np.minimum(nodes[chosen, 0], last[chosen]).astype(np.int64) << 32 | np.maximum(
-        nodes[chosen, 0], last[chosen]
-    )
+    ends = np.sort((nodes[chosen, 0], last[chosen]), axis=0).astype(np.int64)
+    pair = ends[0] << 32 | ends[1]
     by_pair = np.argsort(pair, kind="stable")
     begins = np.flatnonzero(np.concatenate(([True], pair[by_pair[1:]] != pair[by_pair[:-1]]))[: len(chosen)])
     rank = np.empty(len(chosen), np.int64)

@@ -89,8 +89,7 @@ def _walk(
 def khop(indptr: Pointers, neighbours: Ids, seeds: ArrayLike, hops: int) -> tuple[Ids, Ids]:
     """Return the nodes within `hops` edges of any seed, nearest first, then smaller id.
 
-    Returns `nodes` and `distance`, both int32, of equal length; the seeds have distance 0. The cost is proportional to
-    the edges of the nodes nearer than `hops`.
+    Returns `nodes` and `distance`, both int32. The cost is proportional to the edges of the nodes nearer than `hops`.
     Raises ValueError for a seed that is not a node, or negative `hops`.
 
     >>> from graphwright.kernels.csr import undirected
@@ -129,10 +128,8 @@ def random_walk(
     probability `restart` or where there is no neighbour; otherwise it moves to a neighbour drawn uniformly. The start
     counts as a visit, so the counts sum to walks·(steps + 1).
 
-    Returns `nodes` and `visits`, both int32, of equal length; equal counts by smaller id. The same `seed` gives the
-    same walks on every machine. Empty when there is no seed of positive weight.
-    Raises ValueError for a seed that is not a node, weights that are negative or not finite, a `restart` outside 0 to
-    1, or negative `walks` or `steps`.
+    Returns `nodes` and `visits`, both int32; equal counts by smaller id. The same `seed` gives the same walks on every
+    machine. Empty without a seed of positive weight. Raises ValueError for an invalid seed, weight or option.
 
     >>> from graphwright.kernels.csr import undirected
     >>> nodes, visits = random_walk(*undirected(3, [0], [1]), [0], walks=5, steps=1, restart=0.0)
@@ -162,11 +159,7 @@ def random_walk(
 
 
 def seed_weights(n: int, seeds: ArrayLike, weights: ArrayLike | None) -> tuple[Ids, Floats]:
-    """Return seeds and their weights (1 by default), checked.
-
-    Raises ValueError for a seed that is not a node, a weight that is negative or not finite, or unless there is one
-    weight for each seed.
-    """
+    """Return seeds and their weights (1 by default). Raises ValueError where one is invalid or missing."""
     nodes = node_ids(seeds, n, "seeds")
     mass = np.ones(nodes.size) if weights is None else np.asarray(weights, np.float64).reshape(-1)
     same_length("seeds", nodes.size, "weights", mass.size)
@@ -256,10 +249,8 @@ class Around:
                 self._near[node] = self._meet(node)
         near = [self._near[node] for node in ids.tolist()]
         self._compare(similarity)
-        places, ranks = (
-            np.concatenate([np.empty(0, np.int64), *near]),
-            np.repeat(np.arange(ids.size), [*map(len, near)]),
-        )
+        places = np.concatenate([np.empty(0, np.int64), *near])
+        ranks = np.repeat(np.arange(ids.size), [*map(len, near)])
         best = np.empty(self._met.size, np.int64)
         best[places[::-1]] = ranks[::-1]  # the last entry written counts: the best rank
         counts = np.bincount(places, minlength=self._met.size)
@@ -290,7 +281,5 @@ class Around:
         if new.size:
             values = np.asarray(similarity(new), np.float64)
             if values.shape != new.shape:
-                raise ValueError(
-                    f"similarity gave shape {values.shape} for {new.size} nodes. Return one number for each."
-                )
+                raise ValueError(f"similarity gave shape {values.shape} for {new.size} nodes. Return one number each.")
             self._similar = np.concatenate((self._similar, values))

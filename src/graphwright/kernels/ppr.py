@@ -43,10 +43,8 @@ def push_ppr(
     component by conjugate gradients. As P is similar to a symmetric matrix, they shrink errors by 0.557 a sweep at
     restart 0.15 or better, instead of 0.85; the residual's L1 norm over `restart` bounds the error.
 
-    Returns `nodes`, int32, and `scores`, float64, of equal length; equal scores by smaller id. The scores of all nodes
-    sum to 1. Empty when there are no seeds of positive weight.
-    Raises ValueError for a seed that is not a node, a weight that is negative or not finite, a `restart` outside (0,
-    1), or a negative k.
+    Returns `nodes`, int32, and `scores`, float64; equal scores by smaller id. The scores of all nodes sum to 1. Empty
+    without seeds of positive weight. Raises ValueError for an invalid seed, weight, `restart` or k.
 
     >>> from graphwright.kernels.csr import undirected
     >>> nodes, scores = push_ppr(*undirected(4, [0, 1, 2], [1, 2, 3]), [0])

@@ -310,8 +310,8 @@ def _keys(data: Bytes, starts: Pointers, ends: Pointers, keys: Hashes) -> None:
 def distinct(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Pointers]:
     """Number the distinct strings of a column by first appearance.
 
-    Returns `number`, int32[n], and `first`, int64[d], the position of the first string of each number.
-    Raises ValueError if the offsets do not fit the data.
+    Returns `number`, int32[n], and `first`, int64[d], the position of the first string of each number. Raises
+    ValueError if the offsets do not fit the data.
 
     >>> number, first = distinct(np.frombuffer(b"abcab", np.uint8), [0, 2, 3, 5])
     >>> number.tolist(), first.tolist()
@@ -343,9 +343,7 @@ def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offs
 
     Returns `text` and `form`, int32[h] each: each pair once, by text, then by the first occurrence of the form, then
     the shorter form first. A form without words never matches; of forms with the same words the first does. One pass
-    over the texts, whatever the number of forms: from each word the trie of forms is followed as long as the text
-    matches.
-    Raises ValueError if the offsets do not fit the data.
+    over the texts: from each word the trie of forms is followed. Raises ValueError if the offsets do not fit the data.
 
     >>> texts, forms = np.frombuffer(b"a new york minute", np.uint8), np.frombuffer(b"new yorknework", np.uint8)
     >>> [part.tolist() for part in phrases(texts, [0, 17], forms, [0, 8, 11, 14])]

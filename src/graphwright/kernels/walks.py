@@ -231,8 +231,7 @@ def expand_chains(
 
     Returns `pointers`, int64[c + 1], `nodes` and `triples`, int32: chain k walks `triples[pointers[k] :
     pointers[k + 1]]`; `nodes` has one more entry for each chain, in walk order. Without `inverse` a chain from one
-    source to another may be listed twice.
-    Raises ValueError for an end or a source that is not a node, or a `length` below 1.
+    source to another may be listed twice. Raises ValueError for an invalid node or `length`.
 
     >>> pointers, nodes, triples = expand_chains(4, [0, 1, 1], [1, 2, 3], [0])
     >>> pointers.tolist(), nodes.tolist(), triples.tolist()

@@ -51,17 +51,13 @@ class HashEncoder(Checked):
         tokens = 0
         for row, text in zip(sums, texts, strict=True):
             for word in _words(text):
-                row += self._vector(word)
+                digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(self.dimension)
+                row += 2 * np.frombuffer(digest, np.uint8).astype(np.int64) - 255  # odd numbers from -255 to 255
                 tokens += 1
         usage.add(Usage(calls=1, texts=len(texts), tokens=tokens))
         norms = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
         vectors: Floats = (sums / np.maximum(norms, 1.0)).astype(np.float32)
         return vectors
-
-    def _vector(self, word: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Return odd numbers from -255 to 255, uniform and centred on 0."""
-        digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(self.dimension)
-        return 2 * np.frombuffer(digest, np.uint8).astype(np.int64) - 255
 
 
 @dataclass(frozen=True)

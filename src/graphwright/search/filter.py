@@ -133,7 +133,10 @@ class Filter:
         if folder is not None and not folder.strip("/"):
             raise OptionError(f"Filter(folder={folder!r}) passes all documents. Give the name of a folder.")
         ids = (documents,) if isinstance(documents, str) else documents
-        values = {str(name): _condition(value) for name, value in dict(metadata or {}).items()}
+        values: dict[str, str | Range] = {}
+        for name, value in dict(metadata or {}).items():
+            condition = Range.of(value) if isinstance(value, Mapping) else value
+            values[str(name)] = condition if isinstance(condition, Range) else metadata_text(condition)
         pairs = sorted(values.items(), key=lambda pair: pair[0])
         object.__setattr__(self, "documents", None if ids is None else tuple(sorted(set(map(str, ids)))))
         object.__setattr__(self, "folder", None if folder is None else folder.strip("/"))
@@ -217,12 +220,6 @@ def _folders(id: str) -> list[str]:
     """
     parts = id.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-
-
-def _condition(value: Any) -> str | Range:
-    if isinstance(value, Range):
-        return value
-    return Range.of(value) if isinstance(value, Mapping) else metadata_text(value)
 
 
 def _holds(condition: str | Range, value: str) -> bool:

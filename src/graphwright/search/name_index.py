@@ -37,9 +37,6 @@ class NameIndex:
         """Return the form under which a text is looked up."""
         return normal_form(text) if self.normalised else text
 
-    def _form(self, at: int) -> str:
-        return self.forms[at if self.order is None else int(self.order[at])]
-
     def find(self, form: str) -> Ints:
         """Return the nodes of a form, ascending."""
         first, last = self.forms.ends(form, self.order)
@@ -53,7 +50,8 @@ class NameIndex:
         position, nodes, low = -1, np.empty(0, np.int64), 0
         for at, form in enumerate(forms):
             low = self.forms.first(form, self.order, low)
-            known = "" if low == len(self.forms) else self._form(low)
+            at_low = low if self.order is None or low == len(self.forms) else int(self.order[low])
+            known = "" if low == len(self.forms) else self.forms[at_low]
             if not known.startswith(form) or not form:
                 break
             if known == form:

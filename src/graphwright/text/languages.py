@@ -91,15 +91,11 @@ def in_english(words: Sequence[str], raw: Sequence[str]) -> list[str] | None:
         is_question = is_question or (len(words) > 0 and words[0] in helping)
         count = sum(word is not None for word in found)
         if is_question and count > most:
-            best, most = [*map(_or, found, words)], count
+            best, most = [word if own is None else own for own, word in zip(found, words, strict=True)], count
             if (more := _MORE.get(language)) and more in words:
                 at = words.index(more)
                 best[at] = "more" if "que" in words[at:] else "most"
     return best
-
-
-def _or(translation: str | None, word: str) -> str:
-    return word if translation is None else translation
 
 
 _SOUNDS = tuple(

@@ -6,7 +6,6 @@ import json
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise, takewhile
@@ -72,7 +71,8 @@ class Places:
         first = bisect_right(self.sections, start, key=itemgetter(0)) - 1
         last = bisect_left(self.sections, end, key=itemgetter(0))
         names = [self.sections[at][1] if at >= 0 else "" for at in range(first, max(last, first + 1))]
-        return ".".join(_common(name.split(".") for name in names))
+        steps = zip(*(name.split(".") for name in names), strict=False)
+        return ".".join(own[0] for own in takewhile(lambda own: len(set(own)) == 1, steps))
 
     def cuts(self, start: int, end: int) -> tuple[int, ...]:
         """Return the characters after `start` and before `end` that no sentence crosses, ascending.
@@ -120,11 +120,6 @@ class Places:
         return zlib.compress(header + b"\n" + numbers)
 
 
-def _common(paths: Iterable[list[str]]) -> list[str]:
-    """Return the steps with which all paths begin."""
-    return [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False))]
-
-
 def _cut(box: Box, start: int, end: int) -> Box:
     scale = (box.right - box.left) / max(box.end - box.start, 1)
     first, last = max(start, box.start), min(end, box.end)
@@ -152,11 +147,5 @@ def decoded_places(stored: bytes) -> Places | None:
     length = len(rest) // len(Box._fields)
     columns = [accumulate(rest[at : at + length]) for at in range(0, len(rest), length)] if length else []
     boxes = tuple(map(Box._make, zip(*columns, strict=True)))
-    return Places(
-        kind,
-        starts,
-        tuple(labels),
-        boxes,
-        checksum,
-        tuple((at, name) for at, name in (sections[0] if sections else ())),
-    )
+    named = tuple((at, name) for at, name in (sections[0] if sections else ()))
+    return Places(kind, starts, tuple(labels), boxes, checksum, named)

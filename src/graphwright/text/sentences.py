@@ -74,7 +74,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     ['Dr. J. R. Smith left the U.S. Army.', 'He paid $3.50 (No. 5).', '“Why?” she asked.', '是的。', '好。']
     """
     spans: list[tuple[int, int]] = []
-    lower_case = _is_lower_case(text)
+    head = text[:20_000]
+    lower_case = sum(map(str.isupper, head)) * 200 < sum(map(str.islower, head))  # almost no capitals
     start = len(text) - len(text.lstrip())
     line = 0  # start of the current line
     paragraph = _Paragraph(text)
@@ -120,12 +121,6 @@ class _Paragraph:
         return word is not None and length + 1 + len(word[0]) <= self.width
 
 
-def _is_lower_case(text: str) -> bool:
-    """Return whether the text has almost no capitals, as if it were lower-cased."""
-    head = text[:20_000]
-    return sum(map(str.isupper, head)) * 200 < sum(map(str.islower, head))
-
-
 def _ends(text: str, start: int, match: re.Match[str], lower_case: bool, broken: bool) -> bool:
     """Return whether a full stop before white space, or before one of FIRST_WORDS, ends the sentence.
 
@@ -144,19 +139,15 @@ def _ends(text: str, start: int, match: re.Match[str], lower_case: bool, broken:
     name = word.lower()
     if continues or name in _TITLES or (following.isdigit() and name in _BEFORE_NUMBER):
         return False
-    if word.islower() and not lower_case and _is_spaced(text, after, before, word):
+    # An abbreviation with a space in it: "z. B.", "u. a.", "p. ex."
+    spaced = _SPACED_LETTERS.search(before) or (len(word) == 1 and _OTHER_LETTER.match(text, after))
+    if spaced and word.islower() and not lower_case:
         return False
     if word.isdigit() and len(word) < 3 and _AFTER_ORDINAL.match(text, after):
         return False
     if name in _OPEN_ENDED or "." in word or (len(word) == 1 and word.isupper()):
         return _OPENER.match(text, after) is not None
     return not (word.isdigit() and stop - start == len(word) < 4)  # otherwise it is the number of a list item
-
-
-def _is_spaced(text: str, after: int, before: str, word: str) -> bool:
-    """Return whether a stop is one of an abbreviation with a space in it: "z. B.", "u. a.", "p. ex."."""
-    opens = len(word) == 1 and _OTHER_LETTER.match(text, after) is not None
-    return opens or _SPACED_LETTERS.search(before) is not None
 
 
 def _is_line(text: str, line: int, match: re.Match[str]) -> bool:

@@ -66,12 +66,5 @@ def _spine(package: Element, base: str) -> Iterator[str]:
             yield posixpath.normpath(posixpath.join(base, unquote(item.get("href", ""))))
 
 
-FORMATS = (
-    Format(
-        "EPUB book",
-        (".epub",),
-        read,
-        binary=True,
-        by_members=lambda archive: declared_type(archive) == b"application/epub+zip",
-    ),
-)
+_TYPE = b"application/epub+zip"
+FORMATS = (Format("EPUB book", (".epub",), read, True, by_members=lambda archive: declared_type(archive) == _TYPE),)

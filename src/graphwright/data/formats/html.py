@@ -10,20 +10,16 @@ from typing import TYPE_CHECKING
 from graphwright.data.decoding import SAMPLE, clean, decode
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
-from graphwright.data.formats.parsing.html_nesting import limited_nesting
-from graphwright.text.words import WORD
+from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 # Classes and roles of the parts of a page that are not its content.
-_OUTSIDE = frozenset(
-    re.findall(
-        r"\S+",
-        "navigation nav navbar navheader navfooter menu menubar sidebar sphinxsidebar related breadcrumb breadcrumbs"
-        " search searchbox pagination pager headerlink anchorjs-link skip-link skiplink banner contentinfo"
-        " complementary cookie-banner site-header site-footer page-footer mw-editsection mw-jump-link",
-    )
+_OUTSIDE = words_in(
+    "navigation nav navbar navheader navfooter menu menubar sidebar sphinxsidebar related breadcrumb breadcrumbs"
+    " search searchbox pagination pager headerlink anchorjs-link skip-link skiplink banner contentinfo"
+    " complementary cookie-banner site-header site-footer page-footer mw-editsection mw-jump-link"
 )
 _MAIN = 'main, [role="main"], article, #content, #mw-content-text, .rst-content'
 _MIN_MAIN = 0.4  # share of a page's text above which one element is its main content
@@ -31,21 +27,16 @@ _STEPS = re.compile(
     r"(?:\b(?:next|previous|prev|up|home|top|back|index|contents|modules|to|the)\b|[^\w\n])+", re.IGNORECASE
 )
 _MAX_STEPS = 80  # characters of a line of such links
-_INVISIBLE = frozenset(
-    WORD.findall(
-        "head script style noscript template nav svg math iframe object canvas audio video select button dialog"
-    )
+_INVISIBLE = words_in(
+    "head script style noscript template nav svg math iframe object canvas audio video select button dialog"
 )
-_PARAGRAPH = frozenset(
-    WORD.findall(
-        "address article aside blockquote body caption details div dl fieldset figcaption figure footer form"
-        " h1 h2 h3 h4 h5 h6 header hr main ol p pre section summary table ul"
-    )
+_PARAGRAPH = words_in(
+    "address article aside blockquote body caption details div dl fieldset figcaption figure footer form"
+    " h1 h2 h3 h4 h5 h6 header hr main ol p pre section summary table ul"
 )
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_HEADINGS = words_in("h1 h2 h3 h4 h5 h6")
 _MAX_CANDIDATES = 3  # for the main content
-_LINE = frozenset(("dd", "dt", "li", "option", "tr"))
-_CELL = frozenset(("td", "th"))
+_LINE, _CELL = words_in("dd dt li option tr"), words_in("td th")
 _SPACE = re.compile(r"(?:[^\S\xa0 ]| (?=[^\S\xa0]))[^\S\xa0]*+")  # white space other than a single blank
 _PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+)?html\b", re.IGNORECASE)
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
@@ -62,11 +53,7 @@ def read(file: File) -> Iterator[Extracted]:
     yield html_text(file.text(declared_encoding(file.head(SAMPLE))))
 
 
-def _is_page(head: bytes, _suffix: str) -> bool:
-    return _PAGE.match(head) is not None
-
-
-FORMATS = (Format("HTML page", (".html", ".htm", ".xhtml"), read, by_content=_is_page),)
+FORMATS = (Format("HTML page", (".html", ".htm", ".xhtml"), read, by_content=lambda head, _: bool(_PAGE.match(head))),)
 
 
 def page_text(content: bytes) -> Extracted:
@@ -226,9 +213,8 @@ class _Page:
 def _stands(heading: Heading, text: str) -> bool:
     """Return whether a heading is in the text as a whole, and not cut with a line of links."""
     title = "".join(heading.title.split())
-    return bool(title) and "".join(text[heading.start : heading.start + 3 * len(heading.title)].split()).startswith(
-        title
-    )
+    following = "".join(text[heading.start : heading.start + 3 * len(heading.title)].split())
+    return bool(title) and following.startswith(title)
 
 
 def _hidden(node: LexborNode) -> bool:

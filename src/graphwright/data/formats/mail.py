@@ -19,6 +19,7 @@ from graphwright.data.formats.html import html_text
 _FIELDS = ("from", "to", "cc", "date", "subject")
 _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
 _SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date
+_MAILBOX = re.compile(rb"From .*?\nFrom: ", re.DOTALL)
 _MAX_PARTS = 1_000  # of a message
 _MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 
@@ -173,11 +174,7 @@ def _body(part: Message) -> tuple[str, list[str]]:
     return page.text, list(page.links)
 
 
-def _is_mailbox(head: bytes, _suffix: str) -> bool:
-    return head.startswith(b"From ") and b"\nFrom: " in head[:4096]
-
-
 FORMATS = (
     Format("e-mail", (".eml",), read),
-    Format("mailbox", (".mbox", ".mbx"), read_mailbox, by_content=_is_mailbox),
+    Format("mailbox", (".mbox", ".mbx"), read_mailbox, by_content=lambda head, _: bool(_MAILBOX.match(head[:4096]))),
 )

@@ -53,8 +53,7 @@ def read(file: File) -> Iterator[Extracted]:
             size += sum(len(line.text) for line in lines)
             if size > MAX_TEXT:  # many pages may share one content
                 raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
-        title = document.get_metadata_dict().get("Title", "")
-        author = document.get_metadata_dict().get("Author", "")
+        title, author = (document.get_metadata_dict().get(name, "") for name in ("Title", "Author"))
     finally:
         document.close()
     gaps = "; ".join(filter(None, (_listed(scanned, "no text (scanned)"), _listed(damaged, "damage"))))
@@ -180,8 +179,9 @@ def _text(codes: list[int], start: int, end: int) -> str:
     return " ".join(clean(text).split())
 
 
-def _is_pdf(head: bytes, _suffix: str) -> bool:
-    return head.startswith(b"%PDF-") or (b"%PDF-" in head[:1024] and is_binary(head))
-
-
-FORMATS = (Format("PDF", (".pdf",), read, binary=True, by_content=_is_pdf),)
+FORMATS = (
+    Format(
+        "PDF", (".pdf",), read, binary=True,
+        by_content=lambda head, _: head.startswith(b"%PDF-") or (b"%PDF-" in head[:1024] and is_binary(head)),
+    ),
+)  # fmt: skip

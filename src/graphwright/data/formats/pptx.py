@@ -68,12 +68,5 @@ def _text(frame: Any) -> str:
     return "\n".join(f"{'- ' if level else ''}{line}" for level, line in lines if line)
 
 
-FORMATS = (
-    Format(
-        "PowerPoint presentation",
-        (".pptx", ".pptm", ".ppsx", ".ppsm"),
-        read,
-        binary=True,
-        by_members=has_folder("ppt/"),
-    ),
-)
+_SUFFIXES = (".pptx", ".pptm", ".ppsx", ".ppsm")
+FORMATS = (Format("PowerPoint presentation", _SUFFIXES, read, binary=True, by_members=has_folder("ppt/")),)

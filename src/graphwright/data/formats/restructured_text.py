@@ -86,7 +86,7 @@ class _Reader:
         if field and (not self.builder.text or indent):
             if field[2] and not self.builder.text:
                 self.metadata[field[1].lower()] = field[2]
-        elif not (_TABLE_RULE.match(line) or _is_rule(line)):
+        elif not (_TABLE_RULE.match(line) or (len(line) >= 4 and _ADORNMENT.match(line))):
             self.builder.line(_inline(_row(line), self.links))
 
 
@@ -103,10 +103,6 @@ def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:
         previous = lines[at - 1].strip() if at else ""
         return None if previous and not _ADORNMENT.match(previous) else (below[0], line, at + 2)
     return None
-
-
-def _is_rule(line: str) -> bool:
-    return len(line) >= 4 and _ADORNMENT.match(line) is not None
 
 
 def _row(line: str) -> str:

@@ -46,7 +46,7 @@ def read_lightrag(folder: Path) -> OtherIndex:
         )
     return OtherIndex(
         _SYSTEM,
-        [SourceDocument(i, _path(row, folder), _text(row, "content")) for i, row in documents.items()],
+        [SourceDocument(i, _path(row), _text(row, "content")) for i, row in documents.items()],
         [TextUnit(i, _text(row, "content"), _text(row, "full_doc_id")) for i, row in chunks],
         entities,
         relations,
@@ -58,7 +58,7 @@ def _order(row: Row) -> tuple[str, int]:
     return _text(row, "full_doc_id"), order if isinstance(order, int) else 0
 
 
-def _path(row: Row, folder: Path) -> str:
+def _path(row: Row) -> str:
     path = _text(row, "file_path")
     return "" if path in _UNKNOWN else path
 

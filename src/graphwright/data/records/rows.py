@@ -77,14 +77,11 @@ def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, dict[str, 
         yield from records
         return
     first, second = next(records, None), next(records, None)
-    if first is not None and second is None and isinstance(first[1], dict) and not _has_text(first[1], options):
-        first = first[0], f"one object without a text, not rows; it has {field_names(first[1])}"
+    only = None if first is None or second is not None else first[1]
+    if isinstance(only, dict) and not any(_field(only, (name,)) for name in (*TEXT_FIELDS, *options.text_columns)):
+        first = 1, f"one object without a text, not rows; it has {field_names(only)}"
     yield from (item for item in (first, second) if item is not None)
     yield from records
-
-
-def _has_text(record: Record, options: ReadOptions) -> bool:
-    return any(_field(record, (name,)) for name in (*TEXT_FIELDS, *options.text_columns))
 
 
 @dataclass(frozen=True)
@@ -191,9 +188,8 @@ def _is_text(value: object) -> bool:
 def _cell(value: object) -> str:
     """Return a value as the text of a cell; "" for one that is neither a scalar nor a list of scalars."""
     if isinstance(value, list):
-        return (
-            ", ".join(filter(None, map(_cell, value))) if all(isinstance(v, str | int | float) for v in value) else ""
-        )
+        scalars = all(isinstance(item, str | int | float) for item in value)
+        return ", ".join(filter(None, map(_cell, value))) if scalars else ""
     return clean(metadata_text(value)) if isinstance(value, str | int | float) else ""
 
 

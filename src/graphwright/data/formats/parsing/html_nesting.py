@@ -23,18 +23,19 @@ _TAG = re.compile(
 )
 
 
-def _names(text: str) -> frozenset[str]:
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
-_VOID = _names("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
+_VOID = words_in("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
 # Elements closed by the next of their kind, or by the end of their parent.
-_IMPLIED = _names(
+_IMPLIED = words_in(
     "html head body p a li dd dt option optgroup tr td th tbody thead tfoot caption colgroup rt rp rb rtc plaintext"
 )
-_FORMATTING = _names("b big code em font i nobr s small strike strong tt u")
-_BARRIERS = _names("applet marquee object table template svg math select")  # an end tag closes nothing beyond
-_BLOCKS = _names(
+_FORMATTING = words_in("b big code em font i nobr s small strike strong tt u")
+_BARRIERS = words_in("applet marquee object table template svg math select")  # an end tag closes nothing beyond
+_BLOCKS = words_in(
     "address article aside blockquote button center details dialog dir div dl fieldset figcaption figure footer form"
     " frameset h1 h2 h3 h4 h5 h6 header hgroup listing main menu nav noscript ol pre search section summary ul"
 )

@@ -26,15 +26,11 @@ def office_package(file: File) -> Iterator[BinaryIO]:
     """
     with checked_zip(file) as archive:
         refuse_entities_in(archive)
-        if _is_strict(archive):
+        if "_rels/.rels" in archive.namelist() and _STRICT.search(archive.read("_rels/.rels")):
             yield _transitional(archive)
             return
     with file.open() as source:
         yield source
-
-
-def _is_strict(archive: zipfile.ZipFile) -> bool:
-    return "_rels/.rels" in archive.namelist() and _STRICT.search(archive.read("_rels/.rels")) is not None
 
 
 def _transitional(archive: zipfile.ZipFile) -> BinaryIO:
@@ -51,9 +47,6 @@ def _transitional(archive: zipfile.ZipFile) -> BinaryIO:
 
 def has_folder(name: str) -> Callable[[zipfile.ZipFile], bool]:
     """Return a function that checks whether an archive is a package with a folder, such as `word/`."""
-
-    def is_package(archive: zipfile.ZipFile) -> bool:
-        names = archive.namelist()
-        return "[Content_Types].xml" in names and any(member.startswith(name) for member in names)
-
-    return is_package
+    return lambda archive: (
+        "[Content_Types].xml" in (names := archive.namelist()) and any(member.startswith(name) for member in names)
+    )

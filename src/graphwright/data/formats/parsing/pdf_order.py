@@ -81,13 +81,9 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     for before, line in pairwise(lines):
         higher = line.box[3] <= before.box[1]
         to_the_right = line.box[0] >= before.box[2]
-        jumps += higher and not to_the_right and not _next_column(before, line)
+        next_column = line.box[0] > (before.box[0] + before.box[2]) / 2  # right of the middle of the last
+        jumps += higher and not to_the_right and not next_column
     return list(lines) if jumps < max(2, len(lines) // 20) else list(_cut(list(lines), 0))
-
-
-def _next_column(before: Line, line: Line) -> bool:
-    """Return whether a higher line may begin the next column: it lies to the right of the middle of the last."""
-    return line.box[0] > (before.box[0] + before.box[2]) / 2
 
 
 def _cut(lines: list[Line], depth: int) -> Iterator[Line]:
