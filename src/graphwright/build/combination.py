@@ -107,20 +107,15 @@ class Combination:
 
     def graph(self) -> Graph:
         """Return the graph."""
+        own = self.added.names
         names = TextColumn.joined(
-            (
-                self.added.names.gather(np.arange(self.p)),
-                self.nodes.ids,
-                self.base.names,
-                self.added.names.gather(self.new),
-            )
+            (own.gather(np.arange(self.p)), self.nodes.ids, self.base.names, own.gather(self.new))
         )
         kinds = np.full(len(names), Kind.ENTITY, np.uint8)
         kinds[: self.first] = Kind.CHUNK
         forms, alias_node = self._aliases()
-        chunks = np.concatenate(
-            (self._owners(), np.stack(self.mentions), np.stack((self._about, self._topics))), axis=1
-        )
+        about = np.stack((self._about, self._topics))
+        chunks = np.concatenate((self._owners(), np.stack(self.mentions), about), axis=1)
         edges: dict[str, Any] = self._edges()
         return Graph(
             Columns(

@@ -36,11 +36,9 @@ class MentionExtractor:
 
     Entities are the title, the names that the detector finds, dates, figures, quoted titles, and in a text with hardly
     any name the phrases that it repeats. A shorter form of a person's name, such as the surname, stands for the full
-    name of the same passage, or for the title. The detector reads the token states of the embedded encoder: an index
-    with that encoder reads each passage once for vector and names. It works in any case, and was trained on English;
-    texts in scripts without capitals are read by the rules.
-
-    Relations, topics and statements are those of `LexicalExtractor`.
+    name of the same passage, or for the title. An index with the embedded encoder reads each passage once for vector
+    and names. The detector was trained on English; texts in scripts without capitals are read by the rules. Relations,
+    topics and statements are those of `LexicalExtractor`.
 
     >>> text = "Hello Love is a 1974 single by hank snow. Snow wrote it in Nashville."
     >>> extraction, = MentionExtractor().extract([Excerpt("d1", "Hello Love", text)])

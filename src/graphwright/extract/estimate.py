@@ -42,10 +42,9 @@ def estimate(
 ) -> Estimate:
     """Estimate the calls, tokens, hours and cost of GenerativeExtractor for these chunks, without a call.
 
-    Tokens of whole prompts are estimated by their characters; additions of a server to a message, such as the schema,
-    are not included. A reply counts `ExtractionKind.reply_ratio` tokens per token of a chunk's text. Each gleaning
-    counts as much as the first call, with all replies before it in its prompt; both are upper bounds. Corrected replies
-    are not included, and cached replies are not subtracted.
+    Tokens of prompts are estimated by their characters, without additions of a server. A reply counts
+    `ExtractionKind.reply_ratio` tokens per token of a chunk's text. Each gleaning counts as much as the first call,
+    with all replies before it in its prompt. Corrected replies are not included, cached ones not subtracted.
 
     >>> estimated = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], gleanings=1)
     >>> estimated.chunks, estimated.calls, estimated.completion_tokens, estimated.cost

@@ -90,9 +90,8 @@ class GenerativeExtractor(Checked):
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
         """Return one extraction or failure per excerpt, in order.
 
-        A chunk fails where the model gives no reply, or none that fits the schema. All remaining chunks fail, without
-        a call, once the budget is exhausted or three calls in a row got no reply. Any other error, and an interrupt,
-        ends the extraction: no further call begins, and calls in progress send nothing more.
+        All remaining chunks fail, without a call, once the budget is exhausted or three calls in a row got no reply.
+        Any other error, and an interrupt, ends the extraction: calls in progress send nothing more.
         """
         return self.extract_metered(excerpts, Usage())
 

@@ -70,14 +70,9 @@ class CitedDocuments:
         """Return the ids of the documents that a text cites."""
         cited = set[str]()
         for match in _IDENTIFIER.finditer(text):
-            written = match[0].casefold()
-            for form in (
-                written,
-                written.rstrip(".:)"),
-                written.strip("().:"),
-                written.rpartition(":")[2].rstrip(".)"),
-            ):
-                cited |= self._by_identifier.get(form, set())
+            form = match[0].casefold()
+            for own in (form, form.rstrip(".:)"), form.strip("().:"), form.rpartition(":")[2].rstrip(".)")):
+                cited |= self._by_identifier.get(own, set())
         tokens = _words(text)
         for at in range(len(tokens) - _TITLE_WORDS + 1):
             for title in self._starts.get(tokens[at : at + _TITLE_WORDS], ()):

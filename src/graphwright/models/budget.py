@@ -73,10 +73,9 @@ class BudgetedLLM(Checked):
 
     `max_tokens`: prompt and reply tokens of all calls together; `max_cost`: money, by `prices` or those of the model.
     Each call first reserves its maximum: the prompt, the model's `max_tokens` for the reply, and with a schema a second
-    reply to correct the first. A model with `complete_metered` reserves for each request separately. A call that fits
-    the budget alone, but not with the reservations of other calls, waits for them: the budget ends at the same point
-    with any number of threads. Wrap this in a CachedLLM, not the other way round: cached replies are free. Threads may
-    share the object; each process counts separately.
+    reply to correct the first. A call that fits the budget alone, but not with the reservations of other calls, waits
+    for them: the budget ends at the same point with any number of threads. Wrap this in a CachedLLM, not the other way
+    round: cached replies are free. Threads may share the object; each process counts separately.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> llm = BudgetedLLM(ScriptedLLM(lambda system, user: "Graz."), max_tokens=20)

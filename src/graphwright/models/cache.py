@@ -96,11 +96,10 @@ _REPLIES = _Database(
 class CachedEncoder(Checked):
     """An encoder that encodes each distinct text once, and returns the identical vector afterwards.
 
-    `encoder`: an encoder with an `id`; vectors are stored under its id and the text, so that encoders may share a file.
-    `path`: an SQLite file, which is created when missing; each block of 512 new texts is committed, so that an
-    interrupted run resumes. Without a path the most recent `memory` vectors are kept in memory. `unsaved`: number of
-    vectors buffered in memory before the file is written. `expression`: the repr, such as `ix.encoder`. Threads may
-    share the object, and processes the file.
+    `path`: an SQLite file, which encoders may share; each block of 512 new texts is committed, so that an interrupted
+    run resumes. Without a path the most recent `memory` vectors are kept in memory. `unsaved`: number of vectors
+    buffered in memory before the file is written. `expression`: the repr, such as `ix.encoder`. Threads may share the
+    object, and processes the file.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> encoder, usage = CachedEncoder(HashEncoder()), Usage()
@@ -228,10 +227,9 @@ class _Locks:
 class CachedLLM:
     """A language model that receives each prompt once; repeated prompts are answered from a file.
 
-    `path`: an SQLite file, which is created when missing. A reply is stored under the model's id, the prompt and the
-    schema, and is on disk before it is returned, so that an interrupted run repeats no paid call. A stored reply has
-    no usage, is checked against the schema again, and is passed to `on_text` in one piece. Failed calls are not stored.
-    Threads may share the object, and processes the file.
+    `path`: an SQLite file. A reply is stored under the model's id, the prompt and the schema, and is on disk before it
+    is returned, so that an interrupted run repeats no paid call. A stored reply has no usage, and is checked against
+    the schema again. Failed calls are not stored. Threads may share the object, and processes the file.
 
     >>> import tempfile
     >>> from graphwright.models.fake import ScriptedLLM

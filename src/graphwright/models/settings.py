@@ -30,15 +30,12 @@ SETTINGS = "settings.toml"
 class LLMSettings(Checked):
     """A language model and its limits.
 
-    `model`: its name on the server. `base_url`: of an OpenAI-compatible server; None is OpenAI. `timeout`: seconds for
-    one reply. `deadline`: seconds for all replies to a question that is asked on the command line (see Index.ask); None
-    is no limit. `requests_per_minute`, `tokens_per_minute`: limits of the server; None is no limit. `concurrency`:
-    requests at a time. `max_tokens`: of one reply. `reasoning_effort`, `max_completion_tokens`, `seed`, `extra_body`:
-    see OpenAILLM; in the file `extra_body` is a section [llm.extra_body]. `prompt_price`, `completion_price`: price of
-    a million tokens, both or neither. `prompt_rate`, `completion_rate`: tokens a second that the server reads and
-    writes, over all requests at a time, both or neither; estimates of hours need them. `extraction`: "full", or
-    "triples" for names and triples only. `gleanings`: extra extraction passes over a chunk, to find what was missed.
-    Raises OptionError for a wrong value.
+    `deadline`: seconds for all replies to a question that is asked on the command line (see Index.ask); None is no
+    limit, as for the limits per minute. In the file `extra_body` is a section [llm.extra_body]. OpenAILLM describes the
+    fields that are not named here. `prompt_price`, `completion_price`: price of a million tokens, both or neither.
+    `prompt_rate`, `completion_rate`: tokens a second that the server reads and writes, over all requests at a time,
+    both or neither; estimates of hours need them. `extraction`: "full", or "triples" for names and triples only.
+    `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises OptionError for a wrong value.
 
     >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
     2

@@ -70,8 +70,7 @@ def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed:
     none is divided further. `resolution`: above 1 gives more and smaller communities; `seed` makes the result
     reproducible. For a part of a graph the communities of the whole snapshot are returned.
 
-    46,000 entities with 128,000 connected pairs take about a second. Needs the extra `communities` (igraph); raises
-    OptionError without it.
+    Raises OptionError without the extra `communities` (igraph).
 
     >>> pairs = ["ab", "bc", "ca", "cx", "xy", "yz", "zx"]
     >>> graph = Graph.from_triples([(pair[0], "knows", pair[1]) for pair in pairs])

@@ -25,11 +25,10 @@ Value = TypeVar("Value")
 class Snapshot:
     """The graph and the indexes that a method is built over.
 
-    `passages` has the vectors of chunk nodes, `names` those of entities, `triples` those of edges (the sentences that
-    state them); the last two are None if they were not embedded. In a graph without passages its nodes take their
-    place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, number
-    of embedded texts by space. `seconds`: of its building, by part of the work. `nearest`: the pivots of each name (see
-    `near_pairs`), in a snapshot of documents alone. Its indexes print as a method names them: `ix.passages`.
+    `passages` has the vectors of chunk nodes (in a graph without passages of its nodes, by their triples or names),
+    `names` those of entities, `triples` those of edges (the sentences that state them), None if not embedded. `about`:
+    revision, encoder, number of embedded texts by space. `seconds`: of its building, by part of the work. `nearest`:
+    the pivots of each name (see `near_pairs`). Its indexes print as a method names them: `ix.passages`.
     """
 
     graph: Graph

@@ -19,12 +19,10 @@ class Changes:
 
     `retained`: documents that are not in the synced folder any more but stay, because unreadable files, `unreadable`,
     may contain them. `resumed`: whether documents stored by an interrupted run became searchable only now.
-    `unsuitable`: number of documents that the extractor does not support well, by reason. `extracted`: number of chunks
-    that a deferred extractor, or `reextract`, read; `pending`: chunks that wait for a deferred one, as (document,
-    ordinal, reason); `released`: number of chunks that no longer wait, because the extractor of this call had read
-    them. `seconds` by part of the build, `refined`: number of values that a language model derived from the merged
-    graph (summaries of descriptions, decisions about names); `unrefined`: reasons why others are missing. `texts`:
-    number of embedded texts by kind, `usage` of models.
+    `unsuitable`: number of documents that the extractor does not support well, by reason. Chunks: `extracted` by a
+    deferred extractor or `reextract`; `pending`, which wait for one, as (document, ordinal, reason); `released`, which
+    no longer wait, because this extractor had read them. `refined`: number of values that a language model derived from
+    the merged graph; `unrefined`: why others are missing. `seconds` by part of the build, `texts`: embedded, by kind.
     """
 
     added: list[str] = field(default_factory=list)

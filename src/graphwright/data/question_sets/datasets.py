@@ -127,13 +127,11 @@ FILE_FORMATS = (
 def read_dataset(path: Path | str, questions: Path | str = "", *, beside: bool = True) -> Dataset:
     """Read and check a data set in any of `FOLDER_FORMATS` and `FILE_FORMATS`.
 
-    `path` is a folder or a file. `questions` is the name of a file of questions in the folder, up to its first dot; or
-    a split of BEIR's judgements; or the path of any other file of questions over this corpus or graph. With such a
-    path, the corpus may also be a folder or file of documents of any kind that can be indexed. With `beside`, a file
-    of questions is about the corpus or graph in its folder; without, it stands alone.
-
-    Raises DataError with file, line and remedy for files that are missing, cannot be read, or do not belong together.
-    Lesser findings are in the `remarks` of the data set.
+    `questions` is the name of a file of questions in the folder, up to its first dot; or a split of BEIR's judgements;
+    or the path of any other file of questions over this corpus or graph, which may then also be a folder or file of
+    documents of any kind that can be indexed. With `beside`, a file of questions is about the corpus or graph in its
+    folder; without, it stands alone. Raises DataError with file, line and remedy for files that are missing, cannot be
+    read, or do not belong together. Lesser findings are in the `remarks` of the data set.
     """
     try:
         source = Source.of(path, questions)

@@ -29,9 +29,8 @@ def read_openie(path: Path | str, skip: Callable[[Skipped], None]) -> Iterator[O
     """Yield the extractions of a file, one record per passage.
 
     The file holds JSON lines of `{id, entities, triples}`, or HippoRAG's JSON, `{"docs": [{"idx", "extracted_entities",
-    "extracted_triples"}]}`. Names are stripped. A triple that is not three texts, or has an empty one, is dropped;
-    `skip` gets each record with such triples, and their number. Raises DataError with file and line for a record that
-    cannot be read or repeats an id.
+    "extracted_triples"}]}`. A triple that is not three texts is dropped, and reported to `skip`. Raises DataError with
+    file and line for a record that cannot be read or repeats an id.
     """
     path = existing(path)
     first: dict[str, int] = {}

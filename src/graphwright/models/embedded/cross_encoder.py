@@ -200,9 +200,9 @@ _MAX_QUESTION = 128  # tokens: of a question and the names that MultiHopRerank a
 class MiniLMCrossEncoder:
     """Cross-encoder that needs no download, no key and no torch: scores how well a text answers a question.
 
-    A text of several lines begins with its title. Texts are cut at 256 tokens, questions at 128. Weights are loaded at
-    the first use, once per process; threads may share an object. A latent holds 384 numbers of the network and 14
-    features of the match of words (see `Match`); `head` has two layers, tanh between them, and a linear bypass.
+    A text of several lines begins with its title. Texts are cut at 256 tokens, questions at 128. A latent holds 384
+    numbers of the network and 14 features of the match of words (see `Match`); `head` has two layers, tanh between
+    them, and a linear bypass.
 
     >>> model = MiniLMCrossEncoder()
     >>> texts = ["Mur\\nThe Mur flows through Graz.", "Graz\\nGraz is the seat of a university founded in 1585."]

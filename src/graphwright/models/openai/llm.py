@@ -71,16 +71,12 @@ class OpenAILLM(OpenAIModel):
     as "low" or "none"; `max_completion_tokens`, the limit of a reply with its hidden thoughts, sent in place of
     `max_tokens`. `seed`: for servers with seeded sampling. `extra_body`: more fields of each request, such as
     {"chat_template_kwargs": {"enable_thinking": False}}; they override fields of the same name. The other arguments are
-    those of OpenAIModel. Thoughts in `<think>` are removed.
+    those of OpenAIModel. Thoughts in `<think>` are removed. Threads may share the object.
 
     The server enforces a schema; else it enforces JSON, and the prompt holds the schema; else only the prompt has it.
-    The first accepted form and the refused parameters are remembered.
-
-    With `on_text` the reply is streamed, and so is its correction. An interrupted stream is repeated only if none of
-    its text was passed on; otherwise a ReplyCutError states how much arrived. A server that sends more than
-    `max_tokens` causes an LLMResponseError. Without a schema, a reply that the server cut off at `max_tokens` is
-    returned. An attempt with an unknown token count is counted at its maximum: the prompt and `max_tokens`. Threads may
-    share the object.
+    The first accepted form and the refused parameters are remembered. An interrupted stream is repeated only if none of
+    its text was passed on; otherwise a ReplyCutError states how much arrived. Without a schema, a reply that the server
+    cut off at `max_tokens` is returned. An attempt with an unknown token count is counted at its maximum.
 
     >>> llm = OpenAILLM("qwen3:8b", "http://localhost:11434/v1", max_tokens=500)
     >>> llm

@@ -18,8 +18,7 @@ from graphwright.models.sentence_transformers.loading import HuggingFaceModel, c
 class SentenceTransformerEncoder(HuggingFaceModel):
     """Any encoder that sentence-transformers can load, by its name on Hugging Face or its folder.
 
-    The model is loaded at the first use. Raises OptionError for a sparse model, ModelError where the model does not
-    load. The arguments are those of HuggingFaceModel.
+    Raises OptionError for a sparse model. The arguments are those of HuggingFaceModel.
     """
 
     @property

@@ -27,8 +27,7 @@ class SentenceTransformerSparseEncoder(HuggingFaceModel):
     (SPLADE-doc and others without inference for them) or prepend a prompt do so in `encode_queries`.
 
     A batch takes batch · tokens · vocabulary numbers of memory while it is encoded: long texts need a smaller batch.
-    The model is loaded at the first use. Raises OptionError for a model that is not sparse, ModelError where the
-    model does not load. The arguments are those of HuggingFaceModel.
+    Raises OptionError for a model that is not sparse. The arguments are those of HuggingFaceModel.
     """
 
     @property
