@@ -218,12 +218,11 @@ class Combination:
         assert added is not None  # the graph of documents has them
         d = len(added.documents)
         sections = added.titles.gather(np.arange(d, len(added.titles)))
+        title = np.where(added.title < d, added.title, added.title + q)
         return Passages(
             nodes=np.arange(self.first),
             document=np.concatenate((added.document, d + np.arange(q))).astype(np.int32),
-            title=np.concatenate((np.where(added.title < d, added.title, added.title + q), d + np.arange(q))).astype(
-                np.int32
-            ),
+            title=np.concatenate((title, d + np.arange(q))).astype(np.int32),
             start=np.concatenate((added.start, np.zeros(q, np.int64))),
             end=np.concatenate((added.end, self.nodes.texts.lengths())),
             names=TextColumn.joined((added.names, self.nodes.ids)),
@@ -256,12 +255,10 @@ class Combination:
         )
         edges = np.arange(len(graph.edges))
         spaces = {"passages": self._passage_vectors(encode, max_passages, len(graph))}
-        base_nodes, base_edges = self.first + np.arange(len(self.base.names)), len(self.nodes.heads)
-        for name, size, added_ids, base_ids in (
-            ("names", len(graph), self.number, base_nodes),
-            ("triples", len(edges), edges[base_edges:], edges),
-        ):
-            if (space := self._vectors(name, size, added_ids, base_ids)) is not None:
+        of_names = self.number, self.first + np.arange(len(self.base.names))
+        of_triples = edges[len(self.nodes.heads) :], edges
+        for name, size, ids in (("names", len(graph), of_names), ("triples", len(edges), of_triples)):
+            if (space := self._vectors(name, size, *ids)) is not None:
                 spaces[name] = space
         about = {
             **self.documents.about,

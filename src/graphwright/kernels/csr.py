@@ -258,7 +258,8 @@ def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> Csr:
     _transpose(frozen, readonly(loose, np.int32), cursor, out)
     indptr = np.empty(n + 1, np.int64)
     _squeeze(frozen, cursor, out, indptr)
-    return Csr(readonly(indptr, np.int64), readonly(out[: indptr[-1]].copy(), np.int32))
+    out = out if indptr[-1] == out.size else out[: indptr[-1]].copy()
+    return Csr(readonly(indptr, np.int64), readonly(out, np.int32))
 
 
 def group(n: int, keys: ArrayLike, values: ArrayLike) -> Csr:
