@@ -193,7 +193,7 @@ def rename(name, to):
     ("system", "damage", "message"),
     [
         ("graphrag", drop_column, "no column 'title'; it has id, name"),
-        ("graphrag", cut("relationships.parquet"), "relationships.parquet is not a readable Parquet file"),
+        ("graphrag", cut("relationships.parquet"), "relationships.parquet: not a readable Parquet file"),
         ("graphrag", rename("text_units.parquet", "x"), "text_units.parquet is missing"),
         ("graphrag", rename("entities.parquet", "create_final_entities.parquet"), "of GraphRAG 1 or before"),
         ("lightrag", cut("kv_store_text_chunks.json"), "not readable JSON"),

@@ -29,18 +29,14 @@ def description(name: str, parts: Sequence[str], max_tokens: int, derived: Deriv
 def _summary(name: str, parts: Sequence[str], max_tokens: int, derived: Derived) -> str | None:
     """Return the summary of descriptions, None where a part of it was not derived yet."""
     batches = list(_batches(parts))
-    summaries = [derived.get(_task(name, batch)) for batch in batches]
+    lines = [[{"name": name}, *({"description": part} for part in batch)] for batch in batches]
+    summaries = [derived.get(Task("describe", "\n".join(map(data_line, of_batch)))) for of_batch in lines]
     texts = [summary for summary in summaries if summary is not None]
     if len(texts) < len(batches):
         return None
     if len(texts) == 1 or len(texts) == len(parts) or _size(texts) <= max_tokens:
         return " ".join(texts)
     return _summary(name, texts, max_tokens, derived)
-
-
-def _task(name: str, parts: Sequence[str]) -> Task:
-    lines = [{"name": name}, *({"description": part} for part in parts)]
-    return Task("describe", "\n".join(map(data_line, lines)))
 
 
 def _batches(parts: Sequence[str]) -> Iterator[list[str]]:

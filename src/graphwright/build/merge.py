@@ -75,10 +75,8 @@ class MergedChunks:
 
         They are numbered together, forms first, so that the numbers of forms are those of entities.
         """
-        some = [
-            self._forms.values,
-            *(self._resolved(self.chunks.strings(f).values) for f in ("aliases", "topic_phrases")),
-        ]
+        further = (self._resolved(self.chunks.strings(field).values) for field in ("aliases", "topic_phrases"))
+        some = [self._forms.values, *further]
         number, first = _numbered(TextColumn.joined(some))
         forms, aliases, topics = np.split(number, np.cumsum([len(column) for column in some])[:-1])
         return forms, aliases, topics, first
@@ -150,9 +148,7 @@ class MergedChunks:
         entity = self._numbering[0][self._forms.indptr[surfaces.owner] + form]
         number, first = _numbered(surfaces.values)
         counts = np.bincount(number, self.chunks.numbers("counts").values[:, 0], len(first))
-        order = np.lexsort((first, -counts, entity[first]))
-        leading = order[np.concatenate(([True], np.diff(entity[first][order]) > 0))] if len(order) else order
-        names = surfaces.values.gather(first[leading])
+        names = surfaces.values.gather(first[_most_frequent(entity[first], counts, first)])
         rest = self.forms.gather(np.arange(len(names), len(self.forms)))
         return TextColumn.joined((names, rest))
 
@@ -241,8 +237,7 @@ class MergedChunks:
             entities[typed].astype(np.int64) * len(first) + number[typed], return_index=True, return_counts=True
         )
         entity, kind = np.divmod(pairs, max(len(first), 1))
-        order = np.lexsort((place, -counts, entity))
-        leading = order[np.concatenate(([True], np.diff(entity[order]) > 0))] if len(order) else order
+        leading = _most_frequent(entity, counts, place)
         position = np.full(len(self.names), len(first))
         position[entity[leading]] = kind[leading]
         return TextColumn.of([*(f" ({name})" for name in types.gather(first)), ""]).gather(position)
@@ -366,6 +361,12 @@ class MergedChunks:
         rank[order] = np.arange(len(forms))
         at, node = _distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((merged_into, full)))
         return forms.gather(order[at]), len(self.chunks) + node
+
+
+def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], place: Ints) -> Ints:
+    """Return the position of the highest count of each entity, of equals that with the smallest place."""
+    order = np.lexsort((place, -counts, entity))
+    return order[np.diff(entity[order], prepend=-1) > 0]
 
 
 def _joined(parts: tuple[NDArray[Any], ...]) -> Ids32:

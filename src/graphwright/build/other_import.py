@@ -54,15 +54,17 @@ class ImportedDocument:
                 text = r.description or f"{r.source} {r.label or NO_RELATION} {r.target}"
                 relations[best][Relation(r.source, r.label or NO_RELATION, r.target, text, r.keywords)] = None
         return [
-            Extraction(_mentions(self.document, chunk, mentioned.values()), tuple(related))
+            Extraction(_mentions(self.document, chunk, list(mentioned.values())), tuple(related))
             for chunk, mentioned, related in zip(chunks, entities, relations, strict=True)
         ]
 
 
-def _mentions(document: Document, chunk: Chunk, entities: Iterable[Entity]) -> tuple[Mention, ...]:
+def _mentions(document: Document, chunk: Chunk, entities: Sequence[Entity]) -> tuple[Mention, ...]:
     """Return the mentions of a chunk in reading order. A name in capitals is spelled as the text spells it."""
     excerpt = Excerpt(document.id, document.title, chunk.text, chunk.heading)
-    unplaced = [Mention(e.name, type=_lowered(e.type), description=" ".join(e.description.split())) for e in entities]
+    types = [entity.type.lower() if entity.type.isupper() else entity.type for entity in entities]
+    texts = [" ".join(entity.description.split()) for entity in entities]
+    unplaced = [Mention(e.name, 0, 0, kind, text) for e, kind, text in zip(entities, types, texts, strict=True)]
     if document.title:
         unplaced.insert(0, Mention(document.title))
     mentions = []
@@ -71,10 +73,6 @@ def _mentions(document: Document, chunk: Chunk, entities: Iterable[Entity]) -> t
         capitals = mention.name.isupper() and spelled.upper() == mention.name
         mentions.append(mention._replace(name=spelled) if capitals else mention)
     return tuple(mentions)
-
-
-def _lowered(kind: str) -> str:
-    return kind.lower() if kind.isupper() else kind
 
 
 def documents_of(other: OtherIndex, *, reports: bool = False) -> list[ImportedDocument]:

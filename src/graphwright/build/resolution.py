@@ -60,21 +60,19 @@ def resolve(
     their minimal cosine.
     """
     forms = list(merged.forms)
-    candidates = dict[tuple[str, str], Candidate]()
-    if "vectors" in by and vectors is not None:
-        for i, j, likeness in _near(vectors, threshold):
-            if numbers(forms[i]) == numbers(forms[j]):
-                candidate = Candidate.of(forms[i], forms[j], likeness)
-                candidates[candidate[:2]] = candidate
-    if "aliases" in by:
-        for a, b in _stated(merged):
-            candidate = Candidate.of(a, b, 2.0)
-            candidates[candidate[:2]] = candidate
-    decide: Callable[[Candidate], bool | None] = lambda candidate: None  # noqa: E731
-    if "llm" in by:
-        decide = _Judge(merged, {form: at for at, form in enumerate(forms)}, derived)
-    titles = set(map(normal_form, merged.chunks.document_titles)) - {""}
     position = {form: at for at, form in enumerate(forms)}
+    proposed = list[Candidate]()
+    if "vectors" in by and vectors is not None:
+        pairs = near_pairs(vectors, threshold).pairs
+        cosines = np.minimum((vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(axis=1), 1.0)
+        for (i, j), likeness in zip(pairs.tolist(), cosines.tolist(), strict=True):
+            if numbers(forms[i]) == numbers(forms[j]):
+                proposed.append(Candidate.of(forms[i], forms[j], likeness))
+    if "aliases" in by:
+        proposed += [Candidate.of(a, b, 2.0) for a, b in _stated(merged)]
+    candidates = {candidate[:2]: candidate for candidate in proposed}
+    decide = _Judge(merged, position, derived) if "llm" in by else lambda candidate: None
+    titles = set(map(normal_form, merged.chunks.document_titles)) - {""}
     same: dict[str, str] = {}
     for members in groups(candidates.values(), titles, decide):
         first, *others = sorted(members, key=position.__getitem__)
@@ -225,12 +223,6 @@ def _stated(merged: MergedChunks) -> Iterator[tuple[str, str]]:
                 expansion, acronym = map(normal_form, pair)
                 if expansion in known and acronym in known and expansion != acronym:
                     yield expansion, acronym
-
-
-def _near(vectors: Floats, threshold: float) -> Iterator[tuple[int, int, float]]:
-    pairs = near_pairs(vectors, threshold).pairs
-    cosines = (vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(axis=1)
-    yield from zip(pairs[:, 0].tolist(), pairs[:, 1].tolist(), np.minimum(cosines, 1.0).tolist(), strict=True)
 
 
 class _Judge:

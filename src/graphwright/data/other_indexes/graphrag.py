@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, SourceDocument, TextUnit
+from graphwright.data.records.read import read_records
 from graphwright.errors import DataError
 
 _SYSTEM = "Microsoft GraphRAG"
@@ -91,24 +91,13 @@ def _rows(folder: Path, table: str, columns: Sequence[str], optional: Iterable[s
 
     Raises DataError for a table that is missing, damaged or lacks a column.
     """
-    import duckdb
-
     path = folder / f"{table}.parquet"
     if not path.is_file():
         raise DataError(f"{path} is missing; an output of GraphRAG has it. {_REMEDY}")
-    try:
-        with duckdb_session() as db:
-            cursor = db.execute("SELECT * FROM read_parquet(?)", [str(path)])
-            names = [str(column[0]) for column in cursor.description or ()]
-            rows = cursor.fetchall()
-    except duckdb.Error as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise DataError(
-            f"{path} is not a readable Parquet file: {reason}. Copy it again; nothing was imported."
-        ) from error
-    if missing := [name for name in columns if name not in names]:
-        raise DataError(f"{path} has no column {missing[0]!r}; it has {', '.join(names) or 'none'}. {_REMEDY}")
-    return [{**dict.fromkeys(optional), **dict(zip(names, row, strict=True))} for row in rows]
+    rows = [row for _, row in read_records(path) if isinstance(row, dict)]
+    if rows and (missing := [name for name in columns if name not in rows[0]]):
+        raise DataError(f"{path} has no column {missing[0]!r}; it has {', '.join(rows[0])}. {_REMEDY}")
+    return [dict.fromkeys(optional) | row for row in rows]
 
 
 def _text(value: Any) -> str:
