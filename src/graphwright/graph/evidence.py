@@ -44,9 +44,9 @@ def item_text(graph: Graph, item: Item) -> str:
 class Evidence:
     """Scored items, best first; each item is some nodes and some edges, in walk order, a kind, and steps (see `Item`).
 
-    Held as ragged arrays over snapshot ids, `kinds: uint8[n]` and `steps`. Without scores the order given is the
-    ranking. With scores the items are sorted here: higher score first, then the smaller ids. `render` writes the text
-    of an item for models and readers (see `item_text`).
+    Stored as ragged arrays of snapshot ids, `kinds: uint8[n]` and `steps`. With scores the items are sorted: higher
+    score first, then smaller ids. Without scores the order given is the ranking. `render` writes the text of an item
+    for models and readers (see `item_text`).
 
     >>> evidence = Evidence.of_nodes([3, 1, 2], [0.1, 0.9, 0.5])
     >>> evidence, evidence.scores.tolist(), evidence.piece(0)[0].tolist()
@@ -66,7 +66,7 @@ class Evidence:
         scores: Scores | None,
         render: Render = item_text,
     ) -> None:
-        """Take ragged arrays that are already in order; the constructors by kind sort."""
+        """Take ragged arrays that are already in order; `of_nodes`, `of_edges` and `of_items` sort."""
         self.nodes, self.node_ptr = nodes, node_ptr
         self.edges, self.edge_ptr = edges, edge_ptr
         self.kinds, self.steps = kinds, steps
@@ -163,7 +163,7 @@ class Evidence:
         return (Item(ItemKind(kind), *rest) for kind, *rest in zip(*columns, strict=True)) if len(self) else iter(())
 
     def steps_to(self, nodes: Ints) -> Steps:
-        """Return the steps of the first item that is each node; none for a node that is no item."""
+        """Return the steps to each node: those of its first item; none for a node that is no item."""
         if not len(self.steps.edges):
             return Steps.none(len(nodes))
         first = {item.nodes[0]: item.steps for item in reversed(list(self.items())) if item.kind == ItemKind.NODE}
@@ -229,7 +229,7 @@ class Evidence:
     def union(self, other: Evidence, cap: int | None = None) -> Evidence:
         """Return these items in order, then those of `other` that are not among them; unscored.
 
-        `cap` bounds the total: items of `other` are taken only while it is not passed.
+        `cap`: the total from which on no item of `other` is added.
 
         >>> a, b = Evidence.of_nodes([5, 1]), Evidence.of_nodes([1, 2, 3])
         >>> a.union(b).nodes.tolist(), a.union(b, cap=3).nodes.tolist()
@@ -287,7 +287,7 @@ def _best(scores: Scores | None) -> str:
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Return the values as one flat read-only array of that type; an array is never shared with the caller."""
+    """Return the values as a flat read-only array of that type; an array is always copied."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype)  # type: ignore[arg-type]
     if array.ndim != 1:
         raise OptionError(f"Ids and scores must be flat lists of numbers; got an array of shape {array.shape}.")
@@ -326,7 +326,7 @@ def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
 
 
 def in_order(ids: ArrayLike, scores: ArrayLike | None) -> tuple[Ints, Any, Ints | None]:
-    """Return ids and scores by score, higher first, then smaller id, and the order; as given without scores."""
+    """Return ids and scores, higher score first, then smaller id, and the order; unchanged ids without scores."""
     values = _ids(ids)
     if scores is None:
         return values, None, None
