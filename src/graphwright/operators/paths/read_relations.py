@@ -1,4 +1,4 @@
-"""Reading a graph in turns: the relations of the entities at hand, then the triples of one of them (StructGPT)."""
+"""Reading a graph in turns: relations of the current entities, then triples of one relation (StructGPT)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from graphwright.prompts.templates import data_line
 
 
 class _ReadingInTurns(Operator):
-    """Reads the relations of the entities at hand, then the triples of one, from each query entity in turns."""
+    """Reads in turns, from each query entity, the relations of the current entities and the triples of a relation."""
 
     turns: int
     max_edges: int
@@ -76,7 +76,7 @@ class _ReadingInTurns(Operator):
         return True
 
     def is_enough(self, state: State, run: Run, path: RelationPath) -> bool:
-        """Return whether the triples of the last relation are enough."""
+        """Return whether the path ends with its last relation."""
         return False
 
 
@@ -84,13 +84,13 @@ class _ReadingInTurns(Operator):
 class ReadRelations(_ReadingInTurns):
     """Find a relation path from each query entity in turns of reading and reasoning (StructGPT, Jiang et al., 2023).
 
-    A turn reads two interfaces of the graph. The first gives the relations of the entities at hand, in both
-    directions, of which a language model selects one (see Choose); the second gives the triples of these entities and
-    that relation. Then the model says whether the triples are enough (prompt `structgpt`, which shows `max_triples`);
-    if not, the next turn begins at the entities that they lead to. A path ends after `turns` relations, or where the
-    model selects none. The evidence is one relation path a query entity, as of RelationPaths; Instances gives its
-    walks. `max_edges`: edges at the entities of a turn, at most; where there are more, the path ends, with a note in
-    the trace. RankRelations does without a language model.
+    A turn reads two interfaces of the graph. The first gives the relations of the current entities, in both directions,
+    of which a language model selects one (see Choose); the second gives the triples of these entities and that
+    relation. Then the model decides whether the triples are enough (prompt `structgpt`, which shows `max_triples`); if
+    not, the next turn begins at the entities that they lead to. A path ends after `turns` relations, or when the model
+    selects none. The evidence is a relation path for each query entity, as of RelationPaths; Instances gives its walks.
+    `max_edges`: maximum edges at the entities of a turn; beyond it the path ends, with a note in the trace.
+    RankRelations needs no language model.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -112,7 +112,7 @@ class ReadRelations(_ReadingInTurns):
         return Choose(self.model)
 
     def is_enough(self, state: State, run: Run, path: RelationPath) -> bool:
-        """Return whether the model finds the triples of the last relation enough; so it is without a usable reply."""
+        """Return whether the triples of the last relation are enough for the model; true without a usable reply."""
         graph = state.graph
         triples = graph.edges[np.unique(path.walks()[1][:, -1])][: self.max_triples]
         reply = run.reply(
@@ -128,8 +128,8 @@ class ReadRelations(_ReadingInTurns):
 class RankRelations(_ReadingInTurns):
     """Find a relation path from each query entity, turn by turn, by an encoder or a cross-encoder.
 
-    The turns are those of ReadRelations. Relation paths are ranked with entity names masked and a penalty for length,
-    and are enough where no longer one scores higher.
+    The turns are those of ReadRelations. Relation paths are ranked with entity names masked and a penalty for length; a
+    path ends when no longer path scores higher.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start

@@ -43,10 +43,10 @@ class RelationPaths(Ranker):
     """Find the relation paths of at most `length` relations that the graph has from each query entity.
 
     RoG's relation paths (Luo et al., 2024), z = (r1, ..., rl), each relation walked in either direction. A walk never
-    returns to the entity, nor straight back by the relation that it came by; by another relation it may. An item is one
-    walk that follows a relation path, and its text is the relations alone: few, short texts for Rerank and Choose, many
-    of them the same for other questions. Unscored, shorter ones first. Query entities as for ShortestPaths.
-    `max_edges`: the most edges looked at from one entity; where they do not suffice, the trace notes it.
+    returns to the entity, and never goes straight back by the same relation; by another relation it may. An item is one
+    walk that follows a relation path, and its text is the relations alone: few, short texts for Rerank and Choose,
+    which recur in other questions. Unscored, shorter paths first. Query entities as for ShortestPaths. `max_edges`:
+    maximum edges read from an entity; beyond it the trace notes it.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -80,11 +80,11 @@ class RelationPaths(Ranker):
 class Instances(Ranker):
     """Find the walks that follow the relation paths of the evidence: RoG's reasoning paths.
 
-    From the first node of each item, by the relations of the item in their directions, as RelationPaths walks: one walk
-    to each node that they lead to, or with `all` every walk, at most `max_walks` of each relation path. A walk has the
-    score of its relation path. Without `all` the cost of a relation path is that of the edges at its fronts, however
-    many walks there are. `returning`: walks may come back to their first node, as those of trained retrievers do;
-    one that ends there counts where its relation path leads nowhere else.
+    Walks start at the first node of each item and follow its relations in their directions, as in RelationPaths: one
+    walk to each end, or with `all` every walk, at most `max_walks` of each relation path. A walk has the score of its
+    relation path. Without `all` the cost of a relation path is that of the edges at its fronts, however many walks
+    there are. `returning`: walks may return to their first node, as those of trained retrievers do; a walk that ends
+    there counts only if its relation path leads nowhere else.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -139,7 +139,7 @@ class Relations(Operator):
     """List the relations of the graph, each as its first edge, with the relation as its text; unscored.
 
     These are the candidates of edge pruning (EP of LEGO-GraphRAG, section 3.2.2 a.3), where an edge is a relation with
-    its text; there are far fewer of them than edges. `EdgesBy` gives the edges of the relations that stay.
+    its text; there are far fewer relations than edges. `EdgesBy` gives the edges of the relations that stay.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -194,7 +194,7 @@ class EdgesBy(Operator):
     def _traffic(self, state: State, edges: Ints) -> Scores:
         """Return how often the walk crosses each edge, divided by the largest of these numbers."""
         graph, share = state.graph, np.zeros(len(state.graph))
-        starts, weights = seeds(state.with_(evidence=None))  # the evidence is relations: from the anchors
+        starts, weights = seeds(state.with_(evidence=None))  # from the anchors, as the evidence is relations
         nodes, rank = push_ppr(*graph.adjacency, starts, weights, restart=_RESTART, k=None)
         share[nodes] = rank / np.maximum(np.diff(graph.adjacency.indptr)[nodes], 1)
         traffic: NDArray[np.float64] = share[graph.local(graph.ends(edges))].reshape(-1, 2).sum(axis=1)
@@ -208,9 +208,9 @@ class Plan(Ranker):
 
     The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and the
     relations of the evidence's relation paths, at most `max_relations`, and writes plans, each a list of relations. A
-    relation path is selected if its relations are those of a plan, in either direction; those of plan
-    r score 1/r. Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After
-    an unusable reply the relation paths do not change.
+    relation path is selected if its relations are those of a plan, in either direction; the paths of plan r score 1/r.
+    Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After an unusable
+    reply the relation paths do not change.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start

@@ -1,4 +1,4 @@
-"""Keep the items whose score is high enough, beside those of the same question."""
+"""Keep the items whose scaled score reaches a threshold."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class AboveThreshold(Ranker):
     """Keep the items whose score, scaled from 0 (the least) to 1 (the best), is at least `threshold`.
 
     The first filter of GraphRAG-FI (Guo et al., 2025), which scales a model's attention; here the scores are those of
-    the evidence, whatever model gave them, and 1/rank without any. Scaled scores do not depend on the model's unit. Of
-    equal scores all stay.
+    the evidence, whatever model gave them, and 1/rank without any. Scaled scores do not depend on the model's unit. If
+    all scores are equal, all items stay.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start
@@ -40,7 +40,7 @@ class AboveThreshold(Ranker):
         scores = items.ranked_scores
         if not len(items):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        least, best = float(scores.min()), float(scores.max())
-        scaled = (scores - least) / (best - least) if best > least else np.ones(len(scores))
-        kept = items.take(np.flatnonzero(scaled >= self.threshold))
-        return state.with_(evidence=kept if k is None else kept.top(k))
+        smallest, largest = float(scores.min()), float(scores.max())
+        scaled = (scores - smallest) / (largest - smallest) if largest > smallest else np.ones(len(scores))
+        above = items.take(np.flatnonzero(scaled >= self.threshold))
+        return state.with_(evidence=above.top(k))

@@ -97,7 +97,7 @@ class SharedWords(Ranker):
         shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
         selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
         best = evidence.take(selected.tolist(), (evidence.ranked_scores + self.weight * shares)[selected])
-        return state.with_(evidence=best if k is None else best.top(k))
+        return state.with_(evidence=best.top(k))
 
     def _weights(self, question: str) -> dict[str, float]:
         """Return the weight of each word of the question that a passage contains."""
