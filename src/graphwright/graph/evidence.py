@@ -79,7 +79,7 @@ class Evidence:
         if steps is not None and order is not None:
             steps = steps.take(order)
         zeros, kinds = _zeros(len(nodes)), np.zeros(len(nodes), np.uint8)
-        steps = Steps(_NO_IDS, _NO_FLAGS, zeros) if steps is None else steps
+        steps = Steps.none(len(nodes)) if steps is None else steps
         return cls(nodes, _ones(len(nodes)), _NO_IDS, zeros, kinds, steps, values)
 
     @classmethod
@@ -346,7 +346,6 @@ def _zeros(n: int) -> Ints:
 
 
 _NO_IDS = _sealed(np.empty(0, np.int64))
-_NO_FLAGS = _sealed(np.empty(0, bool))
 
 
 def _ragged(parts: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:

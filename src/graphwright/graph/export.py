@@ -81,7 +81,7 @@ def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Ev
 
 
 def format_of(path: Path, form: str | None = None) -> str:
-    """Return the format given, or the one that the file's extension names. Raises OptionError for an unknown one.
+    """Return the given format, or that of the file's extension. Raises OptionError for an unknown format.
 
     >>> format_of(Path("family.graphml")), format_of(Path("family.txt"), "json")
     ('graphml', 'json')

@@ -175,7 +175,9 @@ class Graph:
         that is not three strings, or for a path; `Index.from_graph` reads files.
         """
         if isinstance(triples, str | Path):
-            raise OptionError(f"{str(triples)!r} is not a list of triples. Index.from_graph(folder, file) reads one.")
+            raise OptionError(
+                f"{str(triples)!r} is not a list of triples. Read a file with Index.from_graph(folder, file)."
+            )
         node_of: dict[str, int] = {}
         relation_of: dict[str, int] = {}
         rows: list[tuple[int, int, int]] = []
@@ -240,7 +242,7 @@ class Graph:
     def _local(self, ids: Ints) -> Ints:
         if self._nodes is None:
             return np.where((ids >= 0) & (ids < len(self)), ids, -1)
-        return _positions(self._nodes, ids)
+        return positions_in(self._nodes, ids)
 
     @cached_property
     def adjacency(self) -> Csr:
@@ -253,7 +255,7 @@ class Graph:
         return undirected(len(self), heads, tails)
 
     def part(self, nodes: ArrayLike) -> Graph:
-        """Return the graph of those of `nodes` that are here, with the edges here between them.
+        """Return the graph of the given nodes that are here, with the edges here between them.
 
         Costs in proportion to the edges of `nodes`.
         """
@@ -337,14 +339,14 @@ class Graph:
         return c.names[int(c.heads[edge])], c.relations[int(c.relation[edge])], c.names[int(c.tails[edge])]
 
     def edge_text(self, edge: int) -> str:
-        """Return an edge's text: the sentence that states it where there is one, else "head relation tail"."""
+        """Return an edge's text: the sentence that states it, else "head relation tail"."""
         c = self.columns
         if c.edge_text is not None and c.sentences is not None and c.edge_text[edge] >= 0:
             return c.sentences[int(c.edge_text[edge])]
         return " ".join(self.triple(edge))
 
     def co_occurs(self, edge: int) -> bool:
-        """Return whether an edge joins two names of a sentence without a predicate, so that only its text is of use."""
+        """Return whether an edge joins two names of a sentence without a predicate; only its text has a meaning."""
         c = self.columns
         return c.edge_text is not None and c.edge_text[edge] >= 0 and c.relations[int(c.relation[edge])] == CO_OCCURS
 
@@ -354,8 +356,8 @@ class Graph:
         return np.stack((self.columns.heads[ids], self.columns.tails[ids]), axis=1).ravel().astype(np.int64)
 
     def inside(self, edges: Ints) -> Ints:
-        """Return those of the edges that are here, in the order given."""
-        return edges if self._edges is None else edges[_positions(self._edges, edges) >= 0]
+        """Return the edges that are here, in the order given."""
+        return edges if self._edges is None else edges[positions_in(self._edges, edges) >= 0]
 
     def edges_between(self, a: int, b: int) -> Ints:
         """Return the edges here that join two nodes, in either direction, ascending."""
@@ -406,12 +408,12 @@ def _digest(*arrays: NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def _positions(values: Ints, ids: Ints) -> Ints:
-    """Return the position of each of `ids` in ascending `values`, -1 where it is absent."""
-    if not len(values):
+def positions_in(ascending: NDArray[np.integer], ids: NDArray[np.integer]) -> Ints:
+    """Return the position of each id in an ascending array, -1 where it is absent."""
+    if not len(ascending):
         return np.full(len(ids), -1)
-    at = np.minimum(np.searchsorted(values, ids), len(values) - 1)
-    return np.where(values[at] == ids, at, -1)
+    at = np.minimum(np.searchsorted(ascending, ids), len(ascending) - 1)
+    return np.where(ascending[at] == ids, at, -1)
 
 
 def _checked(triple: object, at: int) -> tuple[str, str, str]:

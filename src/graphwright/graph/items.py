@@ -57,7 +57,7 @@ class Item(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The steps of several items: those of item i are the entries `ptr[i]` to `ptr[i + 1]` of the other two."""
+    """The steps of several items: those of item i are the entries `ptr[i]` to `ptr[i + 1]`."""
 
     edges: Ints
     forward: NDArray[np.bool_]
@@ -160,7 +160,7 @@ def stepped_item(graph: Graph, nodes: tuple[int, ...], edges: tuple[int, ...], s
 
 
 def ends_of(graph: Graph, steps: Sequence[Step]) -> Iterator[tuple[int, int]]:
-    """Yield the node where each step starts, and the one that it reaches."""
+    """Yield the start and the end of each step."""
     ends = graph.ends([edge for edge, _ in steps]).reshape(-1, 2).tolist()
     return ((a, b) if forward else (b, a) for (a, b), (_, forward) in zip(ends, steps, strict=True))
 

@@ -168,7 +168,7 @@ def load_array(path: Path) -> Array:
         return np.asarray(array)  # a plain view of the mapping: kernels are compiled for plain arrays only
     except StoreError:
         raise
-    except Exception as error:  # numpy parses a header as Python: a damaged one ends in errors of many kinds
+    except Exception as error:  # numpy parses a header as Python: a damaged header raises many kinds of errors
         if cause_of(error):
             raise StoreError(f"{path} cannot be read: {explained(error, _AGAIN)}") from error
         reason = "missing" if isinstance(error, FileNotFoundError) else f"cut short or damaged ({error})"

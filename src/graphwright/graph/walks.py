@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ def bundle_of(graph: Graph, item: Item) -> Bundle | None:
 
 
 Hop = list[tuple[int, int]]
-"""The ends of the steps of one hop: where each starts, and what it reaches."""
+"""The start and the end of each step of a hop."""
 
 
 def _hops(ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> list[tuple[Way, Hop]] | None:
@@ -137,12 +137,8 @@ def step_names(graph: Graph, steps: Sequence[Step]) -> tuple[str, ...]:
     >>> step_names(graph, [(0, True), (1, False)])
     ('a', 'r', 'b', 's⁻¹', 'c')
     """
-
-    def parts() -> Iterator[str]:
-        for number, ((start, end), step) in enumerate(zip(ends_of(graph, steps), steps, strict=True)):
-            if not number:
-                yield graph.names[start]
-            yield edge_label(graph, *step)
-            yield graph.names[end]
-
-    return tuple(parts())
+    ends = list(ends_of(graph, steps))
+    names = [graph.names[ends[0][0]]] if ends else []
+    for (_, end), step in zip(ends, steps, strict=True):
+        names += [edge_label(graph, *step), graph.names[end]]
+    return tuple(names)

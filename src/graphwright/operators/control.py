@@ -179,7 +179,7 @@ class Fallback(Composite):
 
 
 def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run:
-    """Return a run whose listener also records what it passes on."""
+    """Return a run that also records the streamed text in `sent`."""
 
     def pass_on(text: str) -> None:
         sent.append(text)

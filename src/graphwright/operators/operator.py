@@ -250,8 +250,8 @@ class Cut(Composite):
 class Both(Composite):
     """Two operators on the same state: `a | b`.
 
-    The evidence is the items of a in order, then those of b that a lacks; it has no scores until something ranks it.
-    Every other field comes from a. `cap` limits the total while b adds.
+    The evidence is the items of a in order, then those of b that a lacks; it is unscored. Every other field comes from
+    a. `cap` limits the total while b adds.
     """
 
     first: Operator

@@ -165,7 +165,7 @@ class Run:
         self.notes.append(text)
 
     def fail(self, text: str = "") -> None:
-        """Mark the current step as one without a usable result, so that a Fallback runs its second operator."""
+        """Mark the current step as without a usable result, so that a Fallback runs its second operator."""
         self.failed = True
         if text:
             self.note(text)

@@ -192,6 +192,11 @@ class State:
         """The evidence; before a search, no items."""
         return Evidence.of_nodes([]) if self.evidence is None else self.evidence
 
+    def anchor_nodes(self) -> Ints:
+        """Return the nodes of all anchors, distinct and ascending (see `Anchor.seeds`)."""
+        seeds = (anchor.seeds(self.graph) for anchor in self.anchors or ())
+        return np.unique(np.concatenate([np.empty(0, np.int64), *seeds]))
+
     def node_scores(self) -> dict[int, float]:
         """Return each node of the evidence, in its order, with the score of its best item (1/rank without scores).
 

@@ -129,16 +129,12 @@ class GroupAnchors(_Grouping):
     near: Annotated[float, Between(0, 1)] = 0.9
 
     def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
-        """Return the groups of anchors that share candidates."""
-        return self._merged(state.graph, anchors)
-
-    def _merged(self, graph: Graph, anchors: Sequence[Anchor]) -> list[Anchor]:
-        """Return the groups of anchors that share candidates, in the order of the first of each."""
+        """Return the groups of anchors that share candidates, in the order of their first anchors."""
         name_words = {word for anchor in anchors if _is_linked_name(anchor) for word in words(anchor.text)}
         groups: list[list[Anchor]] = []
         for anchor in anchors:
             kind_weight = 1.0 if anchor.kind == "entity" else _THEME_WEIGHT
-            weight = anchor.weight * kind_weight * self._rarity(anchor, graph, name_words)
+            weight = anchor.weight * kind_weight * self._rarity(anchor, state.graph, name_words)
             member = replace(anchor, weight=weight)
             joined = [group for group in groups if any(_overlap(member, other) for other in group)]
             if joined:
@@ -165,7 +161,7 @@ def _is_linked_name(anchor: Anchor) -> bool:
 
 
 def _overlap(a: Anchor, b: Anchor) -> bool:
-    """Return whether two anchors share half of the candidates of the one that has fewer."""
+    """Return whether two anchors share half of the candidates of the anchor with fewer."""
     shared = len(np.intersect1d(a.nodes, b.nodes)) + len(np.intersect1d(a.edges, b.edges))
     return shared >= _SHARED * min(len(a.nodes) + len(a.edges), len(b.nodes) + len(b.edges))
 

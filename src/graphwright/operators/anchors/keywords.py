@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -233,9 +233,11 @@ class _Specialising(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Rewrite the texts."""
-        vague = _vague(state.anchors or (), state)
+        anchors = state.anchors or ()
+        vague = _vague(anchors, state)
         texts = self.rewritten(state, run, vague) if vague else {}
-        return _with_texts(state, texts) if texts else state
+        rewritten = (replace(anchor, text=texts.get(i, anchor.text)) for i, anchor in enumerate(anchors))
+        return state.with_(anchors=tuple(rewritten)) if texts else state
 
     @abstractmethod
     def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
@@ -300,11 +302,6 @@ class SpecialiseInContext(_Specialising):
         return {i: _in_context(anchors[i], anchors, state.question.text) for i in vague}
 
 
-def _with_texts(state: State, texts: Mapping[int, str]) -> State:
-    """Return the state with other texts of its anchors, by their position."""
-    return state.with_(anchors=tuple(replace(a, text=texts.get(i, a.text)) for i, a in enumerate(state.anchors or ())))
-
-
 def is_definite(anchor: Anchor, state: State) -> bool:
     """Return whether an anchor is a name of few nodes that few passages mention."""
     graph = state.graph
@@ -352,7 +349,7 @@ class Relax(Operator):
 
     The entities and edges of the first `passages` passages become nodes and edges of the vague anchors (see
     Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language model
-    (`model`) chooses them; the step needs one. If its reply is unusable, the anchors do not change.
+    (`model`) chooses them. If its reply is unusable, the anchors do not change.
 
     >>> from graphwright.graph.ranking import Ranking
     >>> from graphwright.models.fake import ScriptedLLM

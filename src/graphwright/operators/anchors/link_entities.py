@@ -129,7 +129,7 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
         # Names are indexed without their article, so the search starts at the word after it.
         is_article = index.normalised and texts[0].lower() in ARTICLES
         extra, nodes = index.longest(() if is_article else map(index.form, texts), state.graph)
-        # Stop words are not names, and a single word is one only if it is written as one.
+        # Stop words are not names, and a single word must be written as a name.
         if len(nodes) and words(texts[extra]) and (extra or written_as_name(texts[0])):
             yield position, position + extra, Anchor(texts[extra].rstrip("."), nodes)
             position += extra

@@ -113,8 +113,8 @@ class LocalContext(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Add the relations and the statements."""
-        evidence = state.evidence
-        if evidence is None or not len(evidence):
+        evidence = state.items
+        if not len(evidence):
             return state
         scores = dict(zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True))
         added = [*self._relations(state, scores), *self._gists(state, run)]
@@ -153,9 +153,7 @@ def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
 
     An item is in the community of its first node; an item without nodes is in none.
     """
-    evidence, of_nodes = state.evidence, summaries.communities(state.graph).of_nodes(level)
-    if evidence is None:
-        return []
+    evidence, of_nodes = state.items, summaries.communities(state.graph).of_nodes(level)
     first = evidence.nodes[evidence.node_ptr[:-1][np.diff(evidence.node_ptr) > 0]]
     counts = Counter(of_nodes[first].tolist())
     return [community for community, _ in counts.most_common() if community >= 0]
@@ -208,8 +206,8 @@ class RateCommunities(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rate the communities of the evidence."""
-        evidence = state.evidence
-        if evidence is None or not len(evidence):
+        evidence = state.items
+        if not len(evidence):
             return state
         of_nodes = self.summaries.communities(state.graph).of_nodes(self.level)
         communities = {i: int(of_nodes[nodes[0]]) for i, (nodes, _) in enumerate(evidence) if len(nodes)}

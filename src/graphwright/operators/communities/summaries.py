@@ -91,7 +91,7 @@ class Summaries(Checked):
     def gists(self, graph: Graph, level: int) -> tuple[Ints, list[Gist], Floats]:
         """Return the communities of a level, the gist of each, and their vectors: float32[c, dimension]."""
         columns, groups = graph.columns, self.communities(graph)
-        # Gists do not depend on the model, so those of all models are computed once.
+        # Gists do not depend on the model, so all models share them.
         key = self.passages, self.triples, self.statements, self.max_size, level
 
         def compute() -> tuple[Ints, list[Gist], Floats]:

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from graphwright.constraints import AtLeast
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind, Step, Steps, path_item
 from graphwright.graph.walks import bundle_of, walk_text
@@ -49,10 +49,10 @@ class Chains(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Expand the chains."""
-        graph, evidence = state.graph, state.evidence
-        edges = np.array([] if evidence is None else list(dict.fromkeys(evidence.edges.tolist())), np.int64)
+        graph = state.graph
+        edges = np.array(list(dict.fromkeys(state.items.edges.tolist())), np.int64)
         nodes, local = np.unique(graph.ends(edges), return_inverse=True)
-        sources = np.flatnonzero(np.isin(nodes, _query_entities(state)))
+        sources = np.flatnonzero(np.isin(nodes, state.anchor_nodes()))
         pointers, at, triples = expand_chains(
             len(nodes), local[::2], local[1::2], sources, length=self.length, inverse=self.inverse
         )
@@ -93,7 +93,7 @@ class MergeChains(Operator):
         """Merge the chains."""
         if state.evidence is None:
             return state
-        query_entities = set(_query_entities(state).tolist())
+        query_entities = set(state.anchor_nodes().tolist())
         items: list[Item] = []
         for group in _grouped(_merged(state.graph, state.evidence, query_entities), query_entities):
             items += group.items(state.graph)
@@ -195,10 +195,3 @@ def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
 
 def _by_hop(walks: Iterable[Sequence[T]]) -> list[list[T]]:
     return [list(dict.fromkeys(hop)) for hop in zip(*walks, strict=True)]
-
-
-def _query_entities(state: State) -> Ints:
-    """Return the query entities, ascending."""
-    return np.unique(
-        np.concatenate([np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())])
-    )

@@ -85,5 +85,4 @@ class WithEdges:
 
     def __call__(self, state: State, run: Run) -> Evidence:
         """Return the evidence, unscored, followed by the edges."""
-        evidence = Evidence.of_nodes([]) if state.evidence is None else state.evidence
-        return evidence.unscored().union(Evidence.of_edges(self.edges(state, run)))
+        return state.items.unscored().union(Evidence.of_edges(self.edges(state, run)))

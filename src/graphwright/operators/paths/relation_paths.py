@@ -100,8 +100,8 @@ class Instances(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Walk by the relation paths in turn, until there are k walks that no later one can precede."""
-        evidence, graph = state.evidence or Evidence.of_nodes([]), state.graph
+        """Walk by the relation paths in turn, until there are k walks that no later walk can precede."""
+        evidence, graph = state.items, state.graph
         path_scores = None if evidence.scores is None else evidence.scores.tolist()
         pieces: list[Piece] = []
         scores: list[float] = []
@@ -180,7 +180,7 @@ class EdgesBy(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Collect and rank the edges."""
-        evidence, graph = state.evidence or Evidence.of_nodes([]), state.graph
+        evidence, graph = state.items, state.graph
         relation, values = graph.columns.relation, np.full(len(graph.columns.relations), -np.inf)
         with_edges = np.diff(evidence.edge_ptr) > 0
         first = evidence.edge_ptr[:-1][with_edges]
@@ -228,8 +228,8 @@ class Plan(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Request plans, and select the relation paths that match them."""
-        evidence = state.evidence
-        if evidence is None or not len(evidence.edges):
+        evidence = state.items
+        if not len(evidence.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
         paths = [_relations(state.graph, item) for item in evidence.items()]
         plans = self._plans(state, run, paths, _PLANS if k is None else k)

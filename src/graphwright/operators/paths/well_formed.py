@@ -1,4 +1,4 @@
-"""Beam search over well-formed chains: sequences of triples, each about an entity of those before it (DoG)."""
+"""Beam search over well-formed chains: sequences of triples, each about an entity of an earlier triple (DoG)."""
 
 from __future__ import annotations
 
@@ -78,11 +78,9 @@ def _extended(graph: Graph, sources: tuple[int, ...], chains: list[Item]) -> lis
         for source in dict.fromkeys((*nodes, *sources)):
             around = np.concatenate((columns.out.row(source), columns.into.row(source))).astype(np.int64)
             for edge in np.unique(graph.inside(around)).tolist():
-                if edge not in edges:
-                    ends = source, *(end for end in graph.ends([edge]).tolist() if end != source)
-                    visited = tuple(dict.fromkeys((*nodes, *ends)))
-                    walked = (*steps, (edge, int(columns.heads[edge]) == source))
-                    key = frozenset((*edges, edge))
-                    if key not in longer:
-                        longer[key] = stepped_item(graph, visited, (*edges, edge), walked)
+                key = frozenset((*edges, edge))
+                if edge not in edges and key not in longer:
+                    visited = tuple(dict.fromkeys((*nodes, source, *graph.ends([edge]).tolist())))
+                    step = edge, int(columns.heads[edge]) == source
+                    longer[key] = stepped_item(graph, visited, (*edges, edge), (*steps, step))
     return list(longer.values())

@@ -65,7 +65,7 @@ class PassageScorer:
                 raise ValueError(f"several has {len(several)} numbers, not {_SEVERAL}")
             trees = RegressionTrees(**record["trees"]) if record.get("trees") else None
         except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise DataError(f"{file} is not a passage scorer: {exc!r}. Fit one with scripts/fit_scorer.py.") from exc
+            raise DataError(f"{file} is not a passage scorer: {exc!r}. Fit it with scripts/fit_scorer.py.") from exc
         for weights, names in ((alone, ALONE), (pair, _PAIR)):
             if set(weights) != set(names):
                 differ = ", ".join(sorted(set(weights) ^ set(names)))

@@ -146,8 +146,7 @@ class Patterns(Scorer):
 
 def _pattern_texts(state: State, items: Evidence) -> tuple[list[str], Ints]:
     """Return the texts of the distinct patterns, and the position of each item's pattern among them."""
-    names = [np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())]
-    named = np.unique(np.concatenate(names))
+    named = state.anchor_nodes()
     lengths, position = np.diff(items.edge_ptr), np.zeros(len(items), np.int64)
     texts: list[str] = []
     for length in np.unique(lengths).tolist():

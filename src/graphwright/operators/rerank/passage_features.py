@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.graph.evidence import Ints, Scores
+from graphwright.graph.graph import positions_in
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
 from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch
 from graphwright.operators.rerank.passage_pairs import connected_pairs
 from graphwright.operators.run import Run
-from graphwright.operators.search.mentions import positions_in, rarity
+from graphwright.operators.search.mentions import rarity
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
@@ -112,7 +113,7 @@ class PassageFeatures:
         return best
 
     def best_source(self, values: Scores, order: Ints) -> Ints:
-        """Return for each passage the earlier one whose pair with it has the largest value above 0, else -1.
+        """Return for each passage the earlier passage whose pair with it has the largest value above 0, else -1.
 
         `order`: passages by position, best first; the result is in the same order.
         """

@@ -9,10 +9,10 @@ from collections import Counter
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, Graph
+from graphwright.graph.graph import ABOUT, Graph, positions_in
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
-from graphwright.operators.search.mentions import frequency, positions_in, reach
+from graphwright.operators.search.mentions import frequency, reach
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex

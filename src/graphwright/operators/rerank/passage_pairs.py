@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.graph import ABOUT, ALIAS
+from graphwright.graph.graph import ABOUT, ALIAS, positions_in
 from graphwright.kernels.csr import Csr, group
 from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.passage_match import FEW, PassageMatch
-from graphwright.operators.search.mentions import positions_in, rarity
+from graphwright.operators.search.mentions import rarity
 
 PAIR = (
     "mentions_topic",
@@ -54,7 +54,7 @@ def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
 
 
 def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
-    """Return the features of pairs as one text, and those of the question."""
+    """Return the features of pairs by their vectors and words."""
     similarity = part.vectors @ part.vectors.T
     squares, cosine = similarity.diagonal(), part.cosine
     between = similarity[source, target].astype(np.float64)

@@ -176,8 +176,8 @@ def owners(ptr: Ints) -> Ints:
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Return the distinct values, ascending, and for each value its position among them.
 
-    For many values with few distinct ones, such as the nodes of a hundred thousand paths, the search is faster than
-    the sort that np.unique makes for the positions.
+    For many values, few of them distinct, such as the nodes of a hundred thousand paths, the search is faster than the
+    sort that np.unique makes for the positions.
 
     >>> [part.tolist() for part in distinct(np.array([7, 3, 7]))]
     [[3, 7], [1, 0, 1]]
@@ -253,7 +253,7 @@ class Composed(Scorer):
 
 
 def _nodes_of(items: Evidence, graph: Graph) -> tuple[Ints, Ints]:
-    """Return all nodes and the item of each; an item without nodes has those at the ends of its edges."""
+    """Return all nodes and the item of each; an item without nodes has the ends of its edges."""
     without_nodes = np.diff(items.node_ptr) == 0
     owner = owners(items.edge_ptr)
     selected = without_nodes[owner]

@@ -67,7 +67,7 @@ class _Notebook:
     calls: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def number(self, passage: int) -> int:
-        """Return the number of a passage, the next one for a new one."""
+        """Return the number of a passage; a new passage gets the next number."""
         return self.numbers.setdefault(passage, len(self.numbers) + 1)
 
     def line(self, passage: int, characters: int) -> str:
@@ -77,7 +77,7 @@ class _Notebook:
         return data_line({"passage": self.number(passage), "title": title, "text": shown})
 
     def keep(self, numbers: list[int]) -> None:
-        """Keep the passages of these numbers; unknown ones are ignored."""
+        """Keep the passages of these numbers; unknown numbers are ignored."""
         passages = {number: passage for passage, number in self.numbers.items()}
         self.kept = list(dict.fromkeys(passages[number] for number in numbers if number in passages))
 

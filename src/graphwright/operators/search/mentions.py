@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import ALIAS, Graph, Kind
@@ -46,11 +45,3 @@ def rarity(graph: Graph, df: Scores) -> Scores:
     count = max(len(graph.passages) if graph.passages is not None else 0, 2)
     rare: Scores = np.log(np.maximum(count / np.maximum(df, 1), 1)) / np.log(count)
     return rare
-
-
-def positions_in(ascending: NDArray[np.integer], nodes: NDArray[np.integer]) -> Ints:
-    """Return the position of each node in an ascending array, -1 where it is absent."""
-    if not len(ascending):
-        return np.full(len(nodes), -1)
-    at = np.minimum(np.searchsorted(ascending, nodes), len(ascending) - 1)
-    return np.where(ascending[at] == nodes, at, -1)

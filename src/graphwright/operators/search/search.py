@@ -146,8 +146,7 @@ class TripleSearch(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Rank the triples."""
-        seeds = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
-        around = np.unique(np.concatenate([np.empty(0, np.int64), *seeds])) if self.triples is None else None
+        around = state.anchor_nodes() if self.triples is None else None
         texts = [] if self.by_question else [theme.text for theme in themes(state)]
         best: dict[int, float] = {}
         for edges in edges_near(run, self.triples, state.graph, texts or [state.question.text], self.limit, around):

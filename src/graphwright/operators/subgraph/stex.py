@@ -27,8 +27,8 @@ class STeX(Ranker):
                                           + (|A(n)| - 1)/(C - 1)      [if C > 1],   C = min(deg(n), R)
 
     R is the number of retrieved nodes, A(n) those among them that are neighbours of n, r_best the best rank in A(n),
-    from 1. `index`: the vectors v; neighbours without one are left out. `beta`: β, 0 for similarity alone. Neighbours
-    and degrees are those in the snapshot, also where `state.graph` is narrowed.
+    from 1. `index`: the vectors v; neighbours without a vector are left out. `beta`: β, 0 for similarity alone.
+    Neighbours and degrees are those in the snapshot, also where `state.graph` is narrowed.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder

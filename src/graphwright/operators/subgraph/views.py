@@ -26,7 +26,7 @@ from graphwright.search.vector_index import VectorIndex, normalised
 
 NAMES = "names the topic of"  # a passage that mentions the topic of another
 SHARES = "shares a name with"  # two passages that name the same rare entity
-CONTINUES = "continues"  # a passage and the one before it in its document
+CONTINUES = "continues"  # a passage and the previous passage of its document
 RELATIONS = (REFERS, NAMES, SHARES, CONTINUES)
 _BLOCK = 4096  # entities whose passages' vectors are averaged together
 _graphs: SnapshotCache[Graph] = SnapshotCache()
@@ -38,7 +38,7 @@ _statements: SnapshotCache[tuple[Ints, Ints, Csr]] = SnapshotCache()
 class _CachedView(Checked):
     """A view that is built once for a snapshot."""
 
-    has_other_edges: ClassVar[bool] = True  # than the graph: its edge ids are not those of the snapshot
+    has_other_edges: ClassVar[bool] = True  # its edge ids are not those of the snapshot
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the view of the graph."""
@@ -59,9 +59,9 @@ class PassageGraph(_CachedView):
 
     Edges come from three sources. Documents may list references (`Document.links`): each of their passages "refers to"
     the first of the other document, as a paper cites another in a reference network (FastInsight, section 4.2.1).
-    Entities connect passages: one "names the topic of" another when it mentions the topic of the other (by another name
-    too, one alias edge away), and "shares a name with" it when both name an entity that at most `shared` passages name.
-    And a passage "continues" the one before it in its document. `relations` selects among these; ("refers to",) is the
+    Entities connect passages: a passage "names the topic of" another if it mentions that topic (also by another name,
+    over an alias edge), and "shares a name with" it if both name an entity that at most `shared` passages name. And a
+    passage "continues" the previous passage of its document. `relations` selects among these; ("refers to",) is the
     reference network alone. Two passages with several edges are neighbours once. Other nodes have no edges. A graph
     without passages is returned unchanged.
 
@@ -196,9 +196,9 @@ class StatementGraph:
 class ImportedGraph(_CachedView):
     """The graph that documents were added to, as it was imported; ids of nodes and edges stay.
 
-    `nodes`: its first node and the one after its last; `edges`: their number, the first ones (`Snapshot.imported`). Its
-    relations and names are separate from those of the documents, so a question is read as before they were added. Built
-    once for a snapshot.
+    `nodes`: its first node and the node after its last; `edges`: the number of its edges, which are the first
+    (`Snapshot.imported`). Its relations and names are separate from those of the documents, so a question is read as
+    before they were added. Built once for a snapshot.
     """
 
     has_other_edges: ClassVar[bool] = False
@@ -252,7 +252,7 @@ def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
 
 
 def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
-    """Return a vector for each entity: the mean of those of the passages that mention it, normalised; built once.
+    """Return a vector for each entity: the normalised mean of the passages that mention it; computed once.
 
     FastInsight encodes a node's content (V_n), of which a name has little. For a graph without passages the vectors are
     returned unchanged, because its nodes have vectors.
@@ -263,7 +263,7 @@ def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
 
 
 def _referring(columns: Columns) -> Ints:
-    """Return the distinct pairs of a passage and one that its document refers to: int64[p, 2]."""
+    """Return the distinct pairs of a passage and a passage that its document refers to: int64[p, 2]."""
     return np.unique(np.stack(columns.references, axis=1).astype(np.int64), axis=0)
 
 
@@ -279,7 +279,7 @@ def _naming(columns: Columns, passages: Ints) -> Ints:
 def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
     """Return the distinct pairs of passages that name an entity which at most `max_passages` name: int64[p, 2].
 
-    Sorted by entity, passages that share one are neighbours, less than `max_passages` places apart.
+    Sorted by entity, passages that share an entity are less than `max_passages` places apart.
     """
     owners, entities = columns.by_relation(ABOUT, MENTIONS).expand(passages, passages)
     rare = np.bincount(entities, minlength=1)[entities] <= max_passages
@@ -294,7 +294,7 @@ def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
 
 
 def _continuing(passages: Passages) -> Ints:
-    """Return the pairs of a passage and the one before it in its document: int64[p, 2]."""
+    """Return the pairs of a passage and the previous passage of its document: int64[p, 2]."""
     order = np.lexsort((passages.nodes, passages.start, passages.document))
     nodes, document = np.asarray(passages.nodes, np.int64)[order], passages.document[order]
     within = document[1:] == document[:-1]
