@@ -210,6 +210,13 @@ class Evidence:
         """The scores; 1/rank for evidence without scores."""
         return 1.0 / np.arange(1, len(self) + 1) if self.scores is None else self.scores
 
+    @property
+    def scaled_scores(self) -> Scores:
+        """The ranked scores scaled to 1 for the best item and 0 for the last; 1 for all if they are equal."""
+        scores = self.ranked_scores
+        span = np.ptp(scores) if len(scores) else 0.0
+        return (scores - scores[-1]) / span if span > 0 else np.ones(len(scores))
+
     def unscored(self) -> Evidence:
         """Return the same items in the same order, without scores."""
         return self.with_scores(None)

@@ -175,9 +175,7 @@ class Graph:
         that is not three strings, or for a path; `Index.from_graph` reads files.
         """
         if isinstance(triples, str | Path):
-            raise OptionError(
-                f"{str(triples)!r} is not a list of triples. Read a file with Index.from_graph(folder, file)."
-            )
+            raise OptionError(f"{str(triples)!r} is not a list of triples. Use Index.from_graph(folder, file).")
         node_of: dict[str, int] = {}
         relation_of: dict[str, int] = {}
         rows: list[tuple[int, int, int]] = []

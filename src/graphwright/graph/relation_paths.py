@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.graph.evidence import Piece
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Ints, Item
 from graphwright.kernels.csr import group, readonly
@@ -42,6 +43,11 @@ class RelationPath(NamedTuple):
         """The ends without the start node, unless it is the only end (see `leading_elsewhere`)."""
         source, ends = self.fronts[0].nodes, self.ends
         return ends[leading_elsewhere(np.stack((np.broadcast_to(source, ends.shape), ends), axis=1))]
+
+    def example(self, graph: Graph) -> Piece:
+        """Return one walk: its nodes and its edges, by snapshot id."""
+        nodes, edges = self.walks(np.zeros(1, np.int64))
+        return graph.at(nodes[0]), graph.edges[edges[0]]
 
     def walks(self, at: Ints | None = None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return a walk to each end, or to those at positions `at`: rows of nodes, and rows of edges."""

@@ -241,11 +241,8 @@ class Scaled(Composite):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step, scale the scores of all its items, and keep the k best."""
         after = self.step.execute(state, run)
-        items, scores = after.items, after.items.ranked_scores
-        span = np.ptp(scores) if len(scores) else 0.0
-        scaled = (scores - scores[-1]) / span if span > 0 else np.ones(len(scores))
-        order = np.arange(len(items))
-        return top_of(after.with_(evidence=items.take(order, scaled)), ("evidence",), k)
+        scaled = after.items.take(np.arange(len(after.items)), after.items.scaled_scores)
+        return top_of(after.with_(evidence=scaled), ("evidence",), k)
 
 
 class _Fusion(Composite):

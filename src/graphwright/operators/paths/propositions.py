@@ -188,18 +188,19 @@ class PropositionPaths(Operator):
         return np.array([overlap(state.question.text, text) for text in texts], np.float64), extended
 
 
+def unit_vectors(index: VectorIndex, rows: Ints) -> Scores:
+    """Return the vectors in some rows of an index, at length 1."""
+    units: Scores = index.vectors[rows].astype(np.float64) / np.maximum(index.lengths[rows], 1e-12)[:, None]
+    return units
+
+
 def _by_vectors(index: VectorIndex, rows: Ints, query: np.ndarray) -> tuple[Scores, Callable[[Path, Ints], Scores]]:
     """Return the cosine of each proposition, and a function for the mean vector of a path extended by each of some."""
     unit = query.astype(np.float64) / max(float(np.linalg.norm(query)), 1e-12)
 
-    def vectors(numbers: Ints) -> Scores:
-        at = rows[numbers]
-        units: Scores = index.vectors[at].astype(np.float64) / np.maximum(index.lengths[at], 1e-12)[:, None]
-        return units
-
     def extended(path: Path, added: Ints) -> Scores:
-        total = vectors(np.array(path)).sum(axis=0)
-        return cosines(vectors(added) + total, unit)
+        total = unit_vectors(index, rows[np.array(path)]).sum(axis=0)
+        return cosines(unit_vectors(index, rows[added]) + total, unit)
 
     scores = index.scores(query)[rows] if 2 * len(rows) > index.shape[0] else products(index.vectors, rows, query)
     lengths = index.lengths[rows] * np.linalg.norm(query)

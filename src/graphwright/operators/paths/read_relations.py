@@ -9,8 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Has
-from graphwright.graph.evidence import Evidence
-from graphwright.graph.graph import Graph
+from graphwright.graph.evidence import Evidence, Piece
 from graphwright.graph.relation_paths import (
     MAX_EDGES,
     RelationPath,
@@ -42,11 +41,11 @@ class _ReadingInTurns(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Read from each query entity, and rank the relation paths."""
-        graph, pieces, scores = state.graph, [], list[float]()
+        graph, pieces, scores = state.graph, list[Piece](), list[float]()
         for source in graph.at(query_entities(state)).tolist():
             path, score = self._read(state, run, path_from(graph, source))
             if path.ways:
-                pieces += _items(graph, [path])
+                pieces.append(path.example(graph))
                 scores.append(score)
         return state.with_(evidence=Evidence.of_paths(graph, pieces, scores, relation_text))
 
@@ -94,6 +93,7 @@ class ReadRelations(_ReadingInTurns):
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
     >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
     >>> llm = ScriptedLLM(['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}'])
@@ -133,6 +133,7 @@ class RankRelations(_ReadingInTurns):
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
     >>> state = start("Who directed Heat?", films, entities=["Heat"])
     >>> RankRelations(HashEncoder())(state).evidence.texts(films)
@@ -155,15 +156,8 @@ class RankRelations(_ReadingInTurns):
 
 def _selected(ranker: Operator, state: State, run: Run, paths: list[RelationPath]) -> tuple[int, float] | None:
     """Return the position and the score of the best of these paths; None where the ranker selects none."""
-    items = _items(state.graph, paths)
-    best = best_by(ranker, Evidence.of_paths(state.graph, items, render=relation_text), state, run, 1)
+    items = Evidence.of_paths(state.graph, [path.example(state.graph) for path in paths], render=relation_text)
+    best = best_by(ranker, items, state, run, 1)
     if not len(best):
         return None
-    position = [tuple(map(tuple, item)) for item in items].index(best.identities()[0])
-    return position, float(best.ranked_scores[0])
-
-
-def _items(graph: Graph, paths: list[RelationPath]) -> list[tuple[list[int], list[int]]]:
-    """Return one walk by each relation path: its nodes and its edges."""
-    walks = [path.walks(np.zeros(1, np.int64)) for path in paths]
-    return [(graph.at(nodes[0]).tolist(), graph.edges[edges[0]].tolist()) for nodes, edges in walks]
+    return items.identities().index(best.identities()[0]), float(best.ranked_scores[0])

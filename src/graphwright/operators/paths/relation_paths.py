@@ -71,8 +71,7 @@ class RelationPaths(Ranker):
         if shortened:
             run.note(f"{shortened} relation paths were not extended: they lead to too many nodes; raise `max_edges`")
         paths.sort(key=lambda path: len(path.ways))
-        walks = (path.walks(np.zeros(1, np.int64)) for path in paths[:k])
-        pieces = ((graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks)
+        pieces = (path.example(graph) for path in paths[:k])
         return state.with_(evidence=Evidence.of_paths(graph, pieces, render=relation_text))
 
 

@@ -14,7 +14,7 @@ from graphwright.graph.items import Item
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.propositions import Propositions, propositions
+from graphwright.operators.paths.propositions import Propositions, propositions, unit_vectors
 from graphwright.operators.rerank.rerank import SCORES_ITEMS
 from graphwright.operators.rerank.scorer import Scorer, score_function
 from graphwright.operators.run import Run
@@ -96,7 +96,7 @@ class UnitPaths(Operator):
         longer = dict[Path, tuple[int, Scores]]()
         for entity, query, path in reached:
             near = np.setdiff1d(known.of(entity), path)
-            vectors = self._vectors(known, near)
+            vectors = None if self.triples is None else unit_vectors(self.triples, known.rows[near])
             if vectors is None:
                 texts = (known.text(state.graph, unit) for unit in near.tolist())
                 scores = np.array([overlap(state.question.text, text) for text in texts], np.float64)
@@ -107,15 +107,6 @@ class UnitPaths(Operator):
                 key = tuple(sorted((*path, unit), key=lambda number: (known.text(state.graph, number), number)))
                 longer[key] = unit, query if vectors is None else query - vectors[at]
         return longer
-
-    def _vectors(self, known: Propositions, units: np.ndarray) -> Scores | None:
-        """Return the unit vectors of units, None without vectors."""
-        if self.triples is None:
-            return None
-        rows = known.rows[units]
-        lengths = np.maximum(self.triples.lengths[rows], 1e-12)[:, None]
-        vectors: Scores = self.triples.vectors[rows].astype(np.float64) / lengths
-        return vectors
 
 
 def _item(known: Propositions, path: Path) -> tuple[list[int], list[int]]:

@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import Between
-from graphwright.graph.evidence import Evidence
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -22,7 +21,7 @@ class AboveThreshold(Ranker):
     the evidence, whatever model gave them, and 1/rank without any. Scaled scores do not depend on the model's unit. If
     all scores are equal, all items stay.
 
-    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.graph import Evidence, Graph
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
     >>> state = start("?", graph, evidence=Evidence.of_edges([0, 1, 2], [3.0, 1.0, -1.0]))
@@ -36,11 +35,5 @@ class AboveThreshold(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Keep the items, at most the first k."""
-        items = state.items
-        scores = items.ranked_scores
-        if not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
-        smallest, largest = float(scores.min()), float(scores.max())
-        scaled = (scores - smallest) / (largest - smallest) if largest > smallest else np.ones(len(scores))
-        above = items.take(np.flatnonzero(scaled >= self.threshold))
-        return state.with_(evidence=above.top(k))
+        above = np.flatnonzero(state.items.scaled_scores >= self.threshold)
+        return state.with_(evidence=state.items.take(above).top(k))
