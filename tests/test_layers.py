@@ -75,7 +75,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "data.graph_files.property_graphs:edge_of data.graph_files.dump:NO_RELATION"
         ),
         "results are exported in parts, and typed": (
-            "graph.export:Exported graph.export_part:Part operators.search.function_search:Found"
+            "graph.export:Exported graph.export_part:Part operators.search.function_search:Result"
         ),
     },
     "serve": {

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphwright import Index
 from graphwright.adapters.results import missing_extra, opened, passages_of
-from graphwright.operators.search.function_search import Found, FunctionSearch
+from graphwright.operators.search.function_search import FunctionSearch, Result
 
 try:
     import pandas as pd
@@ -79,7 +79,7 @@ class _TransformerSearch:
 
     transformer: Any
 
-    def __call__(self, question: str) -> list[Found]:
+    def __call__(self, question: str) -> list[Result]:
         ranked = self.transformer.search(_plain(question)).sort_values("rank", kind="stable")
         scores = ranked["score"].tolist() if "score" in ranked else [1 / (1 + at) for at in range(len(ranked))]
         return list(zip(ranked["docno"].astype(str).tolist(), scores, strict=True))

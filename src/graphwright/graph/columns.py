@@ -16,8 +16,8 @@ from graphwright.errors import DataError
 from graphwright.kernels import strings as kernels
 from graphwright.text.places import Places, decoded_places, stored_cuts
 
-_READ_TOGETHER = 4096  # strings of a column that are copied at once
-_MANY = 64  # strings that are gathered before they are decoded
+_BLOCK = 4096  # strings that iteration copies at once
+_MANY = 64  # more strings than this are gathered before they are decoded
 
 
 def terminate(strings: Iterable[str]) -> bytes:
@@ -133,8 +133,8 @@ class TextColumn(Sequence[str]):
         return self.raw(int(at) % count).decode("utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
-        for first in range(0, len(self), _READ_TOGETHER):
-            yield from self._decoded(first, min(first + _READ_TOGETHER, len(self)), 1)
+        for first in range(0, len(self), _BLOCK):
+            yield from self._decoded(first, min(first + _BLOCK, len(self)), 1)
 
     def _decoded(self, first: int, last: int, step: int) -> list[str]:
         """Return a slice; strings that lie together are read at once."""
@@ -170,13 +170,13 @@ class TextColumn(Sequence[str]):
         [4, 0, 4]
         """
         begins = np.zeros(len(self.data) + 1, np.int64)
-        np.cumsum((np.asarray(self.data) & 0xC0) != 0x80, out=begins[1:])  # a byte that does not go on with a character
+        np.cumsum((np.asarray(self.data) & 0xC0) != 0x80, out=begins[1:])  # bytes that begin a character
         return np.diff(begins[self.offsets])
 
     def order(self) -> NDArray[np.int64]:
         """Return positions sorted by string (by its UTF-8 bytes), equal strings by position: int64[n].
 
-        `ends` searches a column through it.
+        `ends` takes this order.
         """
         return kernels.ranking(self.data, self.offsets)
 
@@ -200,8 +200,7 @@ class TextColumn(Sequence[str]):
     def alike(self, text: str, order: NDArray[np.int64], max_texts: int = 5) -> list[str]:
         """Return texts that share the longest beginning with `text`, ignoring case; texts equal to it come first.
 
-        Costs a few bisections a letter at any size: of the spellings of a beginning only those in the column are
-        followed, and at most 32 of them.
+        Costs a few bisections for each letter at any size: at most 32 prefixes are followed, all of them in the column.
 
         >>> column = TextColumn.of(["Katrin Vogel", "Katrin", "Wismar"])
         >>> column.alike("katrin vogel", column.order()), column.alike("Katrin V.", column.order())
@@ -285,7 +284,7 @@ class Passage:
     id: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON can hold them."""
+        """Return the fields as JSON values."""
         names = ("id", "document", "title", "text", "start", "end")
         return {**{name: getattr(self, name) for name in names}, "score": round(self.score, 6)}
 
@@ -294,8 +293,8 @@ class Passage:
 class Passages:
     """The chunks of a snapshot, one row each.
 
-    `nodes: int64[p]` are their nodes, ascending; `document: int32[p]` numbers into `documents` (ids) and `places` (see
-    `decoded_places`); `title: int32[p]` numbers into `titles`: those of the documents, in their order, then those of
+    `nodes: int64[p]` are their nodes, ascending; `document: int32[p]` indexes `documents` (ids) and `places` (see
+    `decoded_places`); `title: int32[p]` indexes `titles`: those of the documents, in their order, then those of
     sections; `start` and `end: int64[p]` are characters in the document.
     """
 
@@ -337,11 +336,11 @@ class Passages:
         return self.titles[int(self.title[row])] if row >= 0 else ""
 
     def places_of(self, row: int) -> Places | None:
-        """Return the pages or cells of the document that a row belongs to, None for a document without any."""
+        """Return the pages or cells of a row's document, None if it has none."""
         return decoded_places(self.places.raw(int(self.document[row])))
 
     def cuts_of(self, row: int) -> tuple[int, ...]:
-        """Return the characters of the text of a row that no sentence runs over (see Places.cuts)."""
+        """Return the positions in the text of a row that no sentence crosses (see Places.cuts)."""
         start = int(self.start[row])
         cuts = stored_cuts(self.places.raw(int(self.document[row])), start, int(self.end[row]))
         return tuple(cut - start for cut in cuts)

@@ -44,9 +44,9 @@ def item_text(graph: Graph, item: Item) -> str:
 class Evidence:
     """Scored items, best first; each item is some nodes and some edges, in walk order, a kind, and steps (see `Item`).
 
-    Held as ragged arrays over snapshot ids, `kinds: uint8[n]` and `steps`. Without scores the order given is the
-    ranking. With scores the items are sorted here: higher score first, then the smaller ids. `render` writes the text
-    of an item for models and readers (see `item_text`).
+    Stored as ragged arrays of snapshot ids, `kinds: uint8[n]` and `steps`. With scores the items are sorted: higher
+    score first, then smaller ids. Without scores the order given is the ranking. `render` writes the text of an item
+    for models and readers (see `item_text`).
 
     >>> evidence = Evidence.of_nodes([3, 1, 2], [0.1, 0.9, 0.5])
     >>> evidence, evidence.scores.tolist(), evidence.piece(0)[0].tolist()
@@ -66,7 +66,7 @@ class Evidence:
         scores: Scores | None,
         render: Render = item_text,
     ) -> None:
-        """Take ragged arrays that are already in order; the constructors by kind sort."""
+        """Take ragged arrays that are already in order; `of_nodes`, `of_edges` and `of_items` sort."""
         self.nodes, self.node_ptr = nodes, node_ptr
         self.edges, self.edge_ptr = edges, edge_ptr
         self.kinds, self.steps = kinds, steps
@@ -79,7 +79,7 @@ class Evidence:
         if steps is not None and order is not None:
             steps = steps.take(order)
         zeros, kinds = _zeros(len(nodes)), np.zeros(len(nodes), np.uint8)
-        steps = Steps(_NO_IDS, _NO_FLAGS, zeros) if steps is None else steps
+        steps = Steps.none(len(nodes)) if steps is None else steps
         return cls(nodes, _ones(len(nodes)), _NO_IDS, zeros, kinds, steps, values)
 
     @classmethod
@@ -163,7 +163,7 @@ class Evidence:
         return (Item(ItemKind(kind), *rest) for kind, *rest in zip(*columns, strict=True)) if len(self) else iter(())
 
     def steps_to(self, nodes: Ints) -> Steps:
-        """Return the steps of the first item that is each node; none for a node that is no item."""
+        """Return the steps to each node: those of its first item; none for a node that is no item."""
         if not len(self.steps.edges):
             return Steps.none(len(nodes))
         first = {item.nodes[0]: item.steps for item in reversed(list(self.items())) if item.kind == ItemKind.NODE}
@@ -210,6 +210,13 @@ class Evidence:
         """The scores; 1/rank for evidence without scores."""
         return 1.0 / np.arange(1, len(self) + 1) if self.scores is None else self.scores
 
+    @property
+    def scaled_scores(self) -> Scores:
+        """The ranked scores scaled to 1 for the best item and 0 for the last; 1 for all if they are equal."""
+        scores = self.ranked_scores
+        span = np.ptp(scores) if len(scores) else 0.0
+        return (scores - scores[-1]) / span if span > 0 else np.ones(len(scores))
+
     def unscored(self) -> Evidence:
         """Return the same items in the same order, without scores."""
         return self.with_scores(None)
@@ -229,7 +236,7 @@ class Evidence:
     def union(self, other: Evidence, cap: int | None = None) -> Evidence:
         """Return these items in order, then those of `other` that are not among them; unscored.
 
-        `cap` bounds the total: items of `other` are taken only while it is not passed.
+        `cap`: the total from which on no item of `other` is added.
 
         >>> a, b = Evidence.of_nodes([5, 1]), Evidence.of_nodes([1, 2, 3])
         >>> a.union(b).nodes.tolist(), a.union(b, cap=3).nodes.tolist()
@@ -287,7 +294,7 @@ def _best(scores: Scores | None) -> str:
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Return the values as one flat read-only array of that type; an array is never shared with the caller."""
+    """Return the values as a flat read-only array of that type; an array is always copied."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype)  # type: ignore[arg-type]
     if array.ndim != 1:
         raise OptionError(f"Ids and scores must be flat lists of numbers; got an array of shape {array.shape}.")
@@ -326,7 +333,7 @@ def _tuples(flat: Ints, ptr: Ints) -> Iterator[tuple[int, ...]]:
 
 
 def in_order(ids: ArrayLike, scores: ArrayLike | None) -> tuple[Ints, Any, Ints | None]:
-    """Return ids and scores by score, higher first, then smaller id, and the order; as given without scores."""
+    """Return ids and scores, higher score first, then smaller id, and the order; unchanged ids without scores."""
     values = _ids(ids)
     if scores is None:
         return values, None, None
@@ -346,7 +353,6 @@ def _zeros(n: int) -> Ints:
 
 
 _NO_IDS = _sealed(np.empty(0, np.int64))
-_NO_FLAGS = _sealed(np.empty(0, bool))
 
 
 def _ragged(parts: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:

@@ -1,15 +1,15 @@
 """Export a graph, or the evidence retrieved from it, to a file.
 
-GraphML and node-link JSON hold the same. Ids of nodes and edges are those of the snapshot.
+GraphML and node-link JSON have the same content. Ids of nodes and edges are those of the snapshot.
 
 | of | attributes |
 |---|---|
 | node | `name`, `kind`; `text` where it is not the name; of a chunk also `document`, `title`, `start`, `end` |
 | edge | `relation`; `text` where a text states it; `chunks`, the names of the chunks it came from |
-| both | with evidence `rank`, that of the first item that holds it, from 1, and `score`, that of its best item |
+| both | with evidence: `rank` of the first item that contains it, from 1, and `score` of its best item |
 
-Empty attributes are left out. GraphML has no lists, so that `chunks` is there a JSON list in a
-string. Characters that a format cannot hold become U+FFFD: control characters in XML, lone surrogates in both.
+Empty attributes are left out. GraphML has no lists, so it has `chunks` as a JSON list in a string. Characters that a
+format cannot hold become U+FFFD: control characters in XML, lone surrogates in both.
 
 networkx reads them back, parallel edges kept:
 `read_graphml(path, node_type=int, edge_key_type=int, force_multigraph=True)`, and
@@ -19,7 +19,7 @@ networkx reads them back, parallel edges kept:
 |---|---|
 | `csv` | head, relation, tail and text of each edge; names only, so nodes of one name become one |
 | `jsonl` | nodes and relationships as JSON lines, as APOC of Neo4j writes and reads them |
-| `nt`, `ttl` | RDF: each node an IRI with its name as label, each edge a statement; a statement is made once |
+| `nt`, `ttl` | RDF: each node an IRI with its name as label, each edge a statement, repeated ones once |
 | `jsonld` | the same as JSON-LD |
 """
 
@@ -63,9 +63,9 @@ def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Ev
     """Write a graph to a file. The file is replaced atomically: after an error it is unchanged.
 
     `form`: graphml, json, jsonl, csv, nt, ttl or jsonld (default: by the file's extension). `evidence`: write only the
-    nodes and edges of its items, and the ends of those edges. Where no item holds an edge, the entities that its
-    passages mention, and the edges of `graph` between all of these, are written too, without rank and score. Memory
-    does not grow with the graph in GraphML, JSON and CSV.
+    nodes and edges of its items, and the ends of those edges. If no item has an edge, the entities that its passages
+    mention and the edges of `graph` between all these nodes are written too, without rank and score. Memory does not
+    grow with the graph in GraphML, JSON and CSV.
     Raises OptionError for an unknown format, DataError if the file cannot be written.
 
     >>> import tempfile; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
@@ -81,7 +81,7 @@ def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Ev
 
 
 def format_of(path: Path, form: str | None = None) -> str:
-    """Return the format given, or the one that the file's extension names. Raises OptionError for an unknown one.
+    """Return the given format, or that of the file's extension. Raises OptionError for an unknown format.
 
     >>> format_of(Path("family.graphml")), format_of(Path("family.txt"), "json")
     ('graphml', 'json')
@@ -108,9 +108,9 @@ def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) 
     part = Part(graph, evidence)
     ranked = {} if evidence is None else _RANKED
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
-    for of, attributes in (("node", {**_NODE, **_CHUNK, **ranked}), ("edge", {**_EDGE, **ranked})):
+    for element, attributes in (("node", {**_NODE, **_CHUNK, **ranked}), ("edge", {**_EDGE, **ranked})):
         for name, kind in attributes.items():
-            file.write(f'<key id="{of}_{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n')
+            file.write(f'<key id="{element}_{name}" for="{element}" attr.name="{name}" attr.type="{kind}"/>\n')
     file.write('<graph edgedefault="directed">\n')
     for node, attributes in part.described_nodes():
         file.write(f'<node id="{node}">{_data("node", attributes)}</node>\n')
@@ -249,7 +249,7 @@ def write_jsonld(graph: Graph, file: TextIO, evidence: Evidence | None = None) -
     file.write(f'{{"@context": {{"name": "{_LABEL}"}}, "@graph": [')
     _write_lines(file, objects())
     file.write("]}\n")
-    return Exported(len(part.nodes), sum(len(tails) for of_node in links.values() for tails in of_node.values()))
+    return Exported(len(part.nodes), sum(len(tails) for node_links in links.values() for tails in node_links.values()))
 
 
 FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
@@ -263,8 +263,8 @@ FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
 }
 
 
-def _data(of: str, attributes: Attributes) -> str:
-    return "".join(f'<data key="{of}_{name}">{_xml(value)}</data>' for name, value in attributes.items())
+def _data(element: str, attributes: Attributes) -> str:
+    return "".join(f'<data key="{element}_{name}">{_xml(value)}</data>' for name, value in attributes.items())
 
 
 def _xml(value: Any) -> str:

@@ -36,7 +36,7 @@ class Part:
         return len(self.nodes), len(self.edges)
 
     def _connect(self) -> None:
-        """Add the edges between nodes, and the entities that passages mention, where evidence has no edges."""
+        """Add the entities that the passages mention, and the edges between all nodes."""
         columns = self.graph.columns
         chunks = self.nodes[columns.kinds[self.nodes] == Kind.CHUNK]
         mentioned = columns.tails[columns.out.rows(chunks)]

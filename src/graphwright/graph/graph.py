@@ -28,10 +28,10 @@ CO_OCCURS = "co-occurs with"  # between two names of a sentence for which no pre
 SYNONYM = "synonym"  # between two names whose vectors are close
 REFERS = "refers to"  # from a chunk to the first chunk of a document that its own document refers to
 
-_LARGE = 2**20  # bytes of an array
+_LARGE = 2**20  # bytes from which on an array is hashed by its block sums
 Ids32 = NDArray[np.int32]
 WRITTEN = 20
-"""Number of triples of a node that replace its passage, on a graph without passages."""
+"""Maximum triples in the text of a node on a graph without passages."""
 
 
 class Kind(IntEnum):
@@ -47,11 +47,11 @@ class Kind(IntEnum):
 
 @dataclass(eq=False)
 class Columns:
-    """The arrays of a snapshot, by snapshot id; n nodes and m edges. Parts of a graph share one of these.
+    """The arrays of a snapshot, by snapshot id; n nodes and m edges. Parts of a graph share them.
 
     `names`, `texts`: n strings each (`texts` is None where every text is the name); `kinds: uint8[n]`.
-    `heads`, `tails`: int32[m]; `relation: int32[m]` numbers into `relations`; `edge_text: int32[m]`
-    numbers into `sentences`, -1 where the text is "head relation tail".
+    `heads`, `tails`: int32[m]; `relation: int32[m]` indexes `relations`; `edge_text: int32[m]`
+    indexes `sentences`, -1 where the text is "head relation tail".
     `node_chunks`, `edge_chunks`: the chunk nodes that each node and edge came from.
     `aliases`: further names, sorted, and `alias_node: int64`, the node that each means.
     """
@@ -123,7 +123,7 @@ class Columns:
 
     @cached_property
     def references(self) -> tuple[Ids32, Ids32]:
-        """Heads and tails of the edges from passages to those that their documents refer to, by edge id."""
+        """Heads and tails of the edges from passages to passages that their documents refer to, by edge id."""
         edges = self.edges_of(REFERS)
         chunks = (self.kinds[self.heads[edges]] == Kind.CHUNK) & (self.kinds[self.tails[edges]] == Kind.CHUNK)
         return self.heads[edges[chunks]], self.tails[edges[chunks]]
@@ -175,7 +175,7 @@ class Graph:
         that is not three strings, or for a path; `Index.from_graph` reads files.
         """
         if isinstance(triples, str | Path):
-            raise OptionError(f"{str(triples)!r} is not a list of triples. Index.from_graph(folder, file) reads one.")
+            raise OptionError(f"{str(triples)!r} is not a list of triples. Use Index.from_graph(folder, file).")
         node_of: dict[str, int] = {}
         relation_of: dict[str, int] = {}
         rows: list[tuple[int, int, int]] = []
@@ -240,7 +240,7 @@ class Graph:
     def _local(self, ids: Ints) -> Ints:
         if self._nodes is None:
             return np.where((ids >= 0) & (ids < len(self)), ids, -1)
-        return _positions(self._nodes, ids)
+        return positions_in(self._nodes, ids)
 
     @cached_property
     def adjacency(self) -> Csr:
@@ -253,7 +253,7 @@ class Graph:
         return undirected(len(self), heads, tails)
 
     def part(self, nodes: ArrayLike) -> Graph:
-        """Return the graph of those of `nodes` that are here, with the edges here between them.
+        """Return the graph of the given nodes that are here, with the edges here between them.
 
         Costs in proportion to the edges of `nodes`.
         """
@@ -306,9 +306,9 @@ class Graph:
         return f"{title}\n{text}" if title else text
 
     def passage(self, node: int) -> str:
-        """Return the text of a node that is read and quoted: a passage's text; on a graph without passages its triples.
+        """Return the text of a node to read and quote: a passage's text, or on a graph without passages its triples.
 
-        They follow the node's text, if that says more than its name; an edge's text takes the place of its triple.
+        The node's text comes first if it differs from the name. An edge with a text gives this text, not its triple.
 
         >>> Graph.from_triples([("Graz", "lies_on", "Mur"), ("Ida", "born_in", "Graz")]).passage(0)
         'Graz lies on Mur. Ida born in Graz.'
@@ -317,10 +317,10 @@ class Graph:
             return self.text(node)
         c = self.columns
         edges = np.union1d(c.out.row(node)[:WRITTEN], c.into.row(node)[:WRITTEN])[:WRITTEN]
-        own = self.text(node)
-        parts = [] if own == self.names[node] else [own if own[-1:] in ".!?" else f"{own}."]
+        text = self.text(node)
+        parts = [] if text == self.names[node] else [text if text[-1:] in ".!?" else f"{text}."]
         parts += [self._sentence(edge) for edge in edges.tolist()]
-        return " ".join(parts) or own
+        return " ".join(parts) or text
 
     def _sentence(self, edge: int) -> str:
         """Return the text of an edge, else its triple, as a sentence."""
@@ -337,14 +337,14 @@ class Graph:
         return c.names[int(c.heads[edge])], c.relations[int(c.relation[edge])], c.names[int(c.tails[edge])]
 
     def edge_text(self, edge: int) -> str:
-        """Return an edge's text: the sentence that states it where there is one, else "head relation tail"."""
+        """Return an edge's text: the sentence that states it, else "head relation tail"."""
         c = self.columns
         if c.edge_text is not None and c.sentences is not None and c.edge_text[edge] >= 0:
             return c.sentences[int(c.edge_text[edge])]
         return " ".join(self.triple(edge))
 
     def co_occurs(self, edge: int) -> bool:
-        """Return whether an edge joins two names of a sentence without a predicate: its text alone says something."""
+        """Return whether an edge joins two names of a sentence without a predicate; only its text has a meaning."""
         c = self.columns
         return c.edge_text is not None and c.edge_text[edge] >= 0 and c.relations[int(c.relation[edge])] == CO_OCCURS
 
@@ -354,8 +354,8 @@ class Graph:
         return np.stack((self.columns.heads[ids], self.columns.tails[ids]), axis=1).ravel().astype(np.int64)
 
     def inside(self, edges: Ints) -> Ints:
-        """Return those of the edges that are here, in the order given."""
-        return edges if self._edges is None else edges[_positions(self._edges, edges) >= 0]
+        """Return the edges that are here, in the order given."""
+        return edges if self._edges is None else edges[positions_in(self._edges, edges) >= 0]
 
     def edges_between(self, a: int, b: int) -> Ints:
         """Return the edges here that join two nodes, in either direction, ascending."""
@@ -380,7 +380,7 @@ class Graph:
         return id(self.columns), id(self._nodes), id(self._edges)
 
     def afresh(self) -> Graph:
-        """Return this graph without the values computed from it since, such as its adjacency."""
+        """Return this graph without its cached values, such as the adjacency."""
         return Graph(self.columns, self._nodes, self._edges)
 
     @property
@@ -401,17 +401,17 @@ def _digest(*arrays: NDArray[Any]) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for array in arrays:
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        # Of a large array the sums of its blocks, which are computed six times as fast.
+        # A large array is hashed by the sums of its blocks, which is six times as fast.
         digest.update(data.data if data.size < _LARGE else b"%d %b" % (data.size, block_sums(data).tobytes()))
     return digest.hexdigest()
 
 
-def _positions(values: Ints, ids: Ints) -> Ints:
-    """Return the position of each of `ids` in ascending `values`, -1 where it is absent."""
-    if not len(values):
+def positions_in(ascending: NDArray[np.integer], ids: NDArray[np.integer]) -> Ints:
+    """Return the position of each id in an ascending array, -1 where it is absent."""
+    if not len(ascending):
         return np.full(len(ids), -1)
-    at = np.minimum(np.searchsorted(values, ids), len(values) - 1)
-    return np.where(values[at] == ids, at, -1)
+    at = np.minimum(np.searchsorted(ascending, ids), len(ascending) - 1)
+    return np.where(ascending[at] == ids, at, -1)
 
 
 def _checked(triple: object, at: int) -> tuple[str, str, str]:

@@ -33,11 +33,11 @@ class ItemKind(IntEnum):
 class Item(NamedTuple):
     """One item: its nodes and edges in snapshot ids, its kind, and its steps.
 
-    - A node has one node and no edges. Its steps are the walk that led to it, where the operator knows one.
+    - A node has one node and no edges. Its steps are the walk that led to it, if the operator knows one.
     - A triple has one edge and no nodes; readers take its ends from the graph. Its step is that edge, forward.
     - A path has one node more than edges. Its steps are its edges, each from one node to the next.
     - A tree is anything else: a connected part of the graph, several parts, or a set of nodes. Each step starts at a
-      node that an earlier step has reached, the first at the root; a step that does not begins another part.
+      node that an earlier step has reached, the first at the root; a step from any other node begins another part.
     """
 
     kind: ItemKind
@@ -57,7 +57,7 @@ class Item(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The steps of several items: those of item i are the entries `ptr[i]` to `ptr[i + 1]` of the other two."""
+    """The steps of several items: those of item i are the entries `ptr[i]` to `ptr[i + 1]`."""
 
     edges: Ints
     forward: NDArray[np.bool_]
@@ -95,7 +95,7 @@ class Steps(NamedTuple):
         )
 
     def extended(self, edges: Ints, forward: NDArray[np.bool_]) -> Steps:
-        """Return the steps of each item, followed by one more."""
+        """Return the steps of each item, followed by one more edge."""
         ptr = self.ptr + np.arange(len(self.ptr))
         before = np.ones(ptr[-1], bool)
         before[ptr[1:] - 1] = False
@@ -136,7 +136,7 @@ def path_item(graph: Graph, nodes: ArrayLike, edges: ArrayLike) -> Item:
 def tree_item(graph: Graph, nodes: ArrayLike, edges: ArrayLike) -> Item:
     """Return nodes and edges as an item whose steps are breadth first, from the first node on.
 
-    One node is a node, one edge without nodes a triple, and steps that are one walk over the nodes a path.
+    A single node gives a node, a single edge a triple, and steps that walk over the nodes in their order a path.
 
     >>> from graphwright import Graph
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "b"), ("e", "r", "f")])
@@ -160,13 +160,13 @@ def stepped_item(graph: Graph, nodes: tuple[int, ...], edges: tuple[int, ...], s
 
 
 def ends_of(graph: Graph, steps: Sequence[Step]) -> Iterator[tuple[int, int]]:
-    """Yield the node where each step starts, and the one that it reaches."""
+    """Yield the start and the end of each step."""
     ends = graph.ends([edge for edge, _ in steps]).reshape(-1, 2).tolist()
     return ((a, b) if forward else (b, a) for (a, b), (_, forward) in zip(ends, steps, strict=True))
 
 
 def _breadth_first(graph: Graph, nodes: Sequence[int], edges: Sequence[int]) -> Iterator[Step]:
-    """Yield each edge once, part by part, each part breadth first from the first node of it."""
+    """Yield each edge once, part by part, each part breadth first from its first node."""
     ends = dict(zip(edges, graph.ends(list(edges)).reshape(-1, 2).tolist(), strict=True))
     at: dict[int, list[int]] = {}
     for edge, (head, tail) in ends.items():
@@ -190,7 +190,7 @@ def _breadth_first(graph: Graph, nodes: Sequence[int], edges: Sequence[int]) -> 
 
 
 def steps_onward(graph: Graph, steps: Steps, nodes: Ints, neighbours: Ints) -> Steps:
-    """Return the steps to neighbours: those to a node of each, and the smallest edge of the snapshot from there.
+    """Return the steps to each node, followed by the smallest edge of the snapshot to its neighbour.
 
     >>> from graphwright import Graph
     >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "b")])
@@ -203,19 +203,19 @@ def steps_onward(graph: Graph, steps: Steps, nodes: Ints, neighbours: Ints) -> S
 
 
 def steps_between(graph: Graph, start: int, end: int) -> tuple[Step, ...]:
-    """Return the steps from a node to another: one edge, or two by way of the neighbour with the fewest neighbours.
+    """Return the steps between two nodes: one edge, or two over the common neighbour with the fewest neighbours.
 
-    None if the nodes have no neighbour in common in the snapshot.
+    Empty if the nodes are not joined and have no common neighbour in the snapshot.
 
     >>> from graphwright import Graph
     >>> steps_between(Graph.from_triples([("a", "r", "b"), ("c", "r", "b")]), 0, 2)
     ((0, True), (1, False))
     """
     adjacency = graph.columns.adjacency
-    own, others = adjacency.row(start), adjacency.row(end)
+    start_neighbours, end_neighbours = adjacency.row(start), adjacency.row(end)
     walk = [start, end]
-    if end not in own:
-        common = np.intersect1d(own, others).astype(np.int64)
+    if end not in start_neighbours:
+        common = np.intersect1d(start_neighbours, end_neighbours).astype(np.int64)
         if not len(common):
             return ()
         walk = [start, int(common[adjacency.sizes(common).argmin()]), end]
@@ -225,9 +225,10 @@ def steps_between(graph: Graph, start: int, end: int) -> tuple[Step, ...]:
 
 
 def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
-    """Return the walk whose last step is number `last` of an item: from the root, or that of its part.
+    """Return the walk from the root of an item, or from the root of its part, whose last step is number `last`.
 
-    Of several ways to the start of a step the first counts that does not go straight back by the step's relation.
+    If several steps reach the start of a step, it takes the first whose start that step does not return to by the same
+    relation.
 
     >>> from graphwright import Graph
     >>> graph = Graph.from_triples([("Q", "r", "a"), ("Q", "r", "b"), ("b", "s", "x")])
@@ -250,9 +251,9 @@ def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
 
 
 def walk_to(graph: Graph, item: Item, node: int) -> tuple[Step, ...]:
-    """Return the steps of an item to a node: of a path up to the last that reaches it, of a tree the first walk there.
+    """Return the steps of an item to a node: of a path up to the last visit, of a tree the first walk to it.
 
-    Of a node or triple all steps; none where no step reaches the node.
+    A node or triple gives all its steps. Empty if no step reaches the node.
     """
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE):
         return item.steps
@@ -263,8 +264,9 @@ def walk_to(graph: Graph, item: Item, node: int) -> tuple[Step, ...]:
 def walk_to_passage(graph: Graph, item: Item, passage: int) -> tuple[Step, ...]:
     """Return the walk of an item to a passage that it brought.
 
-    It leads to the passage if that is a node of the item; else its last step is the last that the passage states, or
-    the last that reaches a node that the passage names. All steps of a node or triple; none if no step leads there.
+    The walk ends at the passage if that is a node of the item. Otherwise its last step is the last that the passage
+    states, or else the last that reaches a node that the passage names. A node or triple gives all its steps. Empty if
+    no step leads to the passage.
     """
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE) or passage in item.nodes:
         return walk_to(graph, item, passage)

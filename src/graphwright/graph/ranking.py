@@ -60,7 +60,7 @@ class Ranking:
         return replace(self, ids=self.ids[positions], scores=self.scores[positions], item_of=item_of)
 
     def steps(self, passage: int) -> tuple[Step, ...]:
-        """Return the walk of the item that brought a passage, given by its node, up to there; none if none did."""
+        """Return the walk to a passage, given by its node, in the item that brought it; empty without such an item."""
         graph, items, at = self.graph, self.items, np.flatnonzero(self.ids == passage)
         if graph is None or items is None or self.item_of is None or not len(at) or self.item_of[at[0]] < 0:
             return ()

@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.graph.evidence import Piece
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Ints, Item
 from graphwright.kernels.csr import group, readonly
 from graphwright.kernels.walks import Front, Labelled, leading, walks_by
 
 MAX_EDGES = 5_000_000
-"""Default limit of edges looked at from one node."""
+"""Default limit of the edges that are read from one node."""
 
 Ways = tuple[int, ...]
 """Relations with directions: 2 · relation + 1 from head to tail, 2 · relation from tail to head."""
@@ -26,7 +27,7 @@ _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 class RelationPath(NamedTuple):
     """A sequence of relations from one node, with the nodes that it leads to.
 
-    `fronts`: one front for every step, the first that node alone.
+    `fronts`: the nodes after no step, one step, and so on; the first is that node alone.
     """
 
     ways: Ways
@@ -39,12 +40,17 @@ class RelationPath(NamedTuple):
 
     @property
     def targets(self) -> NDArray[np.int32]:
-        """The ends but the node that the walks began at, if there are others (see `leading_elsewhere`)."""
+        """The ends without the start node, unless it is the only end (see `leading_elsewhere`)."""
         source, ends = self.fronts[0].nodes, self.ends
         return ends[leading_elsewhere(np.stack((np.broadcast_to(source, ends.shape), ends), axis=1))]
 
+    def example(self, graph: Graph) -> Piece:
+        """Return one walk: its nodes and its edges, by snapshot id."""
+        nodes, edges = self.walks(np.zeros(1, np.int64))
+        return graph.at(nodes[0]), graph.edges[edges[0]]
+
     def walks(self, at: Ints | None = None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return a walk to each end (to those at some positions): a row of nodes, one of edges."""
+        """Return a walk to each end, or to those at positions `at`: rows of nodes, and rows of edges."""
         place = np.arange(len(self.ends)) if at is None else at
         count, steps = len(place), len(self.ways)
         nodes, edges = np.empty((count, steps + 1), np.int32), np.empty((count, steps), np.int32)
@@ -82,13 +88,13 @@ def relation_paths(
     k: int | None = None,
     returning: bool = False,
 ) -> tuple[list[RelationPath], int]:
-    """Return all relation paths of at most `length` relations from a node, and how many were not extended for cost.
+    """Return all relation paths of at most `length` relations from a node, and how many cost too much to extend.
 
     Breadth first over fronts: all nodes of a path are extended at once by every relation in either direction, so the
-    cost grows with the edges at fronts, not with the walks (a hub has millions). `max_edges`: edges looked at;
-    the paths that lead to the fewest are extended first, and those beyond the limit are not. `edges`:
-    `labelled_edges(graph)`, where it is known. Ordered by length, then by ways; with `k` the first k, at no higher cost
-    than they need. `returning`: whether walks may return to the node (see `graphwright.kernels.walks`).
+    cost grows with the edges at fronts, not with the walks (a hub has millions). `max_edges`: maximum edges read in
+    all; at each length the cheapest paths are extended first. `edges`: `labelled_edges(graph)`, if computed before.
+    Paths are ordered by length, then by ways; with `k` only the first k are computed. `returning`: whether walks may
+    return to the node (see `graphwright.kernels.walks`).
 
     >>> graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith")])
     >>> paths, _ = relation_paths(graph, graph.id("Heat"), 3)
@@ -123,7 +129,7 @@ def path_from(graph: Graph, node: int) -> RelationPath:
 
 
 def extension_cost(labelled: Labelled, path: RelationPath) -> int:
-    """Return how many edges are looked at to extend a path by one step."""
+    """Return the number of edges that are read to extend a path by one step."""
     at, out, into = path.ends, labelled.out_ptr, labelled.into_ptr
     return int((out[at + 1] - out[at]).sum() + (into[at + 1] - into[at]).sum())
 
@@ -189,10 +195,10 @@ def relation_text(graph: Graph, item: Item) -> str:
 
 
 def leading_elsewhere(walks: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return which walks from one node end at another; all of them where none does.
+    """Return which walks from a node end at another node; all walks if none does.
 
-    A question seldom asks for the entity that it names: a returning walk counts where its relation path leads nowhere
-    else. `walks`: [walks, steps + 1], nodes.
+    A question seldom asks for the entity that it names, so a returning walk counts only if its relation path leads
+    nowhere else. `walks`: [walks, steps + 1], nodes.
 
     >>> leading_elsewhere(np.array([[0, 1, 0], [0, 1, 2]])).tolist(), leading_elsewhere(np.array([[0, 1, 0]])).tolist()
     ([False, True], [True])
@@ -204,7 +210,7 @@ def leading_elsewhere(walks: NDArray[np.integer]) -> NDArray[np.bool_]:
 def _last_step(path: RelationPath, returning: bool) -> tuple[Front, NDArray[np.int32], int, int]:
     """Return the last front, the node that each of its nodes was first reached from, the source, and the last way.
 
-    The source is -1 for a returning walk, which no node is.
+    For returning walks the source is -1, which is no node.
     """
     last, source = path.fronts[-1], -1 if returning else int(path.fronts[0].nodes[0])
     if not path.ways:

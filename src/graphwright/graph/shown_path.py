@@ -1,4 +1,4 @@
-"""Choose the paths of citations that people are shown."""
+"""Paths of citations for display."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NOT_STATED = _MENTIONED | {CO_OCCURS, REFERS, SYNONYM}
 
 
 def shown_path(graph: Graph, path: Sequence[str]) -> tuple[str, ...]:
-    """Return the part of a citation's path that people are shown: at most three stated relations, else nothing.
+    """Return the part of a citation's path to display: at most three stated relations, else nothing.
 
-    That a passage mentions a name, and that two names stand in one sentence, are no statements.
+    Mentions of names in passages, and co-occurrence in a sentence, are not stated relations.
 
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("mur#0", "about", "Mur")])
     >>> shown_path(graph, ("Graz", "lies on", "Mur", "about⁻¹", "mur#0"))
@@ -30,7 +30,7 @@ def shown_path(graph: Graph, path: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_relations(graph: Graph, labels: set[str]) -> bool:
-    """Return whether all labels are relations; a path may also be names only, or hold a sentence."""
+    """Return whether all labels are relations; a path may also be names only, or contain a sentence."""
     for relation in graph.columns.relations:
         labels.discard(relation)
         if not labels:

@@ -21,11 +21,11 @@ from graphwright.kernels.csr import Csr
 
 FORMAT = 2
 IN_BLOCKS = 64 * 2**20
-"""Bytes of a file: those of larger ones are verified in blocks, each before it is first read."""
+"""Bytes above which a file is verified in blocks, each before it is first read."""
 # Derived arrays are stored, because they take long to compute on large graphs.
 _DERIVED = ("adjacency", "out", "into", "name_order")
 _AGAIN = "Build the index again."
-_MAPPED = 2**20  # smaller files are read into memory: a mapping holds a file descriptor
+_MAPPED = 2**20  # smaller files are read into memory, because a mapping occupies a file descriptor
 _ARRAY, _NONE = "array", "None"
 Array: TypeAlias = NDArray[Any]
 # The kinds of columns that consist of several, and the kind of each part.
@@ -45,8 +45,8 @@ def save_graph(graph: Graph, folder: Path) -> None:
     columns = graph.columns
     fields = [field.name for field in dataclasses.fields(columns)]
     new = [name for name in _DERIVED if name not in vars(columns)]
-    with ThreadPoolExecutor(1) as beside:
-        computed = beside.map(lambda name: getattr(columns, name), _DERIVED)
+    with ThreadPoolExecutor(1) as executor:
+        computed = executor.map(lambda name: getattr(columns, name), _DERIVED)
         kinds = {name: _save(getattr(columns, name), folder, name) for name in fields}
         for name, value in zip(_DERIVED, computed, strict=True):
             kinds[name] = _save(value, folder, name)
@@ -103,7 +103,7 @@ def _wrong_length(columns: Columns) -> str:
 
 
 def _limited(columns: Columns) -> Iterator[tuple[str, Array, Limits]]:
-    """Return the arrays that other arrays are indexed with, and the limits of their values."""
+    """Yield the arrays that index other arrays, with the limits of their values."""
     n, m = len(columns.kinds), len(columns.heads)
     nodes, edges = Limits(0, n - 1), Limits(0, m - 1)
     named = {"heads": nodes, "tails": nodes, "relation": Limits(0, len(columns.relations) - 1)}
@@ -124,18 +124,18 @@ def _limited(columns: Columns) -> Iterator[tuple[str, Array, Limits]]:
 
 
 def check_limits(array: Array, limits: Limits, path: Path) -> None:
-    """Check that an array's values are within limits; one that is verified in blocks is checked with them.
+    """Check that an array's values are within limits; a MappedArray checks each block when it is read.
 
-    Raises StoreError for a value outside: kernels would read with it beyond the end of another array.
+    Raises StoreError for a value outside, with which a kernel would read beyond the end of another array.
     """
     if isinstance(array, MappedArray):
         array.limit(limits)
     elif outside(array, limits):
-        raise StoreError(f"{path} leads outside another array; build the index again.")
+        raise StoreError(f"{path} has values outside their limits; build the index again.")
 
 
 def save_array(array: Array, path: Path) -> None:
-    """Write one array; beside a large one, checksums of its blocks."""
+    """Write one array; for a large array also the checksums of its blocks."""
     _write(array, path)
     if path.stat().st_size > IN_BLOCKS:
         _write(block_sums(np.memmap(path, np.uint8, "r")), block_file(path))
@@ -146,7 +146,7 @@ def _write(array: Array, path: Path) -> None:
         try:
             np.save(file, np.ascontiguousarray(array))
         except OSError as error:
-            if error.errno is None:  # numpy does not say why it wrote less than all; a further byte is refused with it
+            if error.errno is None:  # numpy gives no cause of a short write; writing one byte more raises it
                 file.write(b"\0")
                 file.flush()
             raise
@@ -158,7 +158,7 @@ def block_file(path: Path) -> Path:
 
 
 def load_array(path: Path) -> Array:
-    """Open one array, memory-mapped and read-only; if it was written with checksums of its blocks, a MappedArray."""
+    """Open one array, memory-mapped and read-only; as a MappedArray if it has checksums of its blocks."""
     try:
         if block_file(path).exists():
             mapped: Array = _mapped(path)
@@ -168,7 +168,7 @@ def load_array(path: Path) -> Array:
         return np.asarray(array)  # a plain view of the mapping: kernels are compiled for plain arrays only
     except StoreError:
         raise
-    except Exception as error:  # numpy parses a header as Python: a damaged one ends in errors of many kinds
+    except Exception as error:  # numpy parses a header as Python: a damaged header raises many kinds of errors
         if cause_of(error):
             raise StoreError(f"{path} cannot be read: {explained(error, _AGAIN)}") from error
         reason = "missing" if isinstance(error, FileNotFoundError) else f"cut short or damaged ({error})"
@@ -190,7 +190,7 @@ def _mapped(path: Path) -> Any:
 
 
 def damaged_block(path: Path, block: int) -> StoreError:
-    """Return the error for a block of a file that is not as it was written."""
+    """Return the error for a damaged block of a file."""
     return StoreError(
         f"{path} is damaged within {BLOCK:,} bytes of byte {block * BLOCK:,}: it is not as it was written. Rebuild it "
         f"with graphwright verify --repair, or build the index again."

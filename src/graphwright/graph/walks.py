@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -27,9 +27,9 @@ class Bundle(NamedTuple):
 
 
 def bundle_of(graph: Graph, item: Item) -> Bundle | None:
-    """Return the hops of an item's steps, None where they are not a bundle.
+    """Return the walks of an item as a bundle, None where they are not a bundle.
 
-    The nodes of a bundle are listed hop by hop, each once; in reverse where the walks are written towards the root.
+    The item must list the nodes of the bundle hop by hop, each once; in reverse if its walks lead to the root.
     """
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE) or not item.steps:
         return None
@@ -46,18 +46,18 @@ def bundle_of(graph: Graph, item: Item) -> Bundle | None:
     ]
     listed = list(dict.fromkeys(chain(*levels)))
     for inward in (False, True):
-        # A bundle whose walks list the nodes in another order would be written in a wrong order.
+        # With nodes in any other order the text would be in a wrong order.
         if listed == list(dict.fromkeys(item.nodes[:: -1 if inward else 1])):
             return Bundle(levels, [way for way, _ in hops], inward)
     return None
 
 
 Hop = list[tuple[int, int]]
-"""The ends of the steps of one hop: where each starts, and what it reaches."""
+"""The start and the end of each step of a hop."""
 
 
 def _hops(ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> list[tuple[Way, Hop]] | None:
-    """Group steps into hops, each by one relation in one direction from all nodes of the hop before; None if not so."""
+    """Group steps into hops, each by one relation in one direction from all nodes of the hop before; else None."""
     hops: list[tuple[Way, Hop]] = []
     reached, at = {ends[0][0]}, 0
     while at < len(ends):
@@ -71,7 +71,7 @@ def _hops(ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> list[tuple[Wa
 
 
 def _hop_size(reached: set[int], ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> int:
-    """Return how many steps, each by another edge, leave these nodes by the relation of the first."""
+    """Return how many of the first steps, each by another edge, leave these nodes by the first step's relation."""
     taken: set[int] = set()
     for (start, _), way, edge in zip(ends, ways, edges, strict=True):
         if way != ways[0] or start not in reached or edge in taken:
@@ -113,7 +113,7 @@ def write_walk(graph: Graph, item: Item, write: Callable[[str], str] = str) -> s
         ways = [(relation, not forward) for relation, forward in reversed(ways)]
     groups = ["; ".join(write(graph.names[v]) for v in level) for level in levels]
     labels = [relation_label(graph, relation, forward) for relation, forward in ways]
-    if len(item.edges) == len(ways):  # a path: each of its edges has a text of its own
+    if len(item.edges) == len(ways):  # a path, each of whose edges may have a text
         labels = [edge_label(graph, edge, forward) for edge, (_, forward) in zip(item.edges, ways, strict=True)]
     parts = (part for label, group in zip(labels, groups[1:], strict=True) for part in (f"[{write(label)}]", group))
     return " → ".join((groups[0], *parts))
@@ -137,12 +137,8 @@ def step_names(graph: Graph, steps: Sequence[Step]) -> tuple[str, ...]:
     >>> step_names(graph, [(0, True), (1, False)])
     ('a', 'r', 'b', 's⁻¹', 'c')
     """
-
-    def parts() -> Iterator[str]:
-        for number, ((start, end), step) in enumerate(zip(ends_of(graph, steps), steps, strict=True)):
-            if not number:
-                yield graph.names[start]
-            yield edge_label(graph, *step)
-            yield graph.names[end]
-
-    return tuple(parts())
+    ends = list(ends_of(graph, steps))
+    names = [graph.names[ends[0][0]]] if ends else []
+    for (_, end), step in zip(ends, steps, strict=True):
+        names += [edge_label(graph, *step), graph.names[end]]
+    return tuple(names)

@@ -1,4 +1,4 @@
-"""Control: repeat a step, choose between two, run one on another view of the graph, fall back, or fuse searches."""
+"""Control: repeat a step, branch, run a step on another view of the graph, fall back, or fuse searches."""
 
 from __future__ import annotations
 
@@ -126,11 +126,11 @@ class If(Composite):
 
 @dataclass(frozen=True, repr=False)
 class OnGraph(Composite):
-    """Run a step on another view of the graph, then put the graph back; node ids are the same in both.
+    """Run a step on another view of the graph, then restore the graph; node ids are the same in both.
 
     Views: `PassageGraph`, `EntityGraph`, `StatementGraph`, `MentionGraph` in `operators.subgraph.views`. Steps to nodes
-    are those of the graph that is put back: where a view joined two nodes, their edge, or the two by way of a node that
-    both are joined with.
+    are translated to the restored graph: where the view joined two nodes, their edge there, or two edges over a common
+    neighbour.
     """
 
     view: Annotated[View, Has("a function of a graph", "__call__")]
@@ -149,11 +149,11 @@ class OnGraph(Composite):
 
 @dataclass(frozen=True, repr=False)
 class Fallback(Composite):
-    """Run the first step; where it gives no usable result, run the second on the state before it.
+    """Run the first step; if it gives no usable result, run the second on the state before it.
 
-    A step gives no usable result where it says so (`Run.fail`): a language model's reply was of no use, also after its
-    repair, or was cut short. The trace keeps it, with its notes and usage. Of several steps the last one counts. Text
-    of the first that was streamed cannot be taken back, so the second then streams none.
+    A step without a usable result calls `Run.fail`: the reply of its language model was unusable, even after a repair,
+    or was cut short. The trace keeps the failed step with its notes and usage. If the first operator has several steps,
+    the last counts. If it has streamed text, the second streams none.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import ScriptedLLM
@@ -179,7 +179,7 @@ class Fallback(Composite):
 
 
 def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run:
-    """Return a run whose listener also records what it passes on."""
+    """Return a run that also records the streamed text in `sent`."""
 
     def pass_on(text: str) -> None:
         sent.append(text)
@@ -190,7 +190,7 @@ def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run
 
 @dataclass(frozen=True, repr=False)
 class Afresh(Composite):
-    """Run a search on the question and its entities alone, whatever was found before, and keep its evidence only.
+    """Run a search on the question and its entities alone, without earlier results, and keep only its evidence.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.operator import Keep
@@ -206,7 +206,7 @@ class Afresh(Composite):
     step: Annotated[Operator, IS_OPERATOR]
 
     def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield what the search needs and does not find itself."""
+        """Yield the needs that the steps of the search do not meet."""
         yield from self.step.unmet(frozenset())
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
@@ -215,17 +215,17 @@ class Afresh(Composite):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the search, and keep the k best."""
-        begun = start(state.question, state.graph).with_(trace=state.trace)
-        after = self.step.execute(begun, run, k)
+        fresh = start(state.question, state.graph).with_(trace=state.trace)
+        after = self.step.execute(fresh, run, k)
         return state.with_(evidence=after.evidence, trace=after.trace)
 
 
 @dataclass(frozen=True, repr=False)
 class Scaled(Composite):
-    """Scale the scores of a step: 0 for its last item, 1 for its best; 1 for all where they are equal.
+    """Scale the scores of a step: 1 for its best item, 0 for its last; 1 for all if they are equal.
 
-    Scores below 0, such as those of a cross-encoder, can be added to others then: `ScoreSum(Keep(),
-    Scaled(Rerank(model)), weights=(0.7, 0.3))` blends a model's score with the one that an item had before. Evidence
+    Scaled scores can be added to others, even those of a cross-encoder, which may be below 0: `ScoreSum(Keep(),
+    Scaled(Rerank(model)), weights=(0.7, 0.3))` blends a model's score with the former score of an item. Evidence
     without scores counts 1/rank.
 
     >>> from graphwright.graph.graph import Graph
@@ -241,11 +241,8 @@ class Scaled(Composite):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Run the step, scale the scores of all its items, and keep the k best."""
         after = self.step.execute(state, run)
-        items, scores = after.items, after.items.ranked_scores
-        span = np.ptp(scores) if len(scores) else 0.0
-        scaled = (scores - scores[-1]) / span if span > 0 else np.ones(len(scores))
-        order = np.arange(len(items))
-        return top_of(after.with_(evidence=items.take(order, scaled)), ("evidence",), k)
+        scaled = after.items.take(np.arange(len(after.items)), after.items.scaled_scores)
+        return top_of(after.with_(evidence=scaled), ("evidence",), k)
 
 
 class _Fusion(Composite):
@@ -260,9 +257,9 @@ class _Fusion(Composite):
         """Run the parts, each a step of the trace, and fuse their evidence."""
         states = [part.execute(state, run) for part in self.parts]
         steps = [step for result in states for step in result.trace[len(state.trace) :]]
-        begun = state.with_(trace=(*state.trace, *steps))
-        fused = [result.items for result in states]
-        return self.traced(begun, run, k, lambda _: top_of(begun.with_(evidence=self._fuse(fused)), self.gives, k))
+        after = state.with_(trace=(*state.trace, *steps))
+        parts = [result.items for result in states]
+        return self.traced(after, run, k, lambda _: top_of(after.with_(evidence=self._fuse(parts)), self.gives, k))
 
     def _fuse(self, parts: list[Evidence]) -> Evidence:
         if all(evidence.only_nodes and not len(evidence.steps.edges) for evidence in parts):
@@ -345,5 +342,5 @@ class ScoreSum(_Fusion):
 
 def _checked(parts: tuple[Operator, ...]) -> tuple[Operator, ...]:
     if len(parts) < 2 or not all(isinstance(part, Operator) for part in parts):
-        raise OptionError(f"a fusion takes two operators or more; it was given {parts!r}.")
+        raise OptionError(f"a fusion takes two operators or more, not {parts!r}.")
     return parts

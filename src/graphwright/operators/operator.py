@@ -70,7 +70,7 @@ class Operator(Checked, ABC):
         return self.traced(state, run, k, lambda child: self.ranked(state, child, k))
 
     def traced(self, state: State, run: Run, k: int | None, work: Callable[[Run], State]) -> State:
-        """Do the work of one step, unless another pipeline of the run did it already, and add it to the trace."""
+        """Do the work of one step, unless another pipeline of the run has done it, and add it to the trace."""
         if run.shared is None:
             return self._timed(run, k, work)
         return run.shared.once(self, state, k, run, lambda: self._timed(run, k, work))
@@ -148,9 +148,9 @@ class Keep(Operator):
 
 
 class Composite(Ranker):
-    """An operator made of others. It runs them, and they are traced; its needs and results follow from theirs.
+    """Runs other operators, which are traced; its needs and results follow from theirs.
 
-    Unless overridden, its parts run on the same state, and it sets the fields that all of them set.
+    By default its parts run on the same state, and it sets the fields that all of them set.
     """
 
     def execute(self, state: State, run: Run, k: int | None = None) -> State:
@@ -159,7 +159,7 @@ class Composite(Ranker):
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """The operators that it is made of, in the order of its fields."""
+        """Its parts, in the order of its fields."""
         values = [value if isinstance(value, tuple) else (value,) for value in vars(self).values()]
         return tuple(part for value in values for part in value if isinstance(part, Operator))
 
@@ -195,7 +195,7 @@ class Composite(Ranker):
 
 
 def _mapped(value: Any, change: Callable[[Operator], Operator]) -> Any:
-    """Return a changed operator, or a tuple with its operators changed; any other value as it is."""
+    """Return a changed operator, or a tuple with its operators changed; any other value unchanged."""
     if isinstance(value, tuple):
         return tuple(_mapped(element, change) for element in value)
     return change(value) if isinstance(value, Operator) else value
@@ -250,8 +250,8 @@ class Cut(Composite):
 class Both(Composite):
     """Two operators on the same state: `a | b`.
 
-    The evidence is the items of a in order, then those of b that a lacks; it has no scores until something ranks it.
-    Every other field comes from a. `cap` limits the total while b adds.
+    The evidence is the items of a in order, then those of b that a lacks; it is unscored. Every other field comes from
+    a. `cap` limits the total while b adds.
     """
 
     first: Operator
@@ -285,7 +285,7 @@ class Both(Composite):
 
 def _operator(value: object, sign: str) -> Operator:
     if not isinstance(value, Operator):
-        raise OptionError(f"{value!r} stands after {sign} and is not an operator. Put one there, such as Keep().")
+        raise OptionError(f"{value!r} after {sign} is not an operator. Give an operator, such as Keep().")
     return value
 
 
@@ -296,7 +296,7 @@ def _steps(operator: Operator) -> tuple[Operator, ...]:
 def top_of(state: State, gives: tuple[str, ...], k: int | None) -> State:
     """Return the state cut to the k best items of the field that was set: evidence, else passages.
 
-    After an operator that sets no field, such as Keep, the evidence or passages that the state has are cut.
+    After an operator that sets no field, such as Keep, the evidence of the state is cut, else its passages.
     """
     for name in ("evidence", "passages"):
         ranking = getattr(state, name)

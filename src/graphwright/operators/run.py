@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from graphwright.operators.state import State, Step
 
 NO_VECTORS = "the index has no vectors of"
-"""Start of the note on vectors that a method wants and the index lacks."""
+"""Start of the note on vectors that a method uses and the index lacks."""
 CUT_SHORT = "the model's reply was cut short"
-"""Start of the note on a reply of a language model that did not arrive whole."""
+"""Start of the note on an incomplete reply of a language model."""
 REMEDY = "a new index made with --embed passages,names,triples (the default) has them"
 
 _BLOCK = 512  # texts that are encoded in one call
-_ROWS = 16_384  # rows kept: 25 MB at 384 numbers each
+_ROWS = 16_384  # rows in the cache: 25 MB at 384 numbers each
 Value = TypeVar("Value")
 Costs = dict[Any, Usage]
 """Cost of each model output, by its key."""
@@ -165,7 +165,7 @@ class Run:
         self.notes.append(text)
 
     def fail(self, text: str = "") -> None:
-        """Mark the current step as one without a usable result, so that a Fallback runs its second operator."""
+        """Mark the current step as without a usable result, so that a Fallback runs its second operator."""
         self.failed = True
         if text:
             self.note(text)
@@ -221,17 +221,17 @@ class Run:
     def _by_reader(
         self, reader: Reader, method: str, question: str, passages: Sequence[PassageText], *more: Any
     ) -> Any:
-        """Return what a reader's method gives; what the reader remembers costs a pipeline as much as reading it."""
+        """Return the result of a reader's method; a cached result costs a pipeline as much as a computed one."""
         usage, begun = Usage(), time.perf_counter()
         result = call_metered(usage, reader, method, question, passages, *more)
-        if usage.saved:  # remembered
+        if usage.saved:  # cached by the reader
             computed, cost = False, usage
         else:
             computed, cost = True, replace(usage, saved=time.perf_counter() - begun)
             self.usage.add(usage)
         if self.charged is not None and (usage.calls or usage.texts):
             key = self.memory.space(reader, "readings", (question,)), tuple(passages)
-            if not (computed and key in self.charged):  # a reader without a memory reads anew at every step
+            if not (computed and key in self.charged):  # a reader without a cache computes at every step
                 self.charge({key: cost}, computed=computed)
         return result
 
@@ -257,9 +257,9 @@ class Run:
         self.usage.add(replace(usage, llm_calls=usage.calls))
 
     def reply(self, llm: LLM, prompt: str, **values: str) -> Any | None:
-        """Return the reply to a prompt as an instance of its schema; None, with a note, where there is none.
+        """Return the reply to a prompt as an instance of its schema; None, with a note, if there is none.
 
-        `prompt`: its name; `values`: the texts that go into it. After None the step is done without a model, or fails.
+        `prompt`: its name; `values`: the texts inserted into it. After None the step goes on without a model, or fails.
         """
         from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
 
@@ -301,7 +301,7 @@ class Run:
             return None
         usage = Usage()
         try:
-            decoded = decode(llm, prompt, texts, k, lambda held: self.complete(held, *prompt), usage, self.cancel)
+            decoded = decode(llm, prompt, texts, k, lambda model: self.complete(model, *prompt), usage, self.cancel)
         except (Unconstrained, ReplyCutError) as error:
             self.faults.cut_short = self.faults.cut_short or isinstance(error, ReplyCutError)
             if not isinstance(error, ReplyCutError):
@@ -361,19 +361,19 @@ class _Done:
 
 
 class SharedSteps:
-    """Steps that several pipelines have in common, done once while one question is asked.
+    """Cache of the steps that several pipelines have in common, for one question.
 
     Pipelines with a common prefix have the same states there, so a step is identified by its operator, its cut and its
-    input state. A reused step has in the trace the seconds and the usage of its computation. Operators that cannot be
+    input state. In the trace a reused step has the seconds and the usage of its computation. Operators that cannot be
     hashed are not shared.
     """
 
     def __init__(self) -> None:
-        """Start with no step done."""
+        """Start empty."""
         self._done: dict[Hashable, _Done] = {}
 
     def once(self, operator: Operator, state: State, k: int | None, run: Run, work: Callable[[], State]) -> State:
-        """Return the result of the step, reused from an earlier pipeline if possible; its own step ends the trace."""
+        """Return the result of a step, reused from an earlier pipeline if possible, with the step last in its trace."""
         try:
             key = operator, k, _identity(state)
             done = self._done.get(key)

@@ -35,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Anchor(Checked):
-    """Something that the question refers to: its words, the nodes and edges they may mean, and a weight.
+    """A reference in the question: its words, the nodes and edges they may mean, and a weight.
 
     `kind`: "entity" for a named thing; "theme" for a topic, without a node; "thought" for a sentence of a chain of
     thought.
@@ -57,7 +57,7 @@ class Anchor(Checked):
             object.__setattr__(self, name, Evidence.of_nodes(getattr(self, name)).nodes)
 
     def seeds(self, graph: Graph) -> Ints:
-        """Return the nodes that this anchor means, an edge meaning both its ends; distinct, ascending."""
+        """Return the nodes of this anchor and the ends of its edges, distinct and ascending."""
         return np.unique(np.concatenate((self.nodes, graph.ends(self.edges))))
 
     def __eq__(self, other: object) -> bool:
@@ -79,9 +79,8 @@ class Anchor(Checked):
 class Citation:
     """Verified source of a statement: characters `start` to `end` of a document, in one of its chunks.
 
-    `text` is copied from there; `path` is the steps of the item that brought the chunk, as names and relations in turn,
-    empty if it has none.
-    `location`: the page, slide, cell or lines in the file of the document, "" where it has none.
+    `text` is copied from there. `path`: the names and relations along the steps to the chunk, empty without steps.
+    `location`: the page, slide, cell or lines in the file of the document, "" if it has none.
     """
 
     document: str
@@ -93,7 +92,7 @@ class Citation:
     location: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON can hold them, without an empty location."""
+        """Return the fields as JSON values, without an empty location."""
         fields = {**vars(self), "path": list(self.path)}
         return fields if self.location else {name: fields[name] for name in fields if name != "location"}
 
@@ -104,7 +103,7 @@ class Answer:
 
     `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers, for metrics
     and programs. `found` is False where the documents do not answer the question. `dropped`: quotes of a language model
-    that are in no passage; `unsupported`: the sentences of the text that rest on no verified quote, which end in
+    that are in no passage; `unsupported`: the sentences of the text without a verified quote, which end in
     [unsupported].
     """
 
@@ -117,7 +116,7 @@ class Answer:
 
     @property
     def verified(self) -> bool:
-        """Whether the answer rests on citations, and each of its sentences with markers on a verified quote."""
+        """Whether the answer has citations, and a verified quote for each of its sentences with markers."""
         return self.found and bool(self.citations) and not self.unsupported
 
     def __repr__(self) -> str:
@@ -132,10 +131,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a run: the operator, its seconds, the usage of models, and the state it gave.
+    """One step of a run: the operator, its seconds, the usage of models, and the next state.
 
-    `after` shares its arrays with the states around it, so that keeping it costs nothing. `failed`: whether the step
-    gave no usable result, as where a language model's reply was of no use (see Fallback).
+    `after` shares its arrays with the other states, so it takes no further memory. `failed`: whether the step has no
+    usable result, such as after an unusable reply of a language model (see Fallback).
     """
 
     operator: str
@@ -147,7 +146,7 @@ class Step:
     failed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON can hold them, without the state."""
+        """Return the fields as JSON values, without the state."""
         usage = {name: getattr(self.usage, name) for name in _USAGE}
         times = {"seconds": round(self.seconds, 6), "model_seconds": round(self.usage.seconds, 6)}
         return {"operator": self.operator, **times, **usage, "sizes": dict(self.sizes), "notes": list(self.notes)}
@@ -186,12 +185,17 @@ class State:
     def sizes(self) -> dict[str, int]:
         """Return the number of nodes, anchors, items of evidence and passages."""
         ranked = {"anchors": self.anchors, "evidence": self.evidence, "passages": self.passages}
-        return {"nodes": len(self.graph)} | {name: len(of) for name, of in ranked.items() if of is not None}
+        return {"nodes": len(self.graph)} | {name: len(value) for name, value in ranked.items() if value is not None}
 
     @property
     def items(self) -> Evidence:
         """The evidence; before a search, no items."""
         return Evidence.of_nodes([]) if self.evidence is None else self.evidence
+
+    def anchor_nodes(self) -> Ints:
+        """Return the nodes of all anchors, distinct and ascending (see `Anchor.seeds`)."""
+        seeds = (anchor.seeds(self.graph) for anchor in self.anchors or ())
+        return np.unique(np.concatenate([np.empty(0, np.int64), *seeds]))
 
     def node_scores(self) -> dict[int, float]:
         """Return each node of the evidence, in its order, with the score of its best item (1/rank without scores).
@@ -220,7 +224,7 @@ class State:
     def to_dict(self, *, method: str | None = None, top_k: int | None = None) -> dict[str, Any]:
         """Return the output of the command line with --json: answer, citations, passages, evidence, usage, trace.
 
-        `method`: its name, if known. `top_k`: the number of passages; all unless given.
+        `method`: the name of the method. `top_k`: the number of passages (default: all).
         """
         answer, usage = self.answer, self.usage
         passages = (
@@ -282,7 +286,7 @@ def start(
     """
     query = question if isinstance(question, Question) else Question(question)
     if not isinstance(query.text, str):
-        raise OptionError(f"{query.text!r} is not a question; give a text, or a Question with one.")
+        raise OptionError(f"{query.text!r} is not a question; give a text or a Question.")
     if not query.text.strip():
         raise OptionError(f"The question is empty ({query.text[:40]!r}); give a question.")
     if len(query.text) > MAX_QUESTION:
@@ -303,7 +307,7 @@ def start(
     start_anchors = None if anchors is None else tuple(anchors)
     for anchor in start_anchors or ():
         if not isinstance(anchor, Anchor):
-            raise OptionError(f"{anchor!r} is not an anchor; give Anchor(text, nodes), or its name among the entities.")
+            raise OptionError(f"{anchor!r} is not an anchor; give Anchor(text, nodes), or the name in `entities`.")
         _check_ids(f"anchor {anchor.text!r}", anchor, graph)
     if evidence is not None:
         _check_ids("the evidence", evidence, graph)

@@ -104,7 +104,7 @@ def test_scorer_file_without_part_raises(tmp_path: Path, missing: str) -> None:
     del made[missing]
     file = tmp_path / "model.json"
     file.write_text(json.dumps(made), encoding="utf-8")
-    with pytest.raises(DataError, match=rf"model.json is no file of a passage scorer: KeyError\('{missing}'\)\. Fit"):
+    with pytest.raises(DataError, match=rf"model.json is not a passage scorer: KeyError\('{missing}'\)\. Fit"):
         PassageScorer.read(file)
 
 
@@ -131,7 +131,7 @@ def test_invalid_scorer_raises(tmp_path: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"model\.json"):
         PassageScorer.read(file)
-    with pytest.raises(DataError, match=r"absent\.json is no file"):
+    with pytest.raises(DataError, match=r"absent\.json is not a passage scorer"):
         PassageScorer.read(tmp_path / "absent.json")
 
 
@@ -190,9 +190,9 @@ def test_scorer_trees_are_part_of_its_value(tmp_path: Path) -> None:
         with_trees(tmp_path, 0)
     )
     assert made != with_trees(tmp_path, 1) and made.trees is not None and fitted_scorer().trees is not None
-    with pytest.raises(DataError, match=r"its trees ask for feature 32 of 31\. Fit it again"):
+    with pytest.raises(DataError, match=r"its trees use feature 32 of 31\. Fit it again"):
         with_trees(tmp_path, 31)
     file = tmp_path / "model.json"
     file.write_text(json.dumps(record({}, {}) | {"trees": {"roots": [0]}}), encoding="utf-8")
-    with pytest.raises(DataError, match=r"model\.json is no file of a passage scorer"):
+    with pytest.raises(DataError, match=r"model\.json is not a passage scorer"):
         PassageScorer.read(file)

@@ -14,8 +14,9 @@ from tests.toys import chunk_columns_of, merged_graph
 from graphwright import Graph
 from graphwright.build.merge import MergedChunks
 from graphwright.extract.extraction import Extraction, Mention
+from graphwright.graph.graph import positions_in
 from graphwright.kernels.csr import Csr
-from graphwright.operators.search.mentions import frequency, positions_in, rarity, reach
+from graphwright.operators.search.mentions import frequency, rarity, reach
 from graphwright.testing import GRAPHS
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.

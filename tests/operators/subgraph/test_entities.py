@@ -122,7 +122,7 @@ def test_entity_graph_with_invalid_sentences_raises(wrong: object) -> None:
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 4096])
 def test_entity_vector_is_normalised_mean_of_passages(at_a_time, monkeypatch) -> None:
-    monkeypatch.setattr(views, "_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(views, "_BLOCK", at_a_time)
     columns, passages = GRAPH.columns, VectorIndex(SNAPSHOT.passages.vectors, SNAPSHOT.passages.row_of)
     result = views._means(columns, passages)
     stands: dict[int, set[int]] = {}

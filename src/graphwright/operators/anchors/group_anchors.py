@@ -24,7 +24,7 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
-_SHARED = 0.5  # share of the smaller one's candidates from which two anchors are one group
+_SHARED = 0.5  # share of the smaller anchor's candidates from which two anchors form a group
 _THEME_WEIGHT = 0.5  # weight of a theme relative to a name
 _CANDIDATE_CHARACTERS = 200  # of a candidate in a prompt
 
@@ -76,10 +76,10 @@ class GroupByModel(_Grouping):
     """Turn anchors into weighted groups of candidate nodes and edges (BubbleRAG, section 3.2, "Anchor Grouping").
 
     The candidates of an anchor are its own nodes and edges, the `k` nodes nearest to its text, and the `k` edges
-    nearest to it of those at all these nodes; by the vectors of `names` and `triples`, without them by words. The nodes
-    of another anchor's name are not candidates, and a theme has edges only. A language model sorts the candidates into
-    groups, one for each thing that the question refers to, and weights them. Without a usable reply the step fails;
-    GroupAnchors needs no model.
+    nearest to it among those at all these nodes. They are compared by the vectors of `names` and `triples`, without
+    them by words. The nodes of another anchor's name are not candidates, and a theme has edges only. A language model
+    groups the candidates by the things that the question refers to, and weights the groups. Without a usable reply the
+    step fails; GroupAnchors needs no model.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -107,11 +107,12 @@ class GroupByModel(_Grouping):
 class GroupAnchors(_Grouping):
     """Turn anchors into weighted groups of candidate nodes and edges, without a language model.
 
-    The candidates are those of GroupByModel, but one counts only if its similarity is at least `near` times the
-    highest, where a name with nodes has 1. Anchors that share half of the smaller one's candidates form a group with
-    the largest of their weights: the anchor's own times ln(1 + N / n), where n of the N passages mention the name, or
-    contain a word in the mean over its words by the index `words`; words of names do not count, and themes count half.
-    Each group is an anchor, and their weights sum to 1. Anchors without candidates are left out.
+    The candidates are those of GroupByModel whose similarity is at least `near` times the highest, which is 1 for a
+    name with nodes. Two anchors form a group if they share half of the candidates of the smaller anchor. An anchor's
+    weight is multiplied by ln(1 + N / n), where n of the N passages mention its name. For other anchors the factor is
+    the mean over their words, by the index `words`, with n passages that contain the word; words of names are left out.
+    Themes have half the weight. A group is an anchor with the largest of these weights, and the weights of groups sum
+    to 1. Anchors without candidates are left out.
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Graz", "lies on", "Mur")])
@@ -128,16 +129,12 @@ class GroupAnchors(_Grouping):
     near: Annotated[float, Between(0, 1)] = 0.9
 
     def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
-        """Return the groups of anchors that share candidates."""
-        return self._merged(state.graph, anchors)
-
-    def _merged(self, graph: Graph, anchors: Sequence[Anchor]) -> list[Anchor]:
-        """Return the groups of anchors that share candidates, in the order of the first of each."""
+        """Return the groups of anchors that share candidates, in the order of their first anchors."""
         name_words = {word for anchor in anchors if _is_linked_name(anchor) for word in words(anchor.text)}
         groups: list[list[Anchor]] = []
         for anchor in anchors:
             kind_weight = 1.0 if anchor.kind == "entity" else _THEME_WEIGHT
-            weight = anchor.weight * kind_weight * self._rarity(anchor, graph, name_words)
+            weight = anchor.weight * kind_weight * self._rarity(anchor, state.graph, name_words)
             member = replace(anchor, weight=weight)
             joined = [group for group in groups if any(_overlap(member, other) for other in group)]
             if joined:
@@ -164,7 +161,7 @@ def _is_linked_name(anchor: Anchor) -> bool:
 
 
 def _overlap(a: Anchor, b: Anchor) -> bool:
-    """Return whether two anchors share half of the candidates of the one that has fewer."""
+    """Return whether two anchors share half of the candidates of the anchor with fewer."""
     shared = len(np.intersect1d(a.nodes, b.nodes)) + len(np.intersect1d(a.edges, b.edges))
     return shared >= _SHARED * min(len(a.nodes) + len(a.edges), len(b.nodes) + len(b.edges))
 

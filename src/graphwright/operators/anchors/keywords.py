@@ -1,10 +1,10 @@
-"""Keywords of a question as anchors: names, themes, and names that it only implies; and their refinement."""
+"""Keywords of a question as anchors: names, themes and implied names; and their refinement."""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -25,7 +25,7 @@ from graphwright.text.words import COMPOUND, NOT_NAMES, words
 
 _PHRASE_WORDS = 4  # the most words of a phrase
 _PHRASE_WEIGHT = 0.5  # weight of a phrase that is not written as a name
-_IMPLIED_WEIGHT = 0.5  # weight of a name that the question only implies
+_IMPLIED_WEIGHT = 0.5  # weight of an implied name
 _PROMPT_CHARACTERS = 12_000  # of all passages in a prompt
 _TITLE_CHARACTERS = 200
 _MAX_NODES = 3  # of a definite name
@@ -47,8 +47,8 @@ class Keywords(Operator):
     """Set the keywords of the question as anchors: names, then themes (PathRAG, "Node Retrieval"; LightRAG's levels).
 
     A language model lists both. Names become anchors with the nodes of exactly that name; themes become anchors of the
-    kind "theme", without nodes. Existing anchors stay, before the new ones. Where it lists nothing, the step fails:
-    NamesAndPhrases does without a language model.
+    kind "theme", without nodes. Existing anchors stay, before the new ones. If the model lists nothing, the step fails;
+    NamesAndPhrases needs no model.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -79,7 +79,7 @@ class NamesAndPhrases(Operator):
     """Set the keywords of the question as anchors: its names, its phrases, and the rest as one theme.
 
     Names are the entities that LinkEntities finds, phrases are the words between stop words (with half the weight,
-    unless written as names), and the one theme is the rest of the question. Existing anchors stay, before the new ones.
+    unless written as names), and the theme is the rest of the question. Existing anchors stay, before the new ones.
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
@@ -152,11 +152,11 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, repr=False)
 class LatentKeywords(Operator):
-    """Set keywords as anchors, with names that the question implies (BubbleRAG, section 3.2, "latent inference").
+    """Set keywords as anchors, among them names that the question implies (BubbleRAG, section 3.2, "latent inference").
 
     A language model (`model`) lists names, implied names and relations, given the question and the first `passages`
     passages of the state; relations become anchors of the kind "theme". Implied names have half the weight. Existing
-    anchors stay, before the new ones. Where it lists nothing, the step fails; see NamesAndPhrases.
+    anchors stay, before the new ones. If the model lists nothing, the step fails; NamesAndPhrases needs no model.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -226,29 +226,31 @@ def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
 
 
 class _Specialising(Operator):
-    """Makes vague keywords specific with words of the question: of anchors that are not definite, the texts change."""
+    """Makes vague keywords specific with words of the question; only the texts of vague anchors change."""
 
     needs = ("anchors",)
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
         """Rewrite the texts."""
-        vague = _vague(state.anchors or (), state)
+        anchors = state.anchors or ()
+        vague = _vague(anchors, state)
         texts = self.rewritten(state, run, vague) if vague else {}
-        return _with_texts(state, texts) if texts else state
+        rewritten = (replace(anchor, text=texts.get(i, anchor.text)) for i, anchor in enumerate(anchors))
+        return state.with_(anchors=tuple(rewritten)) if texts else state
 
     @abstractmethod
     def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
-        """Return the new texts of anchors by their position; `vague`: the positions of those that are not definite."""
+        """Return the new texts of anchors by their position; `vague`: the positions of vague anchors."""
 
 
 @dataclass(frozen=True, repr=False)
 class Specialise(_Specialising):
     """Make vague keywords specific with words of the question (BubbleRAG, section 3.2, "Anchor Specialization").
 
-    Only texts change, of anchors that are not definite: that are not written as a name, have no node or more than
-    three, or whose nodes are mentioned in more than 2 % of the passages. A language model rewrites them: "mother"
-    becomes "mother of Lothair II". Without a usable reply the step fails; SpecialiseInContext needs no model.
+    Only the texts of vague anchors change. An anchor is vague if it is not written as a name, has no node or more than
+    three, or if more than 2 % of the passages mention its nodes. A language model rewrites the texts: "mother" becomes
+    "mother of Lothair II". Without a usable reply the step fails; SpecialiseInContext needs no model.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -283,9 +285,9 @@ class Specialise(_Specialising):
 class SpecialiseInContext(_Specialising):
     """Make vague keywords specific with the words around them in the question.
 
-    Which are vague, see Specialise. Names stay. Another keyword becomes the part of the question from it to the nearest
-    name, at most six words away, else three words on either side; a keyword that is not a part of the question, such as
-    a theme of several words, becomes the whole question.
+    Specialise defines vague. Names stay. Any other keyword becomes the part of the question from it to the nearest
+    name, if that is at most six words away; else the keyword with three words on either side. A keyword that is not a
+    part of the question, such as a theme of several words, becomes the whole question.
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
@@ -295,14 +297,9 @@ class SpecialiseInContext(_Specialising):
     """
 
     def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
-        """Return the parts of the question that stand for vague keywords."""
+        """Return the parts of the question that replace vague keywords."""
         anchors = state.anchors or ()
         return {i: _in_context(anchors[i], anchors, state.question.text) for i in vague}
-
-
-def _with_texts(state: State, texts: Mapping[int, str]) -> State:
-    """Return the state with other texts of its anchors, by their position."""
-    return state.with_(anchors=tuple(replace(a, text=texts.get(i, a.text)) for i, a in enumerate(state.anchors or ())))
 
 
 def is_definite(anchor: Anchor, state: State) -> bool:
@@ -325,15 +322,15 @@ def _in_context(anchor: Anchor, anchors: Iterable[Anchor], question: str) -> str
     if is_name(anchor.text) and anchor.kind == "entity":
         return anchor.text
     offsets = [match.span() for match in COMPOUND.finditer(question)]
-    own = _position(anchor.text, question, offsets)
-    if own is None:
+    keyword = _position(anchor.text, question, offsets)
+    if keyword is None:
         return question
     names = (_position(a.text, question, offsets) for a in anchors if a is not anchor and is_name(a.text))
-    gaps = [(max(name[0] - own[1], own[0] - name[1]), name) for name in names if name is not None]
-    gap, nearest = min(gaps, default=(_MAX_GAP + 1, own))
+    gaps = [(max(name[0] - keyword[1], keyword[0] - name[1]), name) for name in names if name is not None]
+    gap, nearest = min(gaps, default=(_MAX_GAP + 1, keyword))
     if gap > _MAX_GAP:
-        nearest = max(own[0] - _CONTEXT_WORDS, 0), min(own[1] + _CONTEXT_WORDS, len(offsets) - 1)
-    first, last = min(own[0], nearest[0]), max(own[1], nearest[1])
+        nearest = max(keyword[0] - _CONTEXT_WORDS, 0), min(keyword[1] + _CONTEXT_WORDS, len(offsets) - 1)
+    first, last = min(keyword[0], nearest[0]), max(keyword[1], nearest[1])
     return question[offsets[first][0] : offsets[last][1]]
 
 
@@ -350,9 +347,9 @@ def _position(text: str, question: str, offsets: Sequence[tuple[int, int]]) -> t
 class Relax(Operator):
     """Match vague keywords with entities and statements of the first passages (BubbleRAG, section 3.2, Example 5).
 
-    The entities and edges of the first `passages` passages become nodes and edges of the anchors that are not definite
-    (see Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language
-    model (`model`) chooses them; the step needs one. If its reply is unusable, the anchors do not change.
+    The entities and edges of the first `passages` passages become nodes and edges of the vague anchors (see
+    Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language model
+    (`model`) chooses them. If its reply is unusable, the anchors do not change.
 
     >>> from graphwright.graph.ranking import Ranking
     >>> from graphwright.models.fake import ScriptedLLM

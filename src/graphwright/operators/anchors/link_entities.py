@@ -33,8 +33,8 @@ _QUOTED = re.compile(
     r"|「[^「」]{2,80}」|『[^『』]{2,80}』|《[^《》]{2,80}》"
 )
 _JOINING = frozenset(["of", "for", "in", "at", "on", "and", "to", "the"])
-_NAME_WORDS = 12  # the most words of a name
-_SPELLING = 0.8  # least similarity of a name that is spelled differently
+_NAME_WORDS = 12  # maximum words of a name
+_SPELLING = 0.8  # minimum similarity of a name that is spelled differently
 _NONE = np.empty(0, np.int64)
 
 Offsets = Sequence[tuple[int, int]]
@@ -47,11 +47,11 @@ NameScores = Callable[[str], NDArray[np.float64]]
 class LinkEntities(Operator):
     """Link the entities that the question names: exactly or by alias, else by spelling, else by vector.
 
-    The longest names win. A capitalised or quoted phrase that equals no name or alias is compared by spelling (`fuzzy`:
-    least similarity; 1 disables it), then, if `names` is given, by the vectors of names (`near`: least cosine). An
-    anchor's weight is the confidence of the link. `ordinary`: link words without capitals, plurals and parts of names
-    too (see `ordinary_mentions`), but not the noun that says what is asked for. A state whose anchors have nodes is
-    returned unchanged.
+    Longer names take precedence. A capitalised or quoted phrase that equals no name or alias is compared by spelling
+    (`fuzzy`: minimum similarity; 1 disables it), then, if `names` is given, by the vectors of names (`near`: minimum
+    cosine). An anchor's weight is the confidence of the link. `ordinary`: link words without capitals, plurals and
+    parts of names too (see `ordinary_mentions`), but not the noun that names the kind of answer. A state whose anchors
+    have nodes is returned unchanged.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start
@@ -106,7 +106,7 @@ class LinkEntities(Operator):
         return nodes[state.graph.holds(nodes)], confidence
 
     def _by_vector(self, text: str, run: Run) -> tuple[Ints, float]:
-        """Return the node whose name has the nearest vector, if it is near enough, and the cosine."""
+        """Return the node whose name has the nearest vector, and the cosine; none below `near`."""
         names = self.names
         if names is None or not len(names.ids):
             return _NONE, 0.0
@@ -119,8 +119,8 @@ class LinkEntities(Operator):
 def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
     """Yield the longest names from left to right."""
     offsets = word_spans(question)
-    # Capitals mean nothing in a question without any; nor does a first capital over a knowledge graph, whose names may
-    # be written in lower case.
+    # Capitals are ignored if the question has none. So is its first capital over a knowledge graph, whose names may be
+    # written in lower case.
     cased = question if state.graph.passages is not None else question[1:]
     written_as_name = is_name if any(map(str.isupper, cased)) else bool
     position = 0
@@ -129,7 +129,7 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
         # Names are indexed without their article, so the search starts at the word after it.
         is_article = index.normalised and texts[0].lower() in ARTICLES
         extra, nodes = index.longest(() if is_article else map(index.form, texts), state.graph)
-        # Stop words are not names, and a single word is one only if it is written as one.
+        # Stop words are not names, and a single word must be written as a name.
         if len(nodes) and words(texts[extra]) and (extra or written_as_name(texts[0])):
             yield position, position + extra, Anchor(texts[extra].rstrip("."), nodes)
             position += extra
@@ -137,7 +137,7 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
 
 
 def _without_nouns(state: State, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the mentions without a common noun that says what is asked for: "moon" in "What is the biggest moon?"."""
+    """Return the mentions without a noun that names the kind of answer: "moon" in "What is the biggest moon?"."""
     words_of = tokens(state.question.text)
     words_of = translated(state.question.text, words_of) or words_of
     noun = question_form([token.word for token in words_of]).noun
@@ -203,12 +203,12 @@ def is_name(text: str) -> bool:
 class AnchorSearch(Ranker):
     """Find the nodes whose names are nearest to the anchors' texts, by cosine (PathRAG, "Node Retrieval").
 
-    The anchors take turns: the nearest name of each, then the second of each, so that `% 40` is the paper's N = 40 over
+    The anchors alternate: the nearest name of each, then the second of each, so that `% 40` is the paper's N = 40 over
     all keywords. A node's score is the best weight / rank over the anchors; nodes that an anchor already has come
     first. Themes are left out: they are words of relations. The anchors stay.
 
-    `names`: vectors by node. Without them names are compared by words (BM25) and spelling, names that share nothing are
-    left out, and the trace notes it. `per_anchor`: the most nodes of one anchor.
+    `names`: vectors by node. Without them names are compared by words (BM25) and spelling, names without a common word
+    are left out, and the trace notes it. `per_anchor`: maximum nodes of an anchor.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder

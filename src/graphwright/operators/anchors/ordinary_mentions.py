@@ -1,4 +1,4 @@
-"""Names in a question that is not written with capitals, or that are inflected, misspelt or cut short."""
+"""Mentions of names without capitals, and of inflected, misspelt or shortened names."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from graphwright.text.words import NOT_NAMES, words
 Mention = tuple[int, int, Anchor]
 """The first and the last word of a mention in the question, and its anchor."""
 
-_MIN_LETTERS = 5  # letters of a name that may be misspelt
+_MIN_LETTERS = 5  # of a name that may be misspelt
 _MAX_NODES = 3  # nodes that a part of a name may stand for
-_LONGEST = 6  # words of a name
+_LONGEST = 6  # maximum words of a name
 _MAX_SPELLINGS = 20_000  # words with the same first letter that are compared
-_MAX_COMPARED = 50  # names with the same words, of which the shortest are meant
+_MAX_COMPARED = 50  # names with the same words, of which the shortest are taken
 
 
 def ordinary_mentions(
@@ -29,15 +29,15 @@ def ordinary_mentions(
 ) -> Iterator[Mention]:
     """Yield the mentions among the words that are neither grammar nor the words of a relation or a class.
 
-    Longer runs of words first, each in three ways: exactly or with another ending, by spelling (`fuzzy`: least
-    similarity), and as a part of names, if at most three nodes have it: "lynx" for "Eurasian lynx".
-    `spans`: characters of names that were found before; beside them a single word must be equal to a name,
-    and the confidence is at most a half.
+    Longer runs of words come first. Each is matched in three ways: exactly or with another ending; by spelling
+    (`fuzzy`: minimum similarity); and as a part of names, if at most three nodes have it: "lynx" for "Eurasian lynx".
+    `spans`: characters of names that are linked already; with any, a single word must equal a name, and the confidence
+    is at most 0.5.
     """
     question = tokens(state.question.text)
     free = _free(state, question) - {at for at, token in enumerate(question) if _inside(token, spans)}
     used: set[int] = set()
-    most = 0.5 if spans else 1.0  # confidence: beside names that are written as such
+    max_weight = 0.5 if spans else 1.0
     runs = ((at, size) for size in range(_LONGEST, 0, -1) for at in range(len(question) - size + 1))
     for at, size in runs:
         span = range(at, at + size)
@@ -52,7 +52,9 @@ def ordinary_mentions(
                 at,
                 at + size - 1,
                 Anchor(
-                    state.question.text[question[at].start : question[span[-1]].end], nodes, weight=min(weight, most)
+                    state.question.text[question[at].start : question[span[-1]].end],
+                    nodes,
+                    weight=min(weight, max_weight),
                 ),
             )
 
@@ -83,7 +85,7 @@ def _nodes_of(
 ) -> tuple[Ints, float]:
     """Return the nodes that a run of words names, and the confidence.
 
-    `whole`: there are no further words beside them; `exact`: only names that are equal count.
+    `whole`: no further free words are next to them; `exact`: only equal names count.
     """
     graph = state.graph
     for form in (" ".join(name), " ".join([*name[:-1], *words(name[-1])])):
@@ -104,7 +106,7 @@ def _nodes_of(
 
 
 def _spelled(parts: Sequence[str], state: State) -> list[str]:
-    """Return words with those that no name has as the name's word that differs by one letter, if one does."""
+    """Replace each word that no name has by the only word of names that differs in one letter, if there is one."""
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
@@ -121,7 +123,7 @@ def _spelled(parts: Sequence[str], state: State) -> list[str]:
 
 
 def _with_words(parts: Sequence[str], state: State, whole: bool) -> Ints:
-    """Return the nodes of the shortest names that have (unless `whole`, end with) all these words; at most three."""
+    """Return the nodes of the shortest names with all these words (at the end, unless `whole`); none if over three."""
     word_index = name_words(state.graph.columns)
     if not parts:
         return np.empty(0, np.int64)
@@ -133,6 +135,5 @@ def _with_words(parts: Sequence[str], state: State, whole: bool) -> Ints:
     sizes = np.array([len(name.split()) for name in state.graph.names.take(nodes[:_MAX_COMPARED])])
     if not len(nodes) or len(nodes) > _MAX_COMPARED or sizes.min() > _LONGEST:
         return nodes[:0]
-    nodes = nodes[sizes == sizes.min()]
-    meant: Ints = nodes[: len(nodes) * (len(nodes) <= _MAX_NODES)]
-    return meant
+    shortest: Ints = nodes[sizes == sizes.min()]
+    return shortest if len(shortest) <= _MAX_NODES else shortest[:0]

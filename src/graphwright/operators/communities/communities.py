@@ -35,8 +35,8 @@ class EntitySearch(Ranker):
     """Rank entities by the cosine of the question with their names and statements (GraphRAG, local: entry points).
 
     GraphRAG compares the question with the embedded description of each entity. Here an entity's vector is the sum of
-    that of its name and the mean of those of its statements, all at length 1: of the triples at it, if `triples` has
-    them, else of the passages that name it. So nothing is encoded but the question. The table of vectors is made once
+    two unit vectors: that of its name, and the mean of its statements. Statements are the triples at the entity if
+    `triples` is given, else the passages that name it. So only the question is encoded. The vectors are computed once
     for a snapshot: 4 bytes a number, 77 MB for 50,000 entities.
 
     >>> from graphwright.graph.graph import Graph
@@ -100,8 +100,8 @@ class LocalContext(Ranker):
 
     A relation scores the mean of its ends' scores, 0 for an end that is not in the evidence, so that relations between
     two entities of the evidence come first; `relations` is their number. The `communities` of `level` with the most
-    entities give the statements of their gists (passages, if these have no vectors), each with the cosine of the gist
-    and the question. The items of the evidence stay.
+    entities add the statements of their gists, or their passages if statements have no vectors, each with the cosine of
+    the gist and the question. The items of the evidence stay.
     """
 
     summaries: Summaries
@@ -113,8 +113,8 @@ class LocalContext(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Add the relations and the statements."""
-        evidence = state.evidence
-        if evidence is None or not len(evidence):
+        evidence = state.items
+        if not len(evidence):
             return state
         scores = dict(zip(evidence.identities(), evidence.ranked_scores.tolist(), strict=True))
         added = [*self._relations(state, scores), *self._gists(state, run)]
@@ -149,13 +149,11 @@ class LocalContext(Ranker):
 
 
 def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
-    """Return the communities of a level that the evidence is in, those of most items first, then of the best item.
+    """Return the communities of a level that the evidence is in, by number of items, then by best item.
 
-    An item is in the community of its first node, so a whole community is in itself; one without nodes is in none.
+    An item is in the community of its first node; an item without nodes is in none.
     """
-    evidence, of_nodes = state.evidence, summaries.communities(state.graph).of_nodes(level)
-    if evidence is None:
-        return []
+    evidence, of_nodes = state.items, summaries.communities(state.graph).of_nodes(level)
     first = evidence.nodes[evidence.node_ptr[:-1][np.diff(evidence.node_ptr) > 0]]
     counts = Counter(of_nodes[first].tolist())
     return [community for community, _ in counts.most_common() if community >= 0]
@@ -165,9 +163,9 @@ def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
 class CommunitySearch(Ranker):
     """Rank communities by the cosine of their gist with the question, each an item of its nodes (GraphRAG, global).
 
-    The offline twin of `RateCommunities`, and the selection of the communities that it rates. `level`: 0 for the
-    widest; communities above it without parts are included. An item has those nodes of the community that are in the
-    graph.
+    The counterpart of `RateCommunities` without a language model, and the selection of the communities that it rates.
+    `level`: 0 for the widest; higher communities that are not divided are included. An item has the community's nodes
+    in the graph.
     """
 
     summaries: Summaries
@@ -195,8 +193,8 @@ class RateCommunities(Ranker):
 
     The score is the rating over 100; a community without a rating, or with 0, is left out. `batch`: summaries per call.
     Unknown numbers in a reply are ignored with a note; if nothing is rated above 0 the communities do not change. The
-    paper's map step also answers from each batch; here the summaries themselves are passed to the answer, since each of
-    its citations must be a quotation of a passage.
+    paper's map step also answers from each batch; here the answer is from the summaries, since each of its citations
+    must quote a passage.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -208,8 +206,8 @@ class RateCommunities(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Rate the communities of the evidence."""
-        evidence = state.evidence
-        if evidence is None or not len(evidence):
+        evidence = state.items
+        if not len(evidence):
             return state
         of_nodes = self.summaries.communities(state.graph).of_nodes(self.level)
         communities = {i: int(of_nodes[nodes[0]]) for i, (nodes, _) in enumerate(evidence) if len(nodes)}

@@ -39,9 +39,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class Gist:
-    """The most central statements of a group by edge id, or its most central passages by node id, and their vector.
+    """The most central statements of a group, by edge id, or else passages, by node id, and their vector.
 
-    `vector: float32[dimension]` is the mean of theirs at length 1, zero if none of them has a vector.
+    `vector: float32[dimension]` is their mean vector at length 1, zero if none has a vector.
     """
 
     edges: Ints
@@ -66,10 +66,10 @@ class _Written:
 class Summaries(Checked):
     """Summaries of communities of entities (GraphRAG, Edge et al., 2024), each made once for a snapshot.
 
-    The gist of a community is the `statements` most central of the statements of its edges, by their vectors in
-    `triples`; without these, the most central of the passages that name its members, by their vectors in `passages`.
-    The gist is also the summary; WrittenSummaries has a language model write it. `max_size`: as in `communities`, which
-    names the extra that is needed.
+    The gist of a community is its `statements` most central statements, by their vectors in `triples`; without these,
+    the most central passages that name its members, by their vectors in `passages`. The gist is also the summary;
+    WrittenSummaries has a language model write it. `max_size`: as in `communities`. Needs the extra `communities`
+    (igraph).
     """
 
     passages: VectorIndex
@@ -91,7 +91,7 @@ class Summaries(Checked):
     def gists(self, graph: Graph, level: int) -> tuple[Ints, list[Gist], Floats]:
         """Return the communities of a level, the gist of each, and their vectors: float32[c, dimension]."""
         columns, groups = graph.columns, self.communities(graph)
-        # Gists do not depend on the model, so those of all models are computed once.
+        # Gists do not depend on the model, so all models share them.
         key = self.passages, self.triples, self.statements, self.max_size, level
 
         def compute() -> tuple[Ints, list[Gist], Floats]:
@@ -138,7 +138,7 @@ class WrittenSummaries(Summaries):
     model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
 
     def _texts(self, run: Run, graph: Graph, gist_texts: dict[int, str]) -> dict[int, str]:
-        """Return the summaries, those that are not known yet by the model."""
+        """Return the summaries; the model writes those that are missing."""
         written = _written.get(graph.columns, self, _Written)
         with written.lock:  # threads that need the same summary wait, so that it is paid for once
             new = [number for number in gist_texts if number not in written.summaries]
@@ -156,7 +156,7 @@ class WrittenSummaries(Summaries):
 
         def write(child: Run, number: int) -> None:
             text = _write_summary(child, self.model, "community", self._lines(graph, number), gist_texts[number])
-            summaries[number] = text, child.usage  # at once, so that an error in another one does not lose it
+            summaries[number] = text, child.usage  # at once, so that an error in another call does not lose it
 
         begun = time.perf_counter()
         for_each(run, write, gist_texts)
@@ -239,11 +239,11 @@ def central(vectors: Floats, k: int) -> tuple[Ints, Floats]:
 def most_central(vectors: Floats, relevance: Floats, k: int) -> Ints:
     """Return the positions of the k best vectors by maximal marginal relevance, best first.
 
-    The value of i is 0.7 · relevance[i] / max(relevance) - 0.3 · s, with s its largest cosine with a vector that was
-    selected before; with an s of 0.9 or more it is not selected. `vectors`: unit rows, float32[n, d].
+    The value of i is 0.7 · relevance[i] / max(relevance) - 0.3 · s, with s its largest cosine with a selected vector;
+    it is not selected if s is 0.9 or more. `vectors`: unit rows, float32[n, d].
     """
     share = relevance.astype(np.float64) / max(float(relevance.max(initial=0.0)), 1e-9)
-    values = _RELEVANCE * share.round(6)  # two vectors have equal ones, but for the last digits
+    values = _RELEVANCE * share.round(6)  # equal relevances may differ in the last digits
     likeness = np.zeros(len(values))
     free = np.ones(len(values), bool)
     best: list[int] = []
@@ -258,7 +258,7 @@ def most_central(vectors: Floats, relevance: Floats, k: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The tree of a snapshot: its passages, `leaves: int64[n]`, and the text of each summary and the leaves under it.
+    """The tree of a snapshot: its passages, `leaves: int64[n]`, and each summary's text and leaves.
 
     `vectors: float32[n + s, dimension]` are those of the leaves, then those of the summaries, at length 1; `under` are
     positions in `leaves`, ascending.
@@ -274,14 +274,14 @@ class Tree:
 class SummaryTree(Checked):
     """Passages in clusters of about `size`, their summaries in clusters again, and so on (RAPTOR, Sarthi et al., 2024).
 
-    The top level is the first of at most `size` summaries. A summary's vector is the mean of the `central` most central
-    vectors of its cluster, and its text is their first sentences, so that no text is encoded; WrittenSummaryTree has a
-    language model write it. `seed`: of the clusters. A tree is made once for a snapshot.
+    The top level has at most `size` summaries. A summary's vector is the mean of the `central` most central vectors of
+    its cluster, and its text is their first sentences, so that no text is encoded; WrittenSummaryTree has a language
+    model write it. `seed`: of the clusters. A tree is made once for a snapshot.
 
-    Three things differ from the paper. Clusters are those of k-means on the vectors (see `clusters`), not of Gaussian
-    mixtures on a few dimensions made by UMAP, for which two large packages would be needed; the two steps, wide
-    clusters and clusters in them, are the paper's. A passage is in one cluster of a level, not in several. And the
-    number of clusters follows from `size`, not from the Bayesian information criterion.
+    Three things differ from the paper. Clusters come from k-means on the vectors (see `clusters`), not from Gaussian
+    mixtures after UMAP, which need two large packages; the two steps, wide clusters and clusters in them, are the
+    paper's. A passage is in one cluster of a level, not in several. And the number of clusters follows from `size`, not
+    from the Bayesian information criterion.
     """
 
     passages: VectorIndex
@@ -330,7 +330,7 @@ class SummaryTree(Checked):
         return gist_texts, vectors
 
     def _passage_lines(self, graph: Graph, leaves: Ints) -> list[str]:
-        """Return what is read of each passage for a summary."""
+        """Return the line of each passage in a prompt; none without a language model."""
         return []
 
 
@@ -403,7 +403,7 @@ class TreeSearch(Ranker):
 
 
 def first_items(items: Iterable[tuple[Ints, float]], k: int | None) -> Evidence:
-    """Return the k best of items of nodes, which come best first; no more are read than can be among them."""
+    """Return the k best of items of nodes, given best first; reading stops after the k best and their ties."""
     best: list[Item] = []
     scores: list[float] = []
     for nodes, score in items:

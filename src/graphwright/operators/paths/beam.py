@@ -28,9 +28,9 @@ _MAX_WIDTHS = 4  # dynamic pruning keeps at most this many times the width
 
 @dataclass(frozen=True, repr=False)
 class BeamSearch(Operator):
-    """Search paths from each query entity, a model selecting the best of every length (ISAR, section 3.3.3).
+    """Search paths from each query entity; a model selects the best of every length (ISAR, section 3.3.3).
 
-    From each query entity on its own: extend the beams by each neighbour that they do not contain, select the `width`
+    For each query entity separately: extend the beams by each neighbour that they do not contain, select the `width`
     (the paper's B) best, and repeat up to `length` edges (L). The evidence is the beams of every length. Ties are
     broken by the nodes, so the shorter path comes first. Query entities as for ShortestPaths.
 
@@ -45,9 +45,9 @@ class BeamSearch(Operator):
     with Rerank(cross_encoder) % n instead of Choose(llm) if there is no LLM. A ranking without scores, as from an LLM
     or from `|`, has the scores 1/rank.
 
-    `slack`: dynamic pruning (section 4.2, which gives no rule). Beyond the `width` best, paths stay that score at most
-    `slack` standard deviations less than the last of these, 4 · `width` in all at most; the deviation is that of the
-    4 · `width` best scores. With 0 those that tie with the last one stay.
+    `slack`: dynamic pruning (section 4.2, which gives no rule). Besides the `width` best, paths stay whose scores are
+    at most `slack` standard deviations below the last of these, up to 4 · `width` in all. The deviation is that of the
+    4 · `width` best scores. With 0, ties with the last path stay.
 
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.state import start
@@ -94,7 +94,7 @@ class BeamSearch(Operator):
         return state.with_(evidence=_united(levels))
 
     def _pruned(self, best: Evidence) -> Evidence:
-        """Return the paths within the width, and with `slack` also paths with about the same score as the last."""
+        """Return the paths within the width, and with `slack` those with scores close to the last."""
         if self.slack is None or best.scores is None or len(best) <= self.width:
             return best.top(self.width) if self.slack is None else best
         threshold = best.scores[self.width - 1] - self.slack * best.scores.std()
@@ -132,14 +132,14 @@ Walk = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, repr=False)
 class Explore(Operator):
-    """Search paths from each query entity, a model choosing relations, then entities (ToG, Sun et al., 2024).
+    """Search paths from each query entity; a model chooses relations, then entities (ToG, Sun et al., 2024).
 
-    From each query entity on its own, up to `depth` edges (ToG's D): select the `width` directed relations (N) that
+    For each query entity separately, up to `depth` edges (ToG's D): select the `width` directed relations (N) that
     extend the paths and fit the question best, then the `width` best of the nodes that they lead to. `ranker` selects
-    them: Choose, by a language model, where the search ends if it chooses none; or Rerank. `max_relations`,
-    `max_nodes`: candidates of a step; the first of them are ranked, and the trace notes it where there are more (the
-    paper draws some nodes at random). The evidence is the paths of every length. ToG also asks its model after each
-    step whether the paths are enough; that is left out.
+    them: Rerank, or Choose, with which the search ends if the language model chooses none. `max_relations`,
+    `max_nodes`: maximum candidates of a step; only the first are ranked, with a note in the trace (the paper draws some
+    nodes at random). The evidence is the paths of every length. ToG also asks its model after each step whether the
+    paths are enough; that is left out.
 
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.rerank.rerank import Rerank
@@ -209,5 +209,5 @@ def _extensions(graph: Graph, beams: list[Walk]) -> list[list[Walk]]:
             other = int(tail if head == nodes[-1] else head)
             if other not in nodes:
                 group = extensions.setdefault(((nodes, edges), int(relation), bool(head == nodes[-1])), {})
-                group.setdefault(other, ((*nodes, other), (*edges, int(edge))))  # of parallel edges the first
+                group.setdefault(other, ((*nodes, other), (*edges, int(edge))))  # the first of parallel edges
     return [list(group.values()) for group in extensions.values()]

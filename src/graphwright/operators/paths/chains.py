@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from graphwright.constraints import AtLeast
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind, Step, Steps, path_item
 from graphwright.graph.walks import bundle_of, walk_text
@@ -25,12 +25,13 @@ from graphwright.operators.state import State
 class Chains(Operator):
     """Form chains of the evidence's triples, outwards from the query entities, breadth first in evidence order.
 
-    ReG, Algorithm 1 (appendix D.4.1). A query entity is a node of an anchor. A triple at one is a chain. A chain is
-    extended by each triple that begins where it ends, unless the chain contains the new node, or a chain from the same
-    query entity was extended to that node before. A chain may pass another query entity, and the evidence has every
-    chain, so each prefix of a chain is one too. With `inverse` triples are also walked tail to head, written
-    `t → [r⁻¹] → h`, which a graph without inverse relations needs; without it, head to tail only, chains that end at a
-    query entity are included. `length`: the most triples in a chain (the paper's L); None for no limit. Unscored.
+    ReG, Algorithm 1 (appendix D.4.1). Query entities are the nodes of anchors. Each triple at a query entity is a
+    chain. A chain is extended by each triple that begins at its end, unless the new node is in the chain, or an earlier
+    chain from the same query entity was extended to it. A chain may pass other query entities. The evidence has all
+    chains, so it has each prefix of a chain too. With `inverse`, triples are also walked from tail to head (`t → [r⁻¹]
+    → h`), which a graph without inverse relations needs. Without it they are walked from head to tail only, and chains
+    that end at a query entity are included. `length`: maximum triples of a chain (the paper's L); None for no limit.
+    Unscored.
 
     >>> from graphwright.operators.state import start
     >>> film = Graph.from_triples([("Alien", "director", "Scott"), ("Alien", "genre", "Horror")])
@@ -48,10 +49,10 @@ class Chains(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Expand the chains."""
-        graph, evidence = state.graph, state.evidence
-        edges = np.array([] if evidence is None else list(dict.fromkeys(evidence.edges.tolist())), np.int64)
+        graph = state.graph
+        edges = np.array(list(dict.fromkeys(state.items.edges.tolist())), np.int64)
         nodes, local = np.unique(graph.ends(edges), return_inverse=True)
-        sources = np.flatnonzero(np.isin(nodes, _query_entities(state)))
+        sources = np.flatnonzero(np.isin(nodes, state.anchor_nodes()))
         pointers, at, triples = expand_chains(
             len(nodes), local[::2], local[1::2], sources, length=self.length, inverse=self.inverse
         )
@@ -69,14 +70,14 @@ class Chains(Operator):
 
 @dataclass(frozen=True, repr=False)
 class MergeChains(Operator):
-    """Merge chains of one query entity with the same relations, and group those of several with common targets.
+    """Merge chains of a query entity with the same relations, and group those of several with common targets.
 
     ReG, structure-aware merging (appendix D.4.2). Multi-answer merging: the chains from (or to) one query entity by the
     same relations in the same directions become one item, their union: `Q → [r] → a → [s] → x; y`. Multi-entity
-    merging: in evidence order, each of these paths joins the first earlier group that has no path of its query entity
-    and shares a target with it. The paths of a group follow one another; in a group of several paths only the chains to
-    their common targets stay. Items that are not walks stay unchanged, as do walks that reach a node after
-    different hops, since the text of their union would be ambiguous. Unscored.
+    merging: in evidence order, each of these paths is added to the first group that has no path of its query entity and
+    shares a target with it. A group of several paths keeps only the chains to their common targets. Items that are not
+    walks do not change. Neither do walks that reach a node after different numbers of hops, because the text of their
+    union would be ambiguous. Unscored.
 
     >>> from graphwright.operators.state import start
     >>> film = Graph.from_triples([("A", "act", "x"), ("A", "act", "y"), ("A", "wife", "C"), ("B", "act", "y")])
@@ -92,7 +93,7 @@ class MergeChains(Operator):
         """Merge the chains."""
         if state.evidence is None:
             return state
-        query_entities = set(_query_entities(state).tolist())
+        query_entities = set(state.anchor_nodes().tolist())
         items: list[Item] = []
         for group in _grouped(_merged(state.graph, state.evidence, query_entities), query_entities):
             items += group.items(state.graph)
@@ -104,7 +105,7 @@ T = TypeVar("T")
 
 @dataclass
 class _Path:
-    """Walks by the same relations from (or, with `inward`, to) one node, -1 for an item that is not a walk."""
+    """Walks by the same relations from `source`, or with `inward` to it; an item that is not a walk has source -1."""
 
     source: int
     inward: bool = False
@@ -115,7 +116,7 @@ class _Path:
         return {walk.nodes[0 if self.inward else -1] for walk in self.walks}
 
     def items(self, graph: Graph) -> list[Item]:
-        """Return the union, of distinct nodes and each hop's distinct edges; the walks if its text is ambiguous."""
+        """Return the union of the walks, without repeated nodes and edges; the walks if its text is ambiguous."""
         walks = self.walks[::-1] if self.inward else self.walks
         if len(walks) == 1:
             return walks
@@ -131,7 +132,7 @@ class _Path:
         return tuple((edge, not forward) for edge, forward in walk.steps[::-1]) if self.inward else walk.steps
 
     def _is_readable(self, graph: Graph, union: Item, levels: list[list[int]]) -> bool:
-        """Return whether the union has the same levels, where walks reach a node after different hops."""
+        """Return whether the text of the union has the same levels as the walks."""
         bundle = bundle_of(graph, union)
         return bundle is not None and bundle.inward == self.inward and bundle.levels == levels
 
@@ -156,7 +157,7 @@ class _Group:
 
 
 def _merged(graph: Graph, evidence: Evidence, query_entities: set[int]) -> list[_Path]:
-    """Unite the walks with the same source and relations; an item that is not a walk stands alone."""
+    """Unite the walks with the same source and relations; any other item forms a path of its own."""
     ways = graph.columns.relation[evidence.steps.edges].astype(np.int64) * 2 + evidence.steps.forward
     starts = evidence.steps.ptr.tolist()
     paths: dict[Hashable, _Path] = {}
@@ -173,7 +174,7 @@ def _merged(graph: Graph, evidence: Evidence, query_entities: set[int]) -> list[
 
 
 def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
-    """Let each path join the first earlier group that lacks its source and shares a target with it."""
+    """Add each path to the first group that lacks its source and shares a target with it."""
     groups: list[_Group] = []
     of_target: dict[int, list[int]] = {}
     for path in paths:
@@ -194,10 +195,3 @@ def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
 
 def _by_hop(walks: Iterable[Sequence[T]]) -> list[list[T]]:
     return [list(dict.fromkeys(hop)) for hop in zip(*walks, strict=True)]
-
-
-def _query_entities(state: State) -> Ints:
-    """Return the query entities, ascending."""
-    return np.unique(
-        np.concatenate([np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())])
-    )

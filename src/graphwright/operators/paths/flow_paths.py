@@ -24,15 +24,15 @@ THRESHOLD = 1e-4
 class FlowPaths(Ranker):
     """Find paths between the evidence nodes, ranked by the resource that flows along them (PathRAG, Eq. 2 to 4).
 
-    `decay`: α, the share of its resource that a node passes on. `threshold`: θ; a node passes nothing on where
-    resource / degree is below it. `hops`: the most edges of a path. `per_pair`: paths kept for each pair of nodes.
-    `graphwright.kernels.flow.flow_paths` has the formulas. The graph counts as undirected. Between two nodes a path
-    names the smallest edge, and its text has all of them. `max_edges`: the most edges looked at from one node for paths
-    of more than three hops; where they do not suffice its paths stay shorter, and the trace notes it.
+    `decay`: α, the share of its resource that a node passes on. `threshold`: θ; a node passes nothing on where resource
+    / degree is below it. `hops`: maximum edges of a path. `per_pair`: paths kept for each pair of nodes.
+    `graphwright.kernels.flow.flow_paths` has the formulas. The graph counts as undirected. Between two nodes a path has
+    the smallest edge, and its text has all edges. `max_edges`: maximum edges read from a node for paths of more than
+    three hops; beyond it paths stay shorter, and the trace notes it.
 
     The paper does not state θ. The default was chosen on MuSiQue (100 questions, the graph of its OpenIE triples,
-    without passages, N = 40, K = 15): the 20 nearest passages behind the paths include 38, 54, 57, 58 and 57 % of the
-    gold ones at θ = 0.1, 0.01, 0.001, 0.0001 and 0. Below 0.0001 nothing is gained, and large graphs take far longer.
+    without passages, N = 40, K = 15): the 20 nearest passages of the paths include 38, 54, 57, 58 and 57 % of the gold
+    passages at θ = 0.1, 0.01, 0.001, 0.0001 and 0. Below 0.0001 nothing is gained, and large graphs take far longer.
 
     >>> from graphwright import Graph
     >>> from graphwright.operators.state import start
@@ -85,5 +85,4 @@ class WithEdges:
 
     def __call__(self, state: State, run: Run) -> Evidence:
         """Return the evidence, unscored, followed by the edges."""
-        evidence = Evidence.of_nodes([]) if state.evidence is None else state.evidence
-        return evidence.unscored().union(Evidence.of_edges(self.edges(state, run)))
+        return state.items.unscored().union(Evidence.of_edges(self.edges(state, run)))

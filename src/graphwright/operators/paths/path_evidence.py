@@ -1,4 +1,4 @@
-"""Paths as evidence: where they begin, the edges along them, and their texts."""
+"""Paths as evidence: their start nodes, edges and texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphwright.operators.subgraph.seed_nodes import seed_groups
 
 
 def query_entities(state: State) -> Ints:
-    """Return the nodes that paths begin at, as local positions in `state.graph`, distinct and ascending."""
+    """Return the start nodes of paths, as local positions in `state.graph`, distinct and ascending."""
     groups = seed_groups(state if state.anchors is None else state.with_(evidence=None))
     return state.graph.local(np.unique(np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])))
 

@@ -1,4 +1,4 @@
-"""Orders of paths that PathRAG compares with its own: fewest hops first, and random."""
+"""Orders of paths that PathRAG compares with order by flow: fewest hops first, and random."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HopFirst(Operator):
     """Order items by their number of edges, fewest first, ties in their former order (PathRAG, RQ2: hop-first).
 
     The items lose their scores: their order is the ranking. With the paper's decay of 0.7 paths of one edge come first
-    by flow too (Eq. 4: more than 1 against 0.9725 at most), so that only longer ones change places.
+    by flow too (Eq. 4: more than 1 against 0.9725 at most), so only longer paths change their order.
 
     >>> from graphwright import Evidence, Graph
     >>> from graphwright.operators.state import start

@@ -40,7 +40,7 @@ class Propositions(NamedTuple):
     of_entity: Csr
 
     def near(self, graph: Graph, proposition: int) -> Ints:
-        """Return the propositions that share an entity with one, ascending; one edge of alias or synonym is allowed."""
+        """Return the propositions that share an entity with it, also over an alias or synonym edge; ascending."""
         nodes = self.nodes[self.entities.row(proposition)]
         return self.of(*nodes.tolist(), *graph.columns.by_relation(ALIAS, SYNONYM).rows(nodes).tolist())
 
@@ -60,10 +60,10 @@ _all: SnapshotCache[Propositions] = SnapshotCache()
 
 
 def propositions(graph: Graph, index: VectorIndex | None) -> Propositions:
-    """Return the propositions of a graph's edges: those of one text, and so of one row of `index`, are one.
+    """Return the propositions of a graph's edges; edges with the same text, and row of `index`, form one.
 
-    `index`: vectors by edge (`Snapshot.triples`); edges without a vector are left out. Those of a whole snapshot are
-    collected once.
+    `index`: vectors by edge (`Snapshot.triples`); edges without a vector are left out. The propositions of a whole
+    snapshot are cached.
     """
     if graph.whole:
         return _all.get(graph.columns, index, lambda: _collected(graph, index))
@@ -99,18 +99,18 @@ def _texts(graph: Graph, edges: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, repr=False)
 class PropositionPaths(Operator):
-    """Search paths of propositions by a beam, no model choosing (PropRAG, Wang and Han, EMNLP 2025).
+    """Search paths of propositions by a beam, without a language model (PropRAG, Wang and Han, EMNLP 2025).
 
-    A proposition is a statement of edges: a sentence, or a triple. Begin with the `width` propositions nearest to the
-    question; extend each path by every proposition that shares an entity with its last one (one alias edge allowed),
-    and by the `jumps` best ones, so that a question may compare things that nothing connects; keep the `width` best,
-    and repeat up to `length` propositions. The score of a path is the cosine of the question and the mean of its
-    vectors. The evidence is the paths of every length; a path has the entities of its propositions as nodes, and one
-    edge of each. Of paths with the same propositions the first stays.
+    A proposition is a statement of edges: a sentence, or a triple. The search begins with the `width` propositions
+    nearest to the question. Each path is extended by every proposition that shares an entity with its last proposition
+    (also over an alias edge), and by the `jumps` best propositions, for questions that compare unconnected things. The
+    `width` best paths are extended again, up to `length` propositions. The score of a path is the cosine of the
+    question and the mean of its vectors. The evidence is the paths of every length; a path has the entities of its
+    propositions as nodes, and one edge of each proposition. Of paths with the same propositions the first stays.
 
     `triples`: vectors by edge (`Snapshot.triples`); without them a path is compared by the words of its text, and the
-    trace notes it. `reread`: that many of the best paths of each length are encoded again as one text, whose cosine
-    then ranks them, as in the paper; at about a millisecond a text.
+    trace notes it. `reread`: how many of the best paths of each length are encoded as one text and ranked by its
+    cosine, as in the paper; about a millisecond a text.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
@@ -141,7 +141,7 @@ class PropositionPaths(Operator):
                 near = np.append(known.near(state.graph, path[-1]), np.array(best[: self.jumps], np.int64))
                 near = np.setdiff1d(near, path)
                 scores = extended(path, near)
-                # As many as there are known sets may be left out as repeats.
+                # Up to len(paths) of the candidates may repeat a known set.
                 first = top(scores, max(self.width, self.reread) + len(paths)).tolist()
                 candidates += [(float(scores[i]), (*path, int(near[i]))) for i in first]
             beams = self._selected(state, run, known, candidates, paths)
@@ -175,7 +175,7 @@ class PropositionPaths(Operator):
         return [path for _, path in ranked[: self.width]]
 
     def _scoring(self, state: State, run: Run, known: Propositions) -> tuple[Scores, Callable[[Path, Ints], Scores]]:
-        """Return the score of each proposition, and the function that scores a path with each of some added."""
+        """Return the score of each proposition, and a function that scores a path extended by each of some."""
         if self.triples is not None:
             return _by_vectors(self.triples, known.rows, self.triples.encode(state.question.text, run))
         run.note_missing("triples")
@@ -188,18 +188,19 @@ class PropositionPaths(Operator):
         return np.array([overlap(state.question.text, text) for text in texts], np.float64), extended
 
 
+def unit_vectors(index: VectorIndex, rows: Ints) -> Scores:
+    """Return the vectors in some rows of an index, at length 1."""
+    units: Scores = index.vectors[rows].astype(np.float64) / np.maximum(index.lengths[rows], 1e-12)[:, None]
+    return units
+
+
 def _by_vectors(index: VectorIndex, rows: Ints, query: np.ndarray) -> tuple[Scores, Callable[[Path, Ints], Scores]]:
-    """Return the cosines of propositions, and the function that gives that of the mean of a path and each of some."""
+    """Return the cosine of each proposition, and a function for the mean vector of a path extended by each of some."""
     unit = query.astype(np.float64) / max(float(np.linalg.norm(query)), 1e-12)
 
-    def vectors(numbers: Ints) -> Scores:
-        at = rows[numbers]
-        units: Scores = index.vectors[at].astype(np.float64) / np.maximum(index.lengths[at], 1e-12)[:, None]
-        return units
-
     def extended(path: Path, added: Ints) -> Scores:
-        total = vectors(np.array(path)).sum(axis=0)
-        return cosines(vectors(added) + total, unit)
+        total = unit_vectors(index, rows[np.array(path)]).sum(axis=0)
+        return cosines(unit_vectors(index, rows[added]) + total, unit)
 
     scores = index.scores(query)[rows] if 2 * len(rows) > index.shape[0] else products(index.vectors, rows, query)
     lengths = index.lengths[rows] * np.linalg.norm(query)

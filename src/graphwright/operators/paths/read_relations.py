@@ -1,4 +1,4 @@
-"""Reading a graph in turns: the relations of the entities at hand, then the triples of one of them (StructGPT)."""
+"""Reading a graph in turns: relations of the current entities, then triples of one relation (StructGPT)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Has
-from graphwright.graph.evidence import Evidence
-from graphwright.graph.graph import Graph
+from graphwright.graph.evidence import Evidence, Piece
 from graphwright.graph.relation_paths import (
     MAX_EDGES,
     RelationPath,
@@ -33,7 +32,7 @@ from graphwright.prompts.templates import data_line
 
 
 class _ReadingInTurns(Operator):
-    """Reads the relations of the entities at hand, then the triples of one, from each query entity in turns."""
+    """Reads in turns, from each query entity, the relations of the current entities and the triples of a relation."""
 
     turns: int
     max_edges: int
@@ -42,11 +41,11 @@ class _ReadingInTurns(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Read from each query entity, and rank the relation paths."""
-        graph, pieces, scores = state.graph, [], list[float]()
+        graph, pieces, scores = state.graph, list[Piece](), list[float]()
         for source in graph.at(query_entities(state)).tolist():
             path, score = self._read(state, run, path_from(graph, source))
             if path.ways:
-                pieces += _items(graph, [path])
+                pieces.append(path.example(graph))
                 scores.append(score)
         return state.with_(evidence=Evidence.of_paths(graph, pieces, scores, relation_text))
 
@@ -76,7 +75,7 @@ class _ReadingInTurns(Operator):
         return True
 
     def is_enough(self, state: State, run: Run, path: RelationPath) -> bool:
-        """Return whether the triples of the last relation are enough."""
+        """Return whether the path ends with its last relation."""
         return False
 
 
@@ -84,16 +83,17 @@ class _ReadingInTurns(Operator):
 class ReadRelations(_ReadingInTurns):
     """Find a relation path from each query entity in turns of reading and reasoning (StructGPT, Jiang et al., 2023).
 
-    A turn reads two interfaces of the graph. The first gives the relations of the entities at hand, in both
-    directions, of which a language model selects one (see Choose); the second gives the triples of these entities and
-    that relation. Then the model says whether the triples are enough (prompt `structgpt`, which shows `max_triples`);
-    if not, the next turn begins at the entities that they lead to. A path ends after `turns` relations, or where the
-    model selects none. The evidence is one relation path a query entity, as of RelationPaths; Instances gives its
-    walks. `max_edges`: edges at the entities of a turn, at most; where there are more, the path ends, with a note in
-    the trace. RankRelations does without a language model.
+    A turn reads two interfaces of the graph. The first gives the relations of the current entities, in both directions,
+    of which a language model selects one (see Choose); the second gives the triples of these entities and that
+    relation. Then the model decides whether the triples are enough (prompt `structgpt`, which shows `max_triples`); if
+    not, the next turn begins at the entities that they lead to. A path ends after `turns` relations, or when the model
+    selects none. The evidence is a relation path for each query entity, as of RelationPaths; Instances gives its walks.
+    `max_edges`: maximum edges at the entities of a turn; beyond it the path ends, with a note in the trace.
+    RankRelations needs no language model.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
     >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
     >>> llm = ScriptedLLM(['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}'])
@@ -112,7 +112,7 @@ class ReadRelations(_ReadingInTurns):
         return Choose(self.model)
 
     def is_enough(self, state: State, run: Run, path: RelationPath) -> bool:
-        """Return whether the model finds the triples of the last relation enough; so it is without a usable reply."""
+        """Return whether the triples of the last relation are enough for the model; true without a usable reply."""
         graph = state.graph
         triples = graph.edges[np.unique(path.walks()[1][:, -1])][: self.max_triples]
         reply = run.reply(
@@ -128,11 +128,12 @@ class ReadRelations(_ReadingInTurns):
 class RankRelations(_ReadingInTurns):
     """Find a relation path from each query entity, turn by turn, by an encoder or a cross-encoder.
 
-    The turns are those of ReadRelations. Relation paths are ranked with entity names masked and a penalty for length,
-    and are enough where no longer one scores higher.
+    The turns are those of ReadRelations. Relation paths are ranked with entity names masked and a penalty for length; a
+    path ends when no longer path scores higher.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
     >>> state = start("Who directed Heat?", films, entities=["Heat"])
     >>> RankRelations(HashEncoder())(state).evidence.texts(films)
@@ -155,15 +156,8 @@ class RankRelations(_ReadingInTurns):
 
 def _selected(ranker: Operator, state: State, run: Run, paths: list[RelationPath]) -> tuple[int, float] | None:
     """Return the position and the score of the best of these paths; None where the ranker selects none."""
-    items = _items(state.graph, paths)
-    best = best_by(ranker, Evidence.of_paths(state.graph, items, render=relation_text), state, run, 1)
+    items = Evidence.of_paths(state.graph, [path.example(state.graph) for path in paths], render=relation_text)
+    best = best_by(ranker, items, state, run, 1)
     if not len(best):
         return None
-    position = [tuple(map(tuple, item)) for item in items].index(best.identities()[0])
-    return position, float(best.ranked_scores[0])
-
-
-def _items(graph: Graph, paths: list[RelationPath]) -> list[tuple[list[int], list[int]]]:
-    """Return one walk by each relation path: its nodes and its edges."""
-    walks = [path.walks(np.zeros(1, np.int64)) for path in paths]
-    return [(graph.at(nodes[0]).tolist(), graph.edges[edges[0]].tolist()) for nodes, edges in walks]
+    return items.identities().index(best.identities()[0]), float(best.ranked_scores[0])

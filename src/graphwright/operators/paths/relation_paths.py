@@ -43,10 +43,10 @@ class RelationPaths(Ranker):
     """Find the relation paths of at most `length` relations that the graph has from each query entity.
 
     RoG's relation paths (Luo et al., 2024), z = (r1, ..., rl), each relation walked in either direction. A walk never
-    returns to the entity, nor straight back by the relation that it came by; by another relation it may. An item is one
-    walk that follows a relation path, and its text is the relations alone: few, short texts for Rerank and Choose, many
-    of them the same for other questions. Unscored, shorter ones first. Query entities as for ShortestPaths.
-    `max_edges`: the most edges looked at from one entity; where they do not suffice, the trace notes it.
+    returns to the entity, and never goes straight back by the same relation; by another relation it may. An item is one
+    walk that follows a relation path, and its text is the relations alone: few, short texts for Rerank and Choose,
+    which recur in other questions. Unscored, shorter paths first. Query entities as for ShortestPaths. `max_edges`:
+    maximum edges read from an entity; beyond it the trace notes it.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -71,8 +71,7 @@ class RelationPaths(Ranker):
         if shortened:
             run.note(f"{shortened} relation paths were not extended: they lead to too many nodes; raise `max_edges`")
         paths.sort(key=lambda path: len(path.ways))
-        walks = (path.walks(np.zeros(1, np.int64)) for path in paths[:k])
-        pieces = ((graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks)
+        pieces = (path.example(graph) for path in paths[:k])
         return state.with_(evidence=Evidence.of_paths(graph, pieces, render=relation_text))
 
 
@@ -80,11 +79,11 @@ class RelationPaths(Ranker):
 class Instances(Ranker):
     """Find the walks that follow the relation paths of the evidence: RoG's reasoning paths.
 
-    From the first node of each item, by the relations of the item in their directions, as RelationPaths walks: one walk
-    to each node that they lead to, or with `all` every walk, at most `max_walks` of each relation path. A walk has the
-    score of its relation path. Without `all` the cost of a relation path is that of the edges at its fronts, however
-    many walks there are. `returning`: walks may come back to their first node, as those of trained retrievers do;
-    one that ends there counts where its relation path leads nowhere else.
+    Walks start at the first node of each item and follow its relations in their directions, as in RelationPaths: one
+    walk to each end, or with `all` every walk, at most `max_walks` of each relation path. A walk has the score of its
+    relation path. Without `all` the cost of a relation path is that of the edges at its fronts, however many walks
+    there are. `returning`: walks may return to their first node, as those of trained retrievers do; a walk that ends
+    there counts only if its relation path leads nowhere else.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -100,8 +99,8 @@ class Instances(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Walk by the relation paths in turn, until there are k walks that no later one can precede."""
-        evidence, graph = state.evidence or Evidence.of_nodes([]), state.graph
+        """Walk by the relation paths in turn, until there are k walks that no later walk can precede."""
+        evidence, graph = state.items, state.graph
         path_scores = None if evidence.scores is None else evidence.scores.tolist()
         pieces: list[Piece] = []
         scores: list[float] = []
@@ -139,7 +138,7 @@ class Relations(Operator):
     """List the relations of the graph, each as its first edge, with the relation as its text; unscored.
 
     These are the candidates of edge pruning (EP of LEGO-GraphRAG, section 3.2.2 a.3), where an edge is a relation with
-    its text; there are far fewer of them than edges. `EdgesBy` gives the edges of the relations that stay.
+    its text; there are far fewer relations than edges. `EdgesBy` gives the edges of the relations that stay.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -180,7 +179,7 @@ class EdgesBy(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Collect and rank the edges."""
-        evidence, graph = state.evidence or Evidence.of_nodes([]), state.graph
+        evidence, graph = state.items, state.graph
         relation, values = graph.columns.relation, np.full(len(graph.columns.relations), -np.inf)
         with_edges = np.diff(evidence.edge_ptr) > 0
         first = evidence.edge_ptr[:-1][with_edges]
@@ -194,7 +193,7 @@ class EdgesBy(Operator):
     def _traffic(self, state: State, edges: Ints) -> Scores:
         """Return how often the walk crosses each edge, divided by the largest of these numbers."""
         graph, share = state.graph, np.zeros(len(state.graph))
-        starts, weights = seeds(state.with_(evidence=None))  # the evidence is relations: from the anchors
+        starts, weights = seeds(state.with_(evidence=None))  # from the anchors, as the evidence is relations
         nodes, rank = push_ppr(*graph.adjacency, starts, weights, restart=_RESTART, k=None)
         share[nodes] = rank / np.maximum(np.diff(graph.adjacency.indptr)[nodes], 1)
         traffic: NDArray[np.float64] = share[graph.local(graph.ends(edges))].reshape(-1, 2).sum(axis=1)
@@ -208,9 +207,9 @@ class Plan(Ranker):
 
     The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and the
     relations of the evidence's relation paths, at most `max_relations`, and writes plans, each a list of relations. A
-    relation path is selected if its relations are those of a plan, in either direction; those of plan
-    r score 1/r. Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After
-    an unusable reply the relation paths do not change.
+    relation path is selected if its relations are those of a plan, in either direction; the paths of plan r score 1/r.
+    Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After an unusable
+    reply the relation paths do not change.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -228,8 +227,8 @@ class Plan(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Request plans, and select the relation paths that match them."""
-        evidence = state.evidence
-        if evidence is None or not len(evidence.edges):
+        evidence = state.items
+        if not len(evidence.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
         paths = [_relations(state.graph, item) for item in evidence.items()]
         plans = self._plans(state, run, paths, _PLANS if k is None else k)

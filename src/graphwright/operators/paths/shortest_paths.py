@@ -28,10 +28,10 @@ class ShortestPaths(Ranker):
     """Find a path of fewest edges from each query entity to each node that it reaches (SPR, section 3.3.1 b).
 
     Query entities are the nodes of the anchors, or of the evidence if there are no anchors. Of several shortest paths
-    it takes the one whose nodes have the smallest ids; with `all` it takes every one. Paths are ranked by their number
-    of edges, then by their nodes, and score 1/(1 + edges). Between two nodes the item names the smallest edge id.
-    `max_paths`: more paths than this are an OptionError, unless `% k` limits them. `to`: only the paths that end at a
-    node of this name, which cost the search of two balls of half the length; a DataError if there is no such node.
+    it takes the path whose nodes have the smallest ids; with `all` it takes all. Paths are ranked by their number of
+    edges, then by their nodes, and score 1/(1 + edges). Between two nodes the item has the smallest edge id.
+    `max_paths`: more paths than this raise an OptionError, unless `% k` limits them. `to`: only the paths to a node of
+    this name, by a search from both ends; without such a node a DataError is raised.
 
     >>> from graphwright import Graph
     >>> from graphwright.operators.state import start
@@ -53,7 +53,7 @@ class ShortestPaths(Ranker):
         """Find the paths, at most the first k."""
         arguments = *state.graph.adjacency, query_entities(state)
         if self.to is not None:
-            state.graph.id(self.to)  # a name that no node has is an error
+            state.graph.id(self.to)  # raises DataError if no node has the name
             ends = state.graph.local(state.graph.ids(self.to)).tolist()
             return _with_paths(self, state, k, lambda limit: _between(*arguments, ends, self.all, limit))
         return _with_paths(self, state, k, lambda limit: shortest_paths(*arguments, every=self.all, k=limit))
@@ -88,8 +88,8 @@ class EnumeratedPaths(Ranker):
 def _between(indptr: Ints, values: NDArray[np.int32], sources: Ints, ends: list[int], every: bool, k: int) -> Ragged:
     """Return the first k shortest paths from each source to each end, by length and then by their nodes."""
     pairs = [(source, end) for source in sources.tolist() for end in ends if source != end]
-    found = [path for pair in pairs for path in islice(paths_between(indptr, values, *pair), k if every else 1)]
-    paths = sorted(found, key=lambda path: (len(path), path))[:k]
+    shortest = [path for pair in pairs for path in islice(paths_between(indptr, values, *pair), k if every else 1)]
+    paths = sorted(shortest, key=lambda path: (len(path), path))[:k]
     nodes = np.array([node for path in paths for node in path], np.int32)
     return nodes, np.cumsum([0, *map(len, paths)]).astype(np.int64)
 

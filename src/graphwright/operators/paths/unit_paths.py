@@ -14,7 +14,7 @@ from graphwright.graph.items import Item
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.propositions import Propositions, propositions
+from graphwright.operators.paths.propositions import Propositions, propositions, unit_vectors
 from graphwright.operators.rerank.rerank import SCORES_ITEMS
 from graphwright.operators.rerank.scorer import Scorer, score_function
 from graphwright.operators.run import Run
@@ -25,18 +25,19 @@ from graphwright.search.vector_index import VectorIndex, cosines
 Path = tuple[int, ...]
 """Numbers of units, ordered by their texts."""
 Reached = tuple[int, Scores, Path]
-"""An entity, what its path has left of the question's vector, and the path."""
+"""An entity, the remaining query vector of its path, and the path."""
 
 
 @dataclass(frozen=True, repr=False)
 class UnitPaths(Operator):
-    """Search paths of knowledge units from entities, the question losing what each unit covers (Q-Iter of Clue-RAG).
+    """Search paths of knowledge units from entities, subtracting each unit from the query (Q-Iter of Clue-RAG).
 
     A unit is a statement of edges (see `propositions`). At each of `depth` steps, every entity reached takes the
-    `units` units about it (the paper's K) with the largest cosine to its query vector, which loses the vector of the
-    unit: q' = q - u. Of all paths that are one unit longer, equal sets of units once, the `width` (M) best by `model`
-    stay, which reads the question and the texts of the path together; the entities of their last units go on. The
-    evidence is the paths of all steps. The first entities are those of the evidence, with the question as query.
+    `units` units about it (the paper's K) with the largest cosine to its query vector, and subtracts the vector of the
+    unit: q' = q - u. Of all paths that are one unit longer, equal sets of units once, the `width` (M) best stay by
+    `model`, which reads the question and the texts of the path together. The entities of their last units are reached
+    next. The evidence is the paths of all steps. The first entities are those of the evidence, with the question as
+    query.
 
     `triples`: vectors by edge (`Snapshot.triples`); without them units are compared with the question by words, nothing
     is subtracted, and the trace notes it.
@@ -91,11 +92,11 @@ class UnitPaths(Operator):
         return unit
 
     def _longer(self, state: State, known: Propositions, reached: list[Reached]) -> dict[Path, tuple[int, Scores]]:
-        """Return the paths with one more unit: its number, and what is left of the query."""
+        """Return the paths with one more unit: its number, and the remaining query vector."""
         longer = dict[Path, tuple[int, Scores]]()
         for entity, query, path in reached:
             near = np.setdiff1d(known.of(entity), path)
-            vectors = self._vectors(known, near)
+            vectors = None if self.triples is None else unit_vectors(self.triples, known.rows[near])
             if vectors is None:
                 texts = (known.text(state.graph, unit) for unit in near.tolist())
                 scores = np.array([overlap(state.question.text, text) for text in texts], np.float64)
@@ -106,15 +107,6 @@ class UnitPaths(Operator):
                 key = tuple(sorted((*path, unit), key=lambda number: (known.text(state.graph, number), number)))
                 longer[key] = unit, query if vectors is None else query - vectors[at]
         return longer
-
-    def _vectors(self, known: Propositions, units: np.ndarray) -> Scores | None:
-        """Return the unit vectors of units, None without vectors."""
-        if self.triples is None:
-            return None
-        rows = known.rows[units]
-        lengths = np.maximum(self.triples.lengths[rows], 1e-12)[:, None]
-        vectors: Scores = self.triples.vectors[rows].astype(np.float64) / lengths
-        return vectors
 
 
 def _item(known: Propositions, path: Path) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""Beam search over well-formed chains: sequences of triples, each about an entity of those before it (DoG)."""
+"""Beam search over well-formed chains: sequences of triples, each about an entity of an earlier triple (DoG)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from graphwright.operators.state import State
 
 @dataclass(frozen=True, repr=False)
 class WellFormedChains(Operator):
-    """Decode well-formed chains: triples that each have an entity of the question or of one before (DoG, Li et al.).
+    """Decode well-formed chains: each triple has an entity of the question or of an earlier triple (DoG, Li et al.).
 
-    At each step the `width` best of these are kept: the chains so far, which are then complete, and each chain with one
-    more triple at an entity that it has visited, no triple twice. The search ends where no kept chain is new, or after
-    `length` triples. A chain may branch, and may join what it begins at, which a path cannot. `max_chains`: candidates
-    of a step; the first are ranked, and the trace notes it where there are more.
+    Each step selects the `width` best of two kinds of candidates: the chains so far, which are then complete, and each
+    chain with one more triple at an entity that it visits, no triple twice. The search ends when no selected chain is
+    new, or after `length` triples. Unlike a path, a chain may branch, and may return to its start. `max_chains`:
+    maximum candidates of a step; only the first are ranked, with a note in the trace.
 
-    `ranker`: ranks the chains, such as ConstrainedDecoding, by which a language model writes them, held to them by a
-    trie, or Rerank, by the text of the whole chain.
+    `ranker`: ranks the chains, such as ConstrainedDecoding, with which a language model writes them under a trie, or
+    Rerank, by the text of the whole chain.
 
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.rerank.rerank import Rerank
@@ -60,9 +60,9 @@ class WellFormedChains(Operator):
                 break
             chains = Evidence.of_items([*complete, *longer[: self.max_chains]])
             evidence = best_by(self.ranker, chains, state, run, self.width)
-            kept = list(evidence.items())
-            new = [chain for chain in kept if chain not in complete]
-            complete = kept
+            selected = list(evidence.items())
+            new = [chain for chain in selected if chain not in complete]
+            complete = selected
             if not new:
                 break
         return state.with_(evidence=evidence)
@@ -78,11 +78,9 @@ def _extended(graph: Graph, sources: tuple[int, ...], chains: list[Item]) -> lis
         for source in dict.fromkeys((*nodes, *sources)):
             around = np.concatenate((columns.out.row(source), columns.into.row(source))).astype(np.int64)
             for edge in np.unique(graph.inside(around)).tolist():
-                if edge not in edges:
-                    ends = source, *(end for end in graph.ends([edge]).tolist() if end != source)
-                    visited = tuple(dict.fromkeys((*nodes, *ends)))
-                    walked = (*steps, (edge, int(columns.heads[edge]) == source))
-                    key = frozenset((*edges, edge))
-                    if key not in longer:
-                        longer[key] = stepped_item(graph, visited, (*edges, edge), walked)
+                key = frozenset((*edges, edge))
+                if edge not in edges and key not in longer:
+                    visited = tuple(dict.fromkeys((*nodes, source, *graph.ends([edge]).tolist())))
+                    step = edge, int(columns.heads[edge]) == source
+                    longer[key] = stepped_item(graph, visited, (*edges, edge), (*steps, step))
     return list(longer.values())

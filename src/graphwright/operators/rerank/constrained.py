@@ -1,4 +1,4 @@
-"""Selection of items by a language model that can write nothing but their texts (graph-constrained decoding)."""
+"""Selection of items by a language model that can only write their texts (graph-constrained decoding)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from graphwright.prompts.templates import data_line, messages
 
 @dataclass(frozen=True, repr=False)
 class ConstrainedDecoding(Ranker):
-    """Select the items that a language model writes, held by a trie of all their texts (GCR, Luo et al., 2025).
+    """Select the items that a language model writes, constrained by a trie of all texts (GCR, Luo et al., 2025).
 
-    The model sees the question and its entities, not the items. While it writes, the trie allows only what continues
-    the text of an item, so that it cannot write a path that the graph does not have. At most `items` are written, best
-    first; the r-th scores 1/r, and items with one text share it.
+    The model sees the question and its entities, not the items. The trie allows only continuations of the text of an
+    item, so that the model cannot write a path that the graph does not have. At most `items` are written, best first;
+    the r-th scores 1/r, and items with one text share it.
 
     There are three ways to constrain a model. A server of llama.cpp takes a grammar that is made from the trie, one
     request for each item, without those written before. A ConstrainedLLM, such as TransformersLLM, searches by a beam
@@ -47,14 +47,14 @@ class ConstrainedDecoding(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Let the model write, or select by number where it cannot be held to the items."""
+        """Let the model write, or select by number if it cannot be constrained."""
         evidence, most = state.items, min(self.items, self.items if k is None else k)
         if not len(evidence):
             return state.with_(evidence=Evidence.of_nodes([], []))
         items_of = dict[str, list[int]]()
         for number, text in enumerate(evidence.texts(state.graph)):
             items_of.setdefault(data_line(text), []).append(number)
-        count = self.items if isinstance(self.model, ConstrainedLLM) else most  # a beam is as wide whatever is kept
+        count = self.items if isinstance(self.model, ConstrainedLLM) else most  # the beam does not depend on k
         texts = run.decode(self.model, self._prompt(state), list(items_of), count)
         if texts is None:
             return Choose(self.model, self.batch).ranked(state, run, most)

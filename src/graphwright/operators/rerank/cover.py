@@ -1,4 +1,4 @@
-"""Greedy coverage: choose passages one by one, each by what it adds to those chosen."""
+"""Greedy coverage: choose passages one after the other, each by its gain over those chosen before."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from graphwright.operators.rerank.passage_features import PassageFeatures
 
 @dataclass(frozen=True)
 class Cover(Checked):
-    """Choose passages greedily: each time the one with the largest gain over the chosen passages C.
+    """Choose passages greedily: each time the passage with the largest gain over the chosen passages C.
 
         gain(t) = a(t) + max(0, max_{s in C} p(s, t), open · max_s p(s, t))
                   - g · overlap · Σ_w min(share_w(t), max_{s in C} share_w(s))
 
     a and p are the scores of `PassageScorer`, p with its factor g (`several`), the probability that the question needs
-    several passages; share_w is the idf share of a question's word in a passage. `open`: the part of a pair's value
-    that counts before its source is chosen; `overlap`: the cost of words of the question that C covers already. Both
-    are fitted with the scorer. Scores are gains, each less than the one before.
+    several passages; share_w is the idf share of a question's word in a passage. `open`: the share of a pair's score
+    that counts before its source is chosen; `overlap`: the cost of words of the question that C covers. Both are fitted
+    with the scorer. Scores are gains, each less than the last.
     """
 
     open: Annotated[float, Between(0, 1)]

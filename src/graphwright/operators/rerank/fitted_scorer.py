@@ -20,9 +20,9 @@ from graphwright.operators.rerank.cover import Cover
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
 
-_ROUNDS = 2  # a chain of three passages: the second pair starts from the score that the first gave
+_ROUNDS = 2  # for chains of three passages: the second pair uses the score of the first
 _SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
-_SEEN = len(ALONE) + len(PAIR) + 5  # numbers that the trees see of a passage
+_TREE_FEATURES = len(ALONE) + len(PAIR) + 5  # of a passage
 _SCORES = ("source_score", "target_score")
 _PAIR = (*PAIR, *_SCORES)
 
@@ -36,11 +36,11 @@ class PassageScorer:
 
     score' is a in the first of two rounds and the linear score of the first in the second, so that a passage may be
     reached over another. g is the probability that the question needs several passages, by logistic regression on its
-    vector and on whether it names a topic. b is the sum of regression trees, which see the features of the passage and
-    of its best pair, what the linear model gives both, its rank by that, and g (LambdaMART; Burges, 2010).
+    vector and on whether it names a topic. b is the sum of regression trees over the features of the passage and of its
+    best pair, their linear scores, the rank by these, and g (LambdaMART; Burges, 2010).
 
     `alone` and `pair` are weights by the names of the features (see `PassageFeatures`); `several`: 384 weights of the
-    vector, that of a topic, and the constant; `cover`: how a list is chosen; `trees`: without them b is 0.
+    vector, that of a topic, and the constant; `cover`: the choice of a list; `trees`: without them b is 0.
 
     >>> scorer = fitted_scorer(); sorted(scorer.alone)[:3]
     ['anchor_share', 'bm25', 'bm25_no_topic']
@@ -65,15 +65,13 @@ class PassageScorer:
                 raise ValueError(f"several has {len(several)} numbers, not {_SEVERAL}")
             trees = RegressionTrees(**record["trees"]) if record.get("trees") else None
         except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise DataError(
-                f"{file} is no file of a passage scorer: {exc!r}. Fit one with scripts/fit_scorer.py."
-            ) from exc
+            raise DataError(f"{file} is not a passage scorer: {exc!r}. Fit it with scripts/fit_scorer.py.") from exc
         for weights, names in ((alone, ALONE), (pair, _PAIR)):
             if set(weights) != set(names):
                 differ = ", ".join(sorted(set(weights) ^ set(names)))
                 raise DataError(f"{file}: its features differ from those of this version: {differ}. Fit it again.")
-        if trees is not None and trees.features > _SEEN:
-            raise DataError(f"{file}: its trees ask for feature {trees.features} of {_SEEN}. Fit it again.")
+        if trees is not None and trees.features > _TREE_FEATURES:
+            raise DataError(f"{file}: its trees use feature {trees.features} of {_TREE_FEATURES}. Fit it again.")
         return cls(alone, pair, bias, several, cover, trees)
 
     def __hash__(self) -> int:
@@ -83,7 +81,7 @@ class PassageScorer:
         return "fitted_scorer()" if self == fitted_scorer() else f"PassageScorer(bias={self.bias:.3f}, …)"
 
     def __call__(self, features: PassageFeatures) -> tuple[Scores, Scores]:
-        """Return the score of each passage alone: float64[p], and what each pair adds, if above 0: float64[c]."""
+        """Return the score of each passage alone: float64[p], and of each pair, added if above 0: float64[c]."""
         alone, pairs = self.linear(features)
         if self.trees is None or not len(alone):
             return alone, pairs
@@ -91,7 +89,7 @@ class PassageScorer:
         return alone + self.needs_several(features) * (boost - boost.max()), pairs
 
     def linear(self, features: PassageFeatures) -> tuple[Scores, Scores]:
-        """Return what the linear model gives passages, a(t): float64[p], and pairs, g · p(s, t): float64[c]."""
+        """Return the linear scores of passages, a(t): float64[p], and of pairs, g · p(s, t): float64[c]."""
         of_alone, of_pair, _ = self._weights
         alone = features.alone.astype(np.float64) @ of_alone
         fixed = self.bias + features.pair.astype(np.float64) @ of_pair
@@ -103,14 +101,14 @@ class PassageScorer:
         return alone, pairs
 
     def seen_by_trees(self, features: PassageFeatures, alone: Scores, pairs: Scores) -> Floats:
-        """Return what the trees see of each passage: float32[p, 31].
+        """Return the features of each passage for the trees: float32[p, 31].
 
-        Its features, those of its best pair (0 without one), and five values: a, the best pair's, how far their sum is
-        below the best of all, the rank by it, and g. `alone`, `pairs`: of `linear`.
+        These are its own features, those of its best pair (0 without a pair), and five values: a, the score of the best
+        pair, their sum less the best sum of all passages, the rank by this sum, and g. `alone`, `pairs`: from `linear`.
         """
         best = np.full(len(alone), -1)
         order = np.argsort(pairs, kind="stable")
-        best[features.target[order]] = order  # of a passage's pairs the last, which is the best
+        best[features.target[order]] = order  # the last pair of a passage, which is its best
         of_pair = np.zeros((len(alone), len(PAIR)), np.float32)
         of_pair[best >= 0] = features.pair[best[best >= 0]]
         added = features.best_pair(pairs)
@@ -123,7 +121,7 @@ class PassageScorer:
     def chosen(self, features: PassageFeatures, alone: Scores, pairs: Scores, k: int) -> tuple[Ints, Scores]:
         """Return the positions of the k passages that greedy coverage chooses, and their scores.
 
-        `alone`, `pairs`: what this scorer gives the passages and the pairs.
+        `alone`, `pairs`: the scores of passages and pairs by this scorer.
         """
         return self.cover(features, alone, pairs, self.needs_several(features), k)
 

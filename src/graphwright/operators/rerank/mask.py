@@ -26,7 +26,7 @@ from graphwright.text.words import words
 class MaskEntities(Composite):
     """Run a step on the question with entity names replaced by `mask`, then restore the question.
 
-    A name carries no information about the requested relation, but a model weighs its words like any others; relation
+    A name has no information about the requested relation, but a model weighs its words like any others, and relation
     paths contain no names. On MetaQA's training questions over three relations, the nodes that the first relation path
     leads to have a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/published/lego.py; the embedded
     encoder).
@@ -55,11 +55,10 @@ class MaskEntities(Composite):
 class LengthPenalty(Composite):
     """Subtract from each item's score, for every edge, `penalty` / the number of content words of the question.
 
-    An encoder matches more of a question in a longer text, and so prefers a path that continues past the answer. But a
-    question with few content words asks for few relations; content words are those that are neither stop words (see
-    `words`) nor part of a name. `penalty` is meant for cosines. It was chosen on 150 of MetaQA's training questions:
-    the nodes that the first relation path leads to have a mean F1 of 0.33 without it, and of 0.56, 0.59, 0.55 at 0.1,
-    0.15, 0.2.
+    An encoder matches more of a question in a longer text, so it prefers a path that continues past the answer. But a
+    question with few content words asks for few relations; content words are neither stop words (see `words`) nor part
+    of a name. `penalty` is meant for cosines. It was chosen on 150 of MetaQA's training questions: the nodes that the
+    first relation path leads to have a mean F1 of 0.33 without it, and of 0.56, 0.59, 0.55 at 0.1, 0.15, 0.2.
 
     >>> from graphwright.operators.operator import Keep
     >>> from graphwright.operators.state import start
@@ -111,8 +110,8 @@ class Patterns(Scorer):
 
     Entities of the question become x in question and pattern, other nodes y, z and so on: "who acted in films by the
     director of x" and "x directed by y; z directed by y; z starred actors w". Names would outweigh the requested
-    relations. Paths that differ only in their names have one score, as they answer one question. An item without
-    edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
+    relations. Paths that differ only in their names have the same score, as they answer the same question. An item
+    without edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
@@ -147,8 +146,7 @@ class Patterns(Scorer):
 
 def _pattern_texts(state: State, items: Evidence) -> tuple[list[str], Ints]:
     """Return the texts of the distinct patterns, and the position of each item's pattern among them."""
-    names = [np.empty(0, np.int64), *(anchor.seeds(state.graph) for anchor in state.anchors or ())]
-    named = np.unique(np.concatenate(names))
+    named = state.anchor_nodes()
     lengths, position = np.diff(items.edge_ptr), np.zeros(len(items), np.int64)
     texts: list[str] = []
     for length in np.unique(lengths).tolist():
@@ -163,8 +161,8 @@ def _pattern_texts(state: State, items: Evidence) -> tuple[list[str], Ints]:
 def _patterns(graph: Graph, edges: Ints, named: Ints) -> Ints:
     """Return the patterns of items with n edges each: int64[items, 3 n].
 
-    A pattern is the relations of the edges, then for head and tail of each edge in turn the first place of that node
-    among these, -1 for a node that the question names.
+    A pattern is the relations of the edges, then for each head and tail in turn the first position of this node among
+    the ends, -1 for a node that the question names.
     """
     columns = graph.columns
     ends = np.stack((columns.heads[edges], columns.tails[edges]), axis=2).reshape(len(edges), -1)

@@ -19,9 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 _HUB_NEIGHBOURS = 100  # a node with more is a hub
-
-
-_NAME_CHARACTERS = 300  # of the names that are added to a question: as many as a small model reads well
+_NAME_CHARACTERS = 300  # of the names added to a question: as many as a small model reads well
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,16 +27,16 @@ class MultiHopRerank(Reranker):
     """Rank items in two hops: by the question, and by the question with the names of the best items added.
 
     The second passage of a two-hop chain shares few words with the question; the connecting entity is named in the
-    first passage. So all items are scored with the question q, and again with q and the names joined in the graph with
-    each of the `contexts` best items s, where the question does not have them:
+    first passage. So all items are scored with the question q, and again with q and the names that the graph joins with
+    each of the `contexts` best items s and that q lacks:
 
         p(t | q) = softmax_t(m(q, t) / temperature)
         score(t) = p(t | q) + Σ_s p(s | q) · p(t | q + names of s),   t ≠ s,
 
-    which are the expected visits to t of a random walk of two steps that follows the model; from an item that adds no
-    name it takes no second step. m is the head of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer, and
-    `temperature` is in its units: 0.5 fits the embedded cross-encoder, cosines take 0.05. A model reads at most
-    (1 + `contexts`) times the number of items. Names come from `state.graph` only; those in the item's text first.
+    which are the expected visits to t of a random walk of two steps that follows the model; there is no second step
+    from an item that adds no name. m is the head of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer,
+    and `temperature` is in its units: 0.5 fits the embedded cross-encoder, cosines take 0.05. A model reads at most (1
+    + `contexts`) times the number of items. Names come from `state.graph` only; those in the item's text first.
 
     Ours. Adding retrieved text to the question is from multi-hop dense retrieval (Xiong et al., 2021, with whole
     passages), scoring chains by a reader from Beam Retrieval (Zhang et al., 2024, with training).
@@ -99,7 +97,7 @@ def _new_names(state: State, item: Evidence) -> list[str]:
 
 
 def _neighbours(graph: Graph, position: int) -> Ints:
-    """Return the neighbours of the node at a position: none of a hub, where they are too many, but all of a passage."""
+    """Return the neighbours of the node at a position: all of a passage, none of any other hub."""
     neighbours = graph.at(graph.adjacency.row(position))
     passage = graph.columns.kinds[graph.at([position])[0]] == Kind.CHUNK
     return neighbours if passage or len(neighbours) <= _HUB_NEIGHBOURS else neighbours[:0]

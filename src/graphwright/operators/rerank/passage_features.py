@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphwright.graph.evidence import Ints, Scores
+from graphwright.graph.graph import positions_in
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
 from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch
 from graphwright.operators.rerank.passage_pairs import connected_pairs
 from graphwright.operators.run import Run
-from graphwright.operators.search.mentions import positions_in, rarity
+from graphwright.operators.search.mentions import rarity
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
@@ -35,9 +36,9 @@ ALONE = (
 )
 """Names of the features of a passage alone."""
 
-_LEAST = 1e-5  # of a PageRank whose largest is 1
-_NOTHING = 1e-6  # squared length of a mean that is rounding only
-_FEEDBACK = 3  # passages whose mean vector stands for what is searched
+_MIN_PAGERANK = 1e-5  # relative to the largest
+_ZERO_LENGTH = 1e-6  # squared length of a mean that is a rounding error
+_FEEDBACK = 3  # passages of pseudo-relevance feedback
 
 
 @dataclass(frozen=True)
@@ -46,25 +47,24 @@ class PassageFeatures:
 
     `alone: float32[p, len(ALONE)]`:
 
-    - cosine with the question; the same over the best of all passages; BM25 over the best; BM25 of the words that do
-      not only name a topic, over the best of all words; the share of the question's distinct words, by idf;
-    - topic, topics: the best and the sum over anchors of 1 where a title says that the passage is about it, 0.5 where
-      its first name does; anchor_share: of the anchors that it mentions, by rarity;
-    - pagerank: logarithm of the score given, over the largest; statement: the best cosine of one of its statements;
-      feedback: cosine with the mean of the first three passages, itself left out;
-    - three of them once more where the question names no topic, else 0.
+    - cosine with the question; cosine over the best of all passages; BM25 over the best; BM25 of the words that do not
+      only name a topic, over the best BM25 of all words; the share of the question's distinct words, by idf;
+    - topic, topics: the best and the sum over anchors of 1 if by its title the passage is about the anchor, 0.5 if by
+      its first name; anchor_share: the share of the anchors that it mentions, by rarity;
+    - pagerank: logarithm of the score in the evidence over the largest; statement: the best cosine of its statements;
+      feedback: cosine with the mean of the first three passages, without the passage;
+    - three of these again if the question names no topic, else 0.
 
-    `source, target: int64[c]`: positions in `nodes`. Passages are connected if they share an entity that is not
-    common, if one mentions the topic of the other, or if the question names the topics of both. `pair: float32[c,
-    len(PAIR)]` (see `connected_pairs`): whether the source mentions the topic of the target; whether the target
-    mentions that of the source; rarity of the topic; rarity of the rarest entity shared; whether both topics are named;
-    the best cosine of a statement of the source on the topic of the target, at least 0; cosine of the two; of the
-    question with their mean; share of the question's words in either; BM25 of either, word by word; topics of either;
-    cosine of the target with what the source leaves uncovered of the question (its vector less the projection on the
-    source).
+    `source, target: int64[c]`: positions in `nodes`. Passages are connected if they share an entity that is not common,
+    if one mentions the topic of the other, or if the question names the topics of both. `pair: float32[c, len(PAIR)]`
+    (see `connected_pairs`): whether the source mentions the topic of the target; whether the target mentions that of
+    the source; rarity of the topic; rarity of the rarest entity shared; whether both topics are named; the best cosine
+    of a statement of the source on the topic of the target, at least 0; cosine of the two; of the question with their
+    mean; share of the question's words in either; BM25 of either, word by word; topics of either; cosine of the target
+    with the question's vector less its projection on the source.
 
     `words: float32[p, w]` is the idf share of each word of the question that a passage has; `question: float32[384]`
-    its vector by the scorer's encoder; `names_topic`: whether it names the topic of a passage of the graph.
+    the question's vector by the scorer's encoder; `names_topic`: whether the question names the topic of a passage.
     """
 
     nodes: Ints
@@ -89,7 +89,7 @@ class PassageFeatures:
     ) -> PassageFeatures:
         """Compute the features of the passages of the evidence and of the `pool` best by cosine and BM25.
 
-        `encoder`: of the question's vector, which is that of `passages` where they have the same encoder.
+        `encoder`: computes the question's vector, unless `passages` have the same encoder.
         """
         question = QuestionMatch(state, run, passages, index)
         given = state.items
@@ -113,7 +113,7 @@ class PassageFeatures:
         return best
 
     def best_source(self, values: Scores, order: Ints) -> Ints:
-        """Return the position of the earlier passage that leads to each with the largest value above 0, else -1.
+        """Return for each passage the earlier passage whose pair with it has the largest value above 0, else -1.
 
         `order`: passages by position, best first; the result is in the same order.
         """
@@ -128,7 +128,7 @@ class PassageFeatures:
 def _alone(part: PassageMatch, pagerank: Scores) -> Floats:
     """Return the features of each passage alone; `pagerank`: of all passages of the graph."""
     question, at = part.question, part.at
-    mass = np.log(np.maximum(pagerank[at] / max(float(pagerank.max(initial=0.0)), 1e-12), _LEAST))
+    mass = np.log(np.maximum(pagerank[at] / max(float(pagerank.max(initial=0.0)), 1e-12), _MIN_PAGERANK))
     statement = part.cosine.copy()
     np.maximum.at(statement, part.stated, part.statements)
     near, bm25, share = question.near[at], question.bm25[at], part.words.sum(1)
@@ -172,15 +172,15 @@ def _anchor_share(part: PassageMatch) -> Scores:
 
 
 def _feedback(part: PassageMatch) -> Scores:
-    """Return the cosine with the mean vector of the best passages by cosine and BM25, without the passage."""
+    """Return the cosine of each passage with the mean of the other best passages by cosine and BM25."""
     hybrid = part.question.hybrid[part.at].astype(np.float64)
     best = top(hybrid, min(_FEEDBACK, len(hybrid)))
-    own = np.zeros(len(hybrid))
-    own[best] = np.maximum(hybrid[best], 0)
+    weights = np.zeros(len(hybrid))
+    weights[best] = np.maximum(hybrid[best], 0)
     vectors = part.vectors.astype(np.float64)
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    mean = own @ vectors
+    mean = weights @ vectors
     products = vectors @ mean
-    lengths = mean @ mean - 2 * own * products + own**2 * squares
-    cosines: Scores = (products - own * squares) / np.sqrt(np.maximum(lengths * squares, 1e-9))
-    return np.where(lengths > _NOTHING, cosines, 0.0)  # else the others cancel out, or weigh nothing
+    lengths = mean @ mean - 2 * weights * products + weights**2 * squares
+    cosines: Scores = (products - weights * squares) / np.sqrt(np.maximum(lengths * squares, 1e-9))
+    return np.where(lengths > _ZERO_LENGTH, cosines, 0.0)  # else the others cancel out, or have no weight

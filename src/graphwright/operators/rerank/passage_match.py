@@ -9,26 +9,26 @@ from collections import Counter
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, Graph
+from graphwright.graph.graph import ABOUT, Graph, positions_in
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
-from graphwright.operators.search.mentions import frequency, positions_in, reach
+from graphwright.operators.search.mentions import frequency, reach
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
 FEW = 5
-"""Passages that may mention a topic or a shared entity, however few passages there are."""
-_ROUNDING = 1e-6  # a cosine up to which all are taken for 0
+"""Passages that may mention a topic or a shared entity, in a graph of any size."""
+_ROUNDING = 1e-6  # if no cosine is larger, all count as 0
 _INFERRED = 0.5  # value of a topic that no title confirms
 
 
 class QuestionMatch:
     """A question against all passages of the graph.
 
-    `nodes`: the passages, ascending; `rows`: of the word index. `cosine`, `near`, `bm25`: cosine, and cosine and BM25
-    over the best; `hybrid`: the sum of the last two. `words`: distinct words; `postings`: rows and scores of each;
+    `nodes`: the passages, ascending; `rows`: of the word index. `cosine`: of each passage; `near`, `bm25`: cosine and
+    BM25 over the best; `hybrid`: the sum of both. `words`: distinct words; `postings`: rows and scores of each;
     `share`: the share of each in the idf of all. `seeds`: the nodes of each anchor; `df`: passages that mention each.
     """
 
@@ -60,7 +60,7 @@ class QuestionMatch:
 
 
 def _cosine(passages: VectorIndex, nodes: Ints, vector: Floats, run: Run) -> Floats:
-    """Return the product of each passage's vector with that of the question; 0 for a node of a graph without one."""
+    """Return the product of each passage's vector with that of the question; 0 for a node without a vector."""
     if np.array_equal(passages.ids, nodes):
         return passages.scores_of(passages.ids, vector, run)[1]
     cosine = np.zeros(len(nodes), np.float32)
@@ -71,10 +71,10 @@ def _cosine(passages: VectorIndex, nodes: Ints, vector: Floats, run: Run) -> Flo
 class PassageMatch:
     """Some passages of a question, by position (`at`) in all of them.
 
-    `entities`, `mentions`: what they mention (see `reach`); `owner`: the passage of each mention; `df`: the passages
-    that mention each entity. `named`: whether each passage is about each anchor. `terms`: BM25 of the words besides the
-    anchors with a title; `words`: share of each word. `stated`: the passage of each statement, `ends` its two nodes,
-    `statements` its cosine.
+    `entities`, `mentions`: the entities that they mention (see `reach`); `owner`: the passage of each mention; `df`:
+    the passages that mention each entity. `named`: whether each passage is about each anchor. `terms`: BM25 of the
+    words besides the anchors with a title; `words`: share of each word. `stated`: the passage of each statement, `ends`
+    its two nodes, `statements` its cosine.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class PassageMatch:
         self.df = frequency(graph, self.entities)
         self.named, unnamed = self._named()
         weights = np.zeros((len(at), len(question.words)), np.float32)
-        own = question.rows[at].astype(np.int32)
+        index_rows = question.rows[at].astype(np.int32)
         for column, (rows, scores) in enumerate(question.postings):
-            place = positions_in(rows, own)
+            place = positions_in(rows, index_rows)
             weights[place >= 0, column] = scores[place[place >= 0]]
         self.terms = weights[:, unnamed] / question.best
         self.words = ((weights > 0) * question.share).astype(np.float32)
@@ -97,19 +97,19 @@ class PassageMatch:
         self.ends = graph.ends(edges)
         if triples is not None and len(edges):
             self.statements = triples.cosines(edges, question.vector)
-        else:  # the passage stands for its statements
+        else:  # the passage's cosine replaces those of its statements
             self.statements = self.cosine[self.stated]
 
     def _named(self) -> tuple[Floats, list[int]]:
         """Return which passages are about each anchor, and the question's words besides the anchors with a title."""
         graph, text, columns = self.graph, " ".join(self.question.words), []
-        most = max(FEW, math.sqrt(0 if graph.passages is None else len(graph.passages)))
+        max_passages = max(FEW, math.sqrt(0 if graph.passages is None else len(graph.passages)))
         for anchor, seeds, df in zip(self.question.anchors, self.question.seeds, self.question.df, strict=True):
             about = np.unique(graph.columns.by_relation(ABOUT).rows(seeds))
-            if len(about) and df.max(initial=0.0) <= most:
+            if len(about) and df.max(initial=0.0) <= max_passages:
                 titled = any(graph.title_of(chunk) for chunk in about.tolist())
                 columns.append(np.isin(self.nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
-                if titled:  # an inferred topic is not a title, so that its words still count as words
+                if titled:  # an inferred topic is not a title, so its words still count
                     name = " ".join(words(anchor.text))
                     text = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", " ", text, count=1)
         named = np.stack(columns, 1) if columns else np.zeros((len(self.nodes), 0), np.float32)

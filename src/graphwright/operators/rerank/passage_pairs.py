@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.graph import ABOUT, ALIAS
+from graphwright.graph.graph import ABOUT, ALIAS, positions_in
 from graphwright.kernels.csr import Csr, group
 from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.passage_match import FEW, PassageMatch
-from graphwright.operators.search.mentions import positions_in, rarity
+from graphwright.operators.search.mentions import rarity
 
 PAIR = (
     "mentions_topic",
@@ -26,10 +26,10 @@ PAIR = (
     "topics_of_pair",
     "cosine_uncovered",
 )
-"""Names of the features of a connected pair, a passage that leads to another."""
+"""Names of the features of a connected pair, from source to target."""
 
-_COMMON = 0.02  # share of all passages; an entity in more connects nothing
-_LEAST = 1e-3  # rarity of what connects two passages, so that it is above 0
+_COMMON = 0.02  # share of all passages; an entity in more does not connect passages
+_MIN_RARITY = 1e-3  # of an entity that connects passages, so that it is above 0
 
 
 def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
@@ -54,7 +54,7 @@ def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
 
 
 def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
-    """Return the features of pairs as one text, and those of the question."""
+    """Return the features of pairs by their vectors and words."""
     similarity = part.vectors @ part.vectors.T
     squares, cosine = similarity.diagonal(), part.cosine
     between = similarity[source, target].astype(np.float64)
@@ -76,12 +76,12 @@ def _topic_links(part: PassageMatch) -> tuple[Ints, Scores, Scores]:
     links = np.flatnonzero(sizes[part.mentions.values])  # mentions of a topic
     row, target = about.expand(part.mentions.values[links].astype(np.int64), links)
     source, entity = part.owner[row], part.mentions.values[row].astype(np.int64)
-    values = _on(part, np.flatnonzero(sizes), source, entity)
-    return source * p + target, np.maximum(rarity(part.graph, part.df)[entity], _LEAST), values
+    values = _statements_on(part, np.flatnonzero(sizes), source, entity)
+    return source * p + target, np.maximum(rarity(part.graph, part.df)[entity], _MIN_RARITY), values
 
 
-def _on(part: PassageMatch, topics: Ints, source: Ints, entity: Ints) -> Scores:
-    """Return the best cosine of a statement of each passage on an entity, one of the `topics`; 0 if there is none."""
+def _statements_on(part: PassageMatch, topics: Ints, source: Ints, entity: Ints) -> Scores:
+    """Return the best cosine of a passage's statements on an entity, one of the `topics`; 0 without any."""
     rows, ends = np.repeat(np.arange(len(part.stated)), 2), part.ends
     row, aliases = part.graph.columns.by_relation(ALIAS).expand(ends)
     rows, ends = np.append(rows, rows[row]), np.append(ends, aliases)
@@ -101,10 +101,10 @@ def _shared(part: PassageMatch) -> tuple[Ints, Scores]:
     owner, entity = part.owner[rare[entity]], entity[rare[entity]]
     holders: Csr = group(len(part.entities), entity, owner.astype(np.int32))
     row, other = holders.expand(entity)
-    return owner[row] * len(part.at) + other, np.maximum(rarity(part.graph, part.df)[entity[row]], _LEAST)
+    return owner[row] * len(part.at) + other, np.maximum(rarity(part.graph, part.df)[entity[row]], _MIN_RARITY)
 
 
 def _united(table: Floats, source: Ints, target: Ints) -> Scores:
-    """Return the sum over columns of the larger of two rows, for each pair of rows."""
+    """Return for each pair of rows the sum over columns of the larger value."""
     total: Scores = np.maximum(table[source], table[target]).sum(axis=1, dtype=np.float64)
     return total

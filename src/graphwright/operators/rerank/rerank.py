@@ -34,7 +34,7 @@ class Reranker(Ranker):
         """Rank the items of the evidence."""
         items = state.items
         ranking = self.rerank(items, state, run, k) if len(items) else Evidence.of_nodes([], [])
-        return state.with_(evidence=ranking if k is None else ranking.top(k))
+        return state.with_(evidence=ranking.top(k))
 
     @abstractmethod
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
@@ -48,7 +48,7 @@ class Rerank(Reranker):
     `model`: an Encoder, for the cosine of the vectors of question and text; a CrossEncoder, for the head of its
     latents; or a Scorer. A model that is both encoder and cross-encoder is used as a CrossEncoder. With `% k` this is
     the node, edge, triple and path pruning of LEGO-GraphRAG and the triple selection of ReG. Items with equal texts
-    have one score, and the text is read once.
+    have the same score, and the text is read once.
 
     >>> from graphwright import Graph
     >>> from graphwright.models.fake import OverlapCrossEncoder

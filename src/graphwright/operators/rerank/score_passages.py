@@ -25,10 +25,10 @@ class ScorePassages(Ranker):
     """Rank the passages of the evidence, and the `pool` best by cosine and BM25, by a fitted scorer.
 
     The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
-    (without those of triples a passage stands for its statements); `words`: the word index; `encoder`: that of the
-    scorer, which tells by the question's vector whether it needs several passages; `scorer`: by default that of the
+    (without those of triples a passage's cosine replaces those of its statements); `words`: the word index; `encoder`:
+    the scorer's encoder, for the probability that the question needs several passages; `scorer`: by default that of the
     package; `cover`: choose a list by greedy coverage; else passages are ranked by their scores. The steps to a passage
-    lead from the passage before it that raises its score most, where an edge or one name connects the two.
+    begin at the earlier passage that raises its score most, if an edge or a name connects the two.
     """
 
     passages: VectorIndex

@@ -41,7 +41,7 @@ class Scorer(Checked, ABC):
 
 
 def ModelOf(*types: type) -> Constraint:
-    """Return the condition of an instance of these types; a text is none, although it has `encode` as an Encoder has.
+    """Return the constraint to instances of these types; a string is refused, although it has `encode`.
 
     >>> ModelOf(Encoder, CrossEncoder, Scorer).expected
     'an encoder, a cross-encoder or a scorer, not its name'
@@ -58,8 +58,8 @@ class Steps(Scorer):
     """Score a path by its steps: the mean over its triples of a model's score of each.
 
     Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper mentions without a formula: when a path is
-    extended, only the new step is read. A mean makes paths of different lengths comparable. In a BeamSearch every
-    triple is read once. An item without edges is scored by its own text.
+    extended, only the new step is read. A mean makes paths of different lengths comparable. A BeamSearch reads every
+    triple once. An item without edges is scored by its own text.
 
     >>> from graphwright.models.fake import OverlapCrossEncoder
     >>> from graphwright.operators.state import start
@@ -95,9 +95,9 @@ class BM25(Scorer):
     """Score items by BM25 over the words of their texts (LEGO-GraphRAG, section 3.2.2 a.1).
 
     The statistical model of the paper's study. The texts that are scored together are the corpus in which words are
-    counted (see WordIndex for the formula), so that a word of all of them, such as the name that they begin with, does
-    not distinguish any. Rerank scores all items of the evidence together, BeamSearch all paths of one length from one
-    query entity.
+    counted (see WordIndex for the formula), so that a word of all texts, such as the name that they begin with, has
+    little weight. Rerank scores all items of the evidence together, BeamSearch all paths of one length from one query
+    entity.
 
     >>> from graphwright.operators.state import start
     >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Heat", "starred", "Pacino")])
@@ -122,7 +122,7 @@ class BM25(Scorer):
 
 
 def score_function(model: Encoder | CrossEncoder | Scorer, state: State, run: Run) -> ScoreFunction:
-    """Return the function that scores items by this model: a Scorer by its own, any other by their texts, each once.
+    """Return the function that scores items by a Scorer, or by any other model of their texts, each read once.
 
     An Encoder scores the cosine of the vectors of question and text, a CrossEncoder the head of its latents; a model
     that is both is used as a CrossEncoder. Raises ModelError for a wrong number of scores, or a NaN among them.
@@ -176,8 +176,8 @@ def owners(ptr: Ints) -> Ints:
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """Return the distinct values, ascending, and for each value its position among them.
 
-    For many values with few distinct ones, such as the nodes of a hundred thousand paths, the search is faster than
-    the sort that np.unique makes for the positions.
+    For many values, few of them distinct, such as the nodes of a hundred thousand paths, the search is faster than the
+    sort that np.unique makes for the positions.
 
     >>> [part.tolist() for part in distinct(np.array([7, 3, 7]))]
     [[3, 7], [1, 0, 1]]
@@ -253,7 +253,7 @@ class Composed(Scorer):
 
 
 def _nodes_of(items: Evidence, graph: Graph) -> tuple[Ints, Ints]:
-    """Return all nodes and the item of each; an item without nodes has those at the ends of its edges."""
+    """Return all nodes and the item of each; an item without nodes has the ends of its edges."""
     without_nodes = np.diff(items.node_ptr) == 0
     owner = owners(items.edge_ptr)
     selected = without_nodes[owner]

@@ -62,9 +62,9 @@ class LSA(Scorer):
 class LDA(Scorer):
     """Score items by latent Dirichlet allocation over the words of their texts (LEGO-GraphRAG, section 3.2.2 a.1).
 
-    The texts that are scored together are the corpus, from which `topics` distributions of words are learned in so many
-    `passes` (see `latent_topics`); the score is the cosine of the question's and a text's share of each topic (Blei et
-    al., 2003). Learning is repeated for each question, as its candidates are others. Needs the extra `stats` (scipy).
+    The texts that are scored together are the corpus, from which `topics` distributions of words are learned in
+    `passes` passes (see `latent_topics`); the score is the cosine of the topic shares of question and text (Blei et
+    al., 2003). Learning is repeated for each question, because the candidates differ. Needs the extra `stats` (scipy).
 
     >>> from graphwright.graph.evidence import Evidence
     >>> from graphwright.graph.graph import Graph
@@ -86,8 +86,8 @@ class LDA(Scorer):
             from scipy.sparse import csr_array
 
             shares, topics = latent_topics(counts, self.topics, self.passes)
-            own = infer_topics(csr_array(question[None]), topics)
-            return cosines(shares / shares.sum(axis=1, keepdims=True), own[0] / own[0].sum())
+            question_shares = infer_topics(csr_array(question[None]), topics)[0]
+            return cosines(shares / shares.sum(axis=1, keepdims=True), question_shares / question_shares.sum())
 
         return _by_counts(state, run, scores)
 
@@ -138,8 +138,8 @@ def _ratios(counts: Counts, texts: Floats, of_words: Floats) -> Counts:
 
 
 _DENSE = 2_000
-"""Up to so many texts or words their products are decomposed as a whole: iterations may not converge where singular
-values are equal, as many of a graph's texts are."""
+"""Texts or words up to which the matrix of products is decomposed as a whole: iterations may not converge if singular
+values are equal, as for the equal texts of a graph."""
 
 
 def _singular_vectors(rows: Counts, dimensions: int) -> Floats:
@@ -155,18 +155,18 @@ def _singular_vectors(rows: Counts, dimensions: int) -> Floats:
     by_text = rows.shape[0] < rows.shape[1]
     products = (rows @ rows.T if by_text else rows.T @ rows).toarray()
     squares, vectors = np.linalg.eigh(products)
-    kept = slice(max(np.searchsorted(squares, 1e-10 * squares[-1]), len(squares) - dimensions), None)
-    return rows.T @ (vectors[:, kept] / np.sqrt(squares[kept])) if by_text else vectors[:, kept]
+    largest = slice(max(np.searchsorted(squares, 1e-10 * squares[-1]), len(squares) - dimensions), None)
+    return rows.T @ (vectors[:, largest] / np.sqrt(squares[largest])) if by_text else vectors[:, largest]
 
 
 def _by_counts(state: State, run: Run, score: Any) -> ScoreFunction:
     """Return the function that scores items by the counts of words of their texts, and of the question's."""
-    asked = words(state.question.text)
+    question_words = words(state.question.text)
 
     def scores(texts: list[str]) -> Scores:
         run.usage.texts += len(texts)
         order = sorted(range(len(texts)), key=texts.__getitem__)  # the result does not depend on the order of items
-        counts, question = _counted([words(texts[at]) for at in order], asked)
+        counts, question = _counted([words(texts[at]) for at in order], question_words)
         values = np.zeros(len(texts))
         if question.any():
             values[order] = score(counts, question)
@@ -175,15 +175,15 @@ def _by_counts(state: State, run: Run, score: Any) -> ScoreFunction:
     return scores_by_text(state.graph, scores)
 
 
-def _counted(texts: Sequence[Sequence[str]], asked: Sequence[str]) -> tuple[Counts, Floats]:
+def _counted(texts: Sequence[Sequence[str]], question: Sequence[str]) -> tuple[Counts, Floats]:
     """Return the counts of words of texts, and those of the question among the same words."""
     from scipy.sparse import csr_array
 
     column = {word: at for at, word in enumerate(sorted({word for text in texts for word in text}))}
     owners = [row for row, text in enumerate(texts) for _ in text]
     columns = [column[word] for text in texts for word in text]
-    counts = csr_array((np.ones(len(columns)), (owners, columns)), (len(texts), len(column)))  # adds up what repeats
-    known = [column[word] for word in asked if word in column]
+    counts = csr_array((np.ones(len(columns)), (owners, columns)), (len(texts), len(column)))  # adds up repeats
+    known = [column[word] for word in question if word in column]
     return counts, np.bincount(np.array(known, np.int64), minlength=len(column)).astype(np.float64)
 
 

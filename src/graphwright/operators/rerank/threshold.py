@@ -1,4 +1,4 @@
-"""Keep the items whose score is high enough, beside those of the same question."""
+"""Keep the items whose scaled score reaches a threshold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import Between
-from graphwright.graph.evidence import Evidence
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -19,10 +18,10 @@ class AboveThreshold(Ranker):
     """Keep the items whose score, scaled from 0 (the least) to 1 (the best), is at least `threshold`.
 
     The first filter of GraphRAG-FI (Guo et al., 2025), which scales a model's attention; here the scores are those of
-    the evidence, whatever model gave them, and 1/rank without any. Scaled scores do not depend on the model's unit. Of
-    equal scores all stay.
+    the evidence, whatever model gave them, and 1/rank without any. Scaled scores do not depend on the model's unit. If
+    all scores are equal, all items stay.
 
-    >>> from graphwright.graph.graph import Graph
+    >>> from graphwright.graph import Evidence, Graph
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
     >>> state = start("?", graph, evidence=Evidence.of_edges([0, 1, 2], [3.0, 1.0, -1.0]))
@@ -36,11 +35,5 @@ class AboveThreshold(Ranker):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Keep the items, at most the first k."""
-        items = state.items
-        scores = items.ranked_scores
-        if not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
-        least, best = float(scores.min()), float(scores.max())
-        scaled = (scores - least) / (best - least) if best > least else np.ones(len(scores))
-        kept = items.take(np.flatnonzero(scaled >= self.threshold))
-        return state.with_(evidence=kept if k is None else kept.top(k))
+        above = np.flatnonzero(state.items.scaled_scores >= self.threshold)
+        return state.with_(evidence=state.items.take(above).top(k))

@@ -18,15 +18,15 @@ from graphwright.prompts.templates import data_line
 _READ = "read_passage"
 _BEGINNING = 300  # characters of a passage in the results of a search
 _WHOLE = 2_000  # characters of a passage that is read
-_OLDER = 2  # results of that many calls are shown whole; of earlier ones only the passages that are kept
+_RECENT = 2  # calls whose results are shown whole; of earlier calls only the passages that are kept
 
 
 @dataclass(frozen=True, repr=False)
 class Tool(Checked):
     """An operator that a language model may call by name.
 
-    `about`: what it does, in one line for the model. Its arguments are the text that it searches for, in place of the
-    question; or, with `names`, names of entities, which become the anchors, while the question stays.
+    `about`: its purpose, in one line for the model. Its argument is a text that replaces the question; or, with
+    `names`, that many names of entities, which become the anchors.
 
     >>> from graphwright.operators.operator import Keep
     >>> Tool("keep", "Change nothing.", Keep()).signature
@@ -59,7 +59,7 @@ class Tool(Checked):
 
 @dataclass
 class _Notebook:
-    """What an agent has seen: passages by number, those it keeps, and the lines that its calls returned."""
+    """Record of an agent: the passages shown, by number, those it keeps, and the lines that its calls returned."""
 
     graph: Graph
     numbers: dict[int, int] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class _Notebook:
     calls: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def number(self, passage: int) -> int:
-        """Return the number of a passage, the next one for a new one."""
+        """Return the number of a passage; a new passage gets the next number."""
         return self.numbers.setdefault(passage, len(self.numbers) + 1)
 
     def line(self, passage: int, characters: int) -> str:
@@ -77,36 +77,35 @@ class _Notebook:
         return data_line({"passage": self.number(passage), "title": title, "text": shown})
 
     def keep(self, numbers: list[int]) -> None:
-        """Keep the passages of these numbers; unknown ones are ignored."""
+        """Keep the passages of these numbers; unknown numbers are ignored."""
         passages = {number: passage for passage, number in self.numbers.items()}
         self.kept = list(dict.fromkeys(passages[number] for number in numbers if number in passages))
 
     def results(self) -> str:
-        """Return the lines of all calls, those of the older ones without passages that are not kept."""
-        older = self.calls[:-_OLDER]
-        kept = [self.line(passage, _WHOLE) for passage in self.kept] if older else []
-        parts = ["Passages kept from earlier calls:", *kept] if kept else []
-        for call, lines in self.calls[-_OLDER:]:
+        """Return the lines of recent calls, after the kept passages if there are older calls."""
+        parts = list[str]()
+        if self.kept and len(self.calls) > _RECENT:
+            parts += ["Passages kept from earlier calls:", *(self.line(passage, _WHOLE) for passage in self.kept)]
+        for call, lines in self.calls[-_RECENT:]:
             parts += [call, *(lines or ["nothing"])]
         return "\n".join(parts) or "nothing yet"
 
     def ranking(self) -> Evidence:
-        """Return the passages kept, then all others seen, in the order in which they were."""
+        """Return the kept passages, then all others in the order in which they were shown."""
         return Evidence.of_nodes(list(dict.fromkeys([*self.kept, *self.numbers])))
 
 
 @dataclass(frozen=True, repr=False)
 class Agent(Operator):
-    """Let a language model call tools, operators of this package, until it has what answers the question.
+    """Let a language model call operators as tools, until it can answer the question.
 
-    In each step the model is shown the question, the tools and what they returned, and replies with the passages that
-    it keeps and with the next call, or that they are enough. Beside `tools` it may read a passage whole. The evidence
-    is the passages kept, best first, then the others that it saw; none where its first reply is of no use, so that a
-    twin can take its place: `Agent(...) >> If(HasEvidence(), Keep(), twin)`.
+    In each step the model reads the question, the tools and their results. It replies with the passages to keep, and
+    with the next call, or that the passages are enough. It may also read a whole passage. The evidence is the kept
+    passages, best first, then the others that were shown. It is empty after an unusable first reply, so that another
+    search can follow: `Agent(...) >> If(HasEvidence(), Keep(), other)`.
 
-    The budget: `steps` calls, `max_tokens` of prompts, and `passages` distinct passages shown; after any of them the
-    search ends with what there is. `shown`: items that a call returns. A call that names no tool, or repeats another,
-    returns nothing, and the model is told.
+    The search ends after `steps` calls, `max_tokens` of prompts, or `passages` distinct passages. `shown`: items that a
+    call returns. A call of an unknown tool, or a repeated call, returns an error message.
 
     Ours; reasoning and acting in turns is from ReAct (Yao et al., 2023).
 
@@ -137,7 +136,7 @@ class Agent(Operator):
             raise OptionError(f"Agent: tools is {self.tools!r}; give tools with different names, none {_READ!r}.")
 
     def apply(self, state: State, run: Run) -> State:
-        """Let the model call tools until it has enough, or the budget is spent."""
+        """Let the model call tools until it has enough, or a limit is reached."""
         notebook = _Notebook(state.graph)
         for step in range(self.steps + 1):
             reply = self._reply(state, run, notebook, self.steps - step)
@@ -164,7 +163,7 @@ class Agent(Operator):
         )
 
     def _call(self, state: State, run: Run, notebook: _Notebook, name: str, arguments: list[str]) -> None:
-        """Call a tool, and write what it returns into the notebook."""
+        """Call a tool, and write its results into the notebook."""
         call = data_line({"tool": name, "arguments": arguments})
         run.note(f"{name}({', '.join(arguments)})")
         tool = next((tool for tool in self.tools if tool.name == name), None)
@@ -181,8 +180,8 @@ class Agent(Operator):
 
 def _read(notebook: _Notebook, arguments: list[str]) -> list[str]:
     """Return the line of a passage given by number, as a whole."""
-    wanted = {str(number): passage for passage, number in notebook.numbers.items()}
-    passage = wanted.get(arguments[0].strip()) if arguments else None
+    by_number = {str(number): passage for passage, number in notebook.numbers.items()}
+    passage = by_number.get(arguments[0].strip()) if arguments else None
     return ["no passage has this number"] if passage is None else [notebook.line(passage, _WHOLE)]
 
 

@@ -27,12 +27,12 @@ class Bridge(Operator):
 
     The question's entities are active with the weights of their anchors. In each of `rounds` rounds every newly active
     entity selects the `sentences` sentences nearest to the question among those that name it and that no other has
-    selected; each activates its other entities with the product of its own score and the sentence's cosine. Scores
-    below `threshold` activate nothing. The evidence is a path from an anchor for each activation: entities as nodes,
-    and one edge of each sentence; the last node is the entity.
+    selected. A sentence activates its other entities with the product of the entity's score and the sentence's cosine.
+    Scores below `threshold` activate nothing. The evidence is a path from an anchor for each activation: entities as
+    nodes, and one edge of each sentence; the last node is the entity.
 
-    Relations do not count, only that a sentence names both. `triples`: vectors by edge (`Snapshot.triples`); without
-    them sentences are compared by words, and the trace notes it.
+    Relations are ignored. `triples`: vectors by edge (`Snapshot.triples`); without them sentences are compared by
+    words, and the trace notes it.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
@@ -71,7 +71,7 @@ class Bridge(Operator):
     def _bridged(
         self, state: State, run: Run, known: Propositions, used: set[int], score: float, walk: Walk
     ) -> list[tuple[float, Walk]]:
-        """Return the walks that sentences at a walk's end lead to, with their scores; the sentences become used."""
+        """Return the walks continued by sentences at a walk's end, with scores; add the sentences to `used`."""
         nodes, edges = walk
         if score < self.threshold:
             return []
@@ -91,7 +91,7 @@ class Bridge(Operator):
 
 
 def _anchored(state: State) -> dict[int, tuple[float, Walk]]:
-    """Return the entities of the anchors: the largest weight of each, and the walk that is it alone."""
+    """Return the entities of the anchors, each with its largest weight and the walk of this node alone."""
     active = dict[int, tuple[float, Walk]]()
     for anchor in state.anchors or ():
         nodes = anchor.seeds(state.graph)

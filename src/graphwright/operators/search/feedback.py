@@ -65,7 +65,7 @@ class HypotheticalPassage(Ranker):
     """Search with a passage that a language model writes for the question, true or not (HyDE, Gao et al., 2023).
 
     The query is the mean of the vectors of the passage and the question (N = 1 in the paper). If the model writes
-    nothing, the question alone is used, and the trace notes it. Its offline twin is Feedback.
+    nothing, the question alone is used, and the trace notes it. Feedback needs no model.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder, ScriptedLLM
@@ -139,8 +139,8 @@ class _Thinking(Operator):
 class Think(_Thinking):
     """Add the next thought to the anchors: a sentence by a language model (IRCoT, "reason step").
 
-    It is given the best `passages` passages and the thoughts before, and may end the chain. Without a usable reply, or
-    where it repeats itself, there is no thought. SpanThought and SentenceThought do without a language model.
+    The model reads the best `passages` passages and the earlier thoughts, and may end the chain. An unusable or
+    repeated reply gives no thought. SpanThought and SentenceThought need no language model.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> from graphwright.operators.state import start
@@ -154,7 +154,7 @@ class Think(_Thinking):
     passages: Annotated[int, AtLeast(1)] = 5
 
     def thought(self, state: State, run: Run, nodes: list[int]) -> str:
-        """Return the sentence that the model writes; "" if it needs none, or repeats itself."""
+        """Return the sentence that the model writes; "" if it needs none, or repeats an earlier thought."""
         graph, earlier = state.graph, _thoughts(state)
         passages = [
             {"passage": number, "title": graph.title_of(node), "text": graph.passage(node)[:_PASSAGE_CHARACTERS]}
@@ -175,9 +175,9 @@ class Think(_Thinking):
 
 @dataclass(frozen=True, repr=False)
 class SpanThought(_Thinking):
-    """Add a thought: the question followed by the best answer that a reader finds and that is in no thought yet.
+    """Add a thought: the question followed by a reader's best answer that is in no thought yet.
 
-    The answer, such as a name that the next search needs, is from the best `passages` passages.
+    The answer comes from the best `passages` passages, such as a name that the next search needs.
 
     >>> from graphwright.models import MiniLMReader
     >>> from graphwright.operators.state import start
@@ -202,7 +202,7 @@ class SpanThought(_Thinking):
 class SentenceThought(_Thinking):
     """Add a thought: the question followed by the nearest sentence, with its title, that is not a thought yet.
 
-    The sentence is of the best `passages` passages.
+    The sentence comes from the best `passages` passages.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start

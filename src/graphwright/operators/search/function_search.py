@@ -17,8 +17,8 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
-Found = str | tuple[str, float] | Passage
-"""A passage: the id of a passage, document or node, the same with a score, or a passage of ours."""
+Result = str | tuple[str, float] | Passage
+"""A result of a search: the id of a passage, document or node, an id with a score, or a Passage."""
 
 _CALLABLE = Constraint("a function from a question to passages", callable)
 
@@ -27,8 +27,8 @@ _CALLABLE = Constraint("a function from a question to passages", callable)
 class FunctionSearch(Operator):
     """Rank passages by a function `f(question) -> passages`, best first, so that any search can be part of a pipeline.
 
-    The function returns ids, or pairs of id and score. The id of a document stands for all its passages, and over a
-    graph without documents it is the name of a node. Ids that the graph lacks are left out, with a note in the trace.
+    The function returns ids, or pairs of id and score. The id of a document stands for all its passages; over a graph
+    without documents an id is the name of a node. Ids that the graph lacks are left out, with a note in the trace.
     Without scores the order is the ranking.
 
     >>> from graphwright import Graph, start
@@ -38,15 +38,15 @@ class FunctionSearch(Operator):
     ['Linz', 'Graz']
     """
 
-    function: Annotated[Callable[[str], Iterable[Found]], _CALLABLE]
+    function: Annotated[Callable[[str], Iterable[Result]], _CALLABLE]
     gives = ("evidence",)
 
     def __repr__(self) -> str:
         return f"FunctionSearch({getattr(self.function, '__qualname__', None) or repr(self.function)})"
 
     def apply(self, state: State, run: Run) -> State:
-        """Call the function, and rank the nodes of what it found."""
-        ranked = [_pair(found, self.function) for found in self.function(state.question.text)]
+        """Call the function, and rank the nodes of its results."""
+        ranked = [_pair(result, self.function) for result in self.function(state.question.text)]
         nodes: dict[int, float | None] = {}
         unknown = []
         for name, score in ranked:
@@ -61,14 +61,14 @@ class FunctionSearch(Operator):
         return state.with_(evidence=Evidence.of_nodes(list(nodes), scores))
 
 
-def _pair(found: Any, function: object) -> tuple[str, float | None]:
-    if isinstance(found, str):
-        return found, None
-    if isinstance(found, Passage):
-        return found.id, found.score
-    if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], str):
-        return found[0], float(found[1])
-    raise OptionError(f"{function!r} returned {found!r}; give ids, or pairs of an id and a score.")
+def _pair(result: Any, function: object) -> tuple[str, float | None]:
+    if isinstance(result, str):
+        return result, None
+    if isinstance(result, Passage):
+        return result.id, result.score
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], str):
+        return result[0], float(result[1])
+    raise OptionError(f"{function!r} returned {result!r}; give ids, or pairs of an id and a score.")
 
 
 def _nodes(graph: Graph, name: str) -> list[int]:

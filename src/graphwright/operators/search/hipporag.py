@@ -23,7 +23,7 @@ from graphwright.text.words import words
 
 
 def _specificity(graph: Graph, nodes: Ints) -> Scores:
-    """Return 1 / the number of passages that mention each node, 1 for a node that none mentions."""
+    """Return 1 / the number of passages that mention each node, 1 for a node without such a passage."""
     chunks = graph.columns.node_chunks
     if chunks is None:
         return np.ones(len(nodes))
@@ -70,11 +70,11 @@ class SpecificSeeds(Operator):
 class SharedWords(Ranker):
     """Rank items by their score plus the share of the question's words that they contain.
 
-    The offline twin of HippoRAG 2's recognition memory, where a language model selects the relevant triples. Vectors
-    prefer items similar to the whole question, such as the birth of any director; words prefer its rare names. A word
-    of the question weighs ln(1 + N/(n + 0.5)) if n > 0 of the N passages contain it. The score (1/rank for items
-    without one) and `weight` times the share are added; items with less than `threshold` of the largest share are left
-    out. `words`: the word index of the passages.
+    Replaces HippoRAG 2's recognition memory, where a language model selects the relevant triples. Vectors prefer items
+    similar to the whole question, such as the birth of any director; words prefer its rare names. A word of the
+    question weighs ln(1 + N/(n + 0.5)) if n > 0 of the N passages contain it. The score (1/rank without scores) and
+    `weight` times the share are added; items with less than `threshold` of the largest share are left out. `words`: the
+    word index of the passages.
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
@@ -97,7 +97,7 @@ class SharedWords(Ranker):
         shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
         selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
         best = evidence.take(selected.tolist(), (evidence.ranked_scores + self.weight * shares)[selected])
-        return state.with_(evidence=best if k is None else best.top(k))
+        return state.with_(evidence=best.top(k))
 
     def _weights(self, question: str) -> dict[str, float]:
         """Return the weight of each word of the question that a passage contains."""

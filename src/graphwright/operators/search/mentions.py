@@ -1,9 +1,8 @@
-"""Entities that passages mention: which, in how many passages, and how rare that makes them."""
+"""Entities that passages mention, their frequency and their rarity."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import ALIAS, Graph, Kind
@@ -12,7 +11,7 @@ from graphwright.kernels.ranking import sorted_distinct
 
 
 def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
-    """Return the entities that the passages mention or name by an alias, ascending, and which of them each does.
+    """Return the entities that passages mention by name or alias, ascending, and those of each passage.
 
     The rows hold positions in the entities, ascending.
     """
@@ -41,16 +40,8 @@ def frequency(graph: Graph, entities: Ints) -> Scores:
 def rarity(graph: Graph, df: Scores) -> Scores:
     """Return log(N/df)/log(N) of entities that df of all N passages mention: 1 for one passage, 0 for all of them.
 
-    Of few passages, df may exceed N (see `frequency`): then it is 0.
+    With few passages df may exceed N (see `frequency`); the rarity is then 0.
     """
     count = max(len(graph.passages) if graph.passages is not None else 0, 2)
     rare: Scores = np.log(np.maximum(count / np.maximum(df, 1), 1)) / np.log(count)
     return rare
-
-
-def positions_in(ascending: NDArray[np.integer], nodes: NDArray[np.integer]) -> Ints:
-    """Return the position of each node in an ascending array, -1 where it is absent."""
-    if not len(ascending):
-        return np.full(len(nodes), -1)
-    at = np.minimum(np.searchsorted(ascending, nodes), len(ascending) - 1)
-    return np.where(ascending[at] == nodes, at, -1)

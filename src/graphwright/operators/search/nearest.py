@@ -24,7 +24,7 @@ from graphwright.text.words import words
 Near = dict[int, float]
 """Similarity of each node or edge, at most 1, in descending order."""
 
-_SPELLING = 0.8  # least similarity of a name that is spelled differently
+_SPELLING = 0.8  # minimum similarity of a name that is spelled differently
 _MAX_EDGES = 5_000  # at nodes, of each kind
 _DUPLICATES = 8  # 8 · k edges are ranked to find k with different texts
 
@@ -48,8 +48,8 @@ def edges_near(
 ) -> list[Near]:
     """Return for each text the k edges between entities with the nearest texts, each text once (see `distinct_edges`).
 
-    `around`: the nodes at whose edges to look; None for all edges that have a vector. Without vectors edges are
-    compared by words, and None means none.
+    `around`: the nodes whose edges are compared; None for all edges with a vector. Without vectors edges are compared
+    by words, and None gives no edges.
     """
     if index is not None and around is None:
         ids, rows = index.rows_of(index.ids if graph.whole else graph.edges)
@@ -68,7 +68,7 @@ def edges_near(
 
 
 def edges_at(columns: Columns, nodes: Ints, *more: Csr) -> Ints:
-    """Return the edges at nodes, ascending, at most 5,000 of each kind: those of nodes with few before those of hubs.
+    """Return the edges at nodes, ascending, at most 5,000 of each kind, first of nodes with few edges.
 
     `more`: further rows of edges by node, beside those that leave and enter a node.
     """
@@ -141,7 +141,7 @@ def _names_by_words(graph: Graph, text: str, k: int) -> Near:
 
 
 def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
-    """Return the k nearest edges with different texts: of the edges of one sentence the one most like `text`.
+    """Return the k nearest edges with different texts; of the edges of a sentence, the most similar to `text`.
 
     >>> graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "r", "c")])
     >>> distinct_edges(graph, {1: 0.9, 0: 0.9, 2: 0.5}, "c", 2)
@@ -150,10 +150,10 @@ def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
     by_text: dict[str, list[int]] = {}
     for edge in edges:
         by_text.setdefault(graph.edge_text(edge), []).append(edge)
-    wanted = set(words(text))
+    text_words = set(words(text))
 
     def unlike(edge: int) -> tuple[float, int]:
-        return -_dice(wanted, set(words(" ".join(graph.triple(edge))))), edge
+        return -_dice(text_words, set(words(" ".join(graph.triple(edge))))), edge
 
     best = (group[0] if len(group) == 1 else min(group, key=unlike) for group in islice(by_text.values(), k))
     return {edge: edges[edge] for edge in best}

@@ -125,11 +125,11 @@ class TripleSearch(Operator):
     """Find the triples nearest to the question's themes, each text once.
 
     LightRAG retrieves relations by high-level keywords in this way; HippoRAG 2 links a query to triples. Of several
-    edges stated by one sentence it takes the one most like the theme. The score is the largest cosine with any theme.
+    edges of one sentence it takes the most similar to the theme. The score is the largest cosine with any theme.
 
     `triples`: vectors by edge (`Snapshot.triples`); without them the edges at the anchors' nodes are compared by words,
-    and the trace notes it. `limit`: the number of triples. `by_question`: use the question as the only theme, as is
-    done where there are no themes.
+    and the trace notes it. `limit`: the number of triples. `by_question`: use the question as the only theme, which is
+    the default without themes.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.operators.state import start
@@ -146,8 +146,7 @@ class TripleSearch(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Rank the triples."""
-        seeds = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
-        around = np.unique(np.concatenate([np.empty(0, np.int64), *seeds])) if self.triples is None else None
+        around = state.anchor_nodes() if self.triples is None else None
         texts = [] if self.by_question else [theme.text for theme in themes(state)]
         best: dict[int, float] = {}
         for edges in edges_near(run, self.triples, state.graph, texts or [state.question.text], self.limit, around):

@@ -36,11 +36,11 @@ def united_seeds(parts: Iterable[tuple[Ints, Scores]]) -> Evidence:
 class PathSeeds(Operator):
     """Score entities of the best paths, and every passage of the graph, as seeds of PageRank (PropRAG).
 
-    Of the `paths` best items the `entities` whose items have the largest sum of scores; and as many of the `paths` best
-    items with one edge, so that a longer path does not displace what is nearest to the question. An entity's weight is
-    the score of its best item, divided by the largest; 1 if not `scored`. A passage has `weight` times its cosine with
-    the question, scaled to 0 for the least and 1 for the largest. Without evidence there are no seeds. `passages`:
-    vectors of the passages.
+    From the `paths` best items it takes the `entities` with the largest sums of scores, and as many from the `paths`
+    best items with one edge, so that longer paths do not displace the statements nearest to the question. An entity's
+    weight is the score of its best item, divided by the largest; 1 if not `scored`. A passage has `weight` times its
+    cosine with the question, scaled to 0 for the least and 1 for the largest. Without evidence there are no seeds.
+    `passages`: vectors of the passages.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
@@ -67,8 +67,8 @@ class PathSeeds(Operator):
         if not len(items):
             return state.with_(evidence=Evidence.of_nodes([], []))
         short = items.take(np.flatnonzero(np.diff(items.edge_ptr) == 1))
-        for some in (items.top(self.paths), short.top(self.paths)):
-            best |= {node: max(score, best.get(node, 0.0)) for node, score in self._entities(state, some)}
+        for part in (items.top(self.paths), short.top(self.paths)):
+            best |= {node: max(score, best.get(node, 0.0)) for node, score in self._entities(state, part)}
         weights = np.array(list(best.values()), np.float64)
         weights = weights / max(weights.max(initial=0.0), 1e-12) if self.scored else np.ones(len(weights))
         passages, cosines = scaled_passages(self.passages, state, run)

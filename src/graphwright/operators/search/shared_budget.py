@@ -1,4 +1,4 @@
-"""One budget of passages for a search and those that were shown before it."""
+"""A limit of passages for a search together with the preview before it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from graphwright.operators.state import State
 
 @dataclass(frozen=True, repr=False)
 class SharedBudget(Composite):
-    """Rank passages by a step, at most `limit` together with those that the state has: a preview (BubbleRAG).
+    """Rank passages by a step, at most `limit` together with those of the state, a preview (BubbleRAG).
 
-    BubbleRAG may observe 15 passages (section 4.1), and it reads some before it searches the graph. A passage of the
-    step that was read before costs nothing; others are taken in their order, as many as the earlier ones leave room
-    for. The earlier ones that the step does not find follow, in their order, with scores below those of the step.
+    BubbleRAG may observe 15 passages (section 4.1), and reads some before it searches the graph. Passages of the step
+    that are in the preview count once; new ones are taken in their order until the limit is reached. The rest of the
+    preview follows in its order, with scores below those of the step.
 
     >>> from graphwright.graph.graph import Graph
     >>> from graphwright.graph import Evidence, Ranking
@@ -35,22 +35,22 @@ class SharedBudget(Composite):
     limit: Annotated[int, AtLeast(1)] = 15
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step, and add what was read before."""
+        """Run the step, and add the preview."""
         after = self.step.execute(state, run)
-        before, found = state.passages, after.passages
-        if after.answer is not None or found is None:
+        preview, ranking = state.passages, after.passages
+        if after.answer is not None or ranking is None:
             return after
-        known = np.empty(0, np.int64) if before is None else before.ids[: self.limit]
-        new = ~np.isin(found.ids, known)
+        known = np.empty(0, np.int64) if preview is None else preview.ids[: self.limit]
+        new = ~np.isin(ranking.ids, known)
         within = ~new | (np.cumsum(new) <= self.limit - len(known))
-        rest = known[~np.isin(known, found.ids)]
-        scores = found.scores[within]
+        rest = known[~np.isin(known, ranking.ids)]
+        scores = ranking.scores[within]
         lower = (scores[-1] if len(scores) else 1.0) - 1.0 - np.arange(len(rest))
-        brought = found.take(np.flatnonzero(within))
-        ranking = replace(
-            brought,
-            ids=np.append(brought.ids, rest),
+        selected = ranking.take(np.flatnonzero(within))
+        united = replace(
+            selected,
+            ids=np.append(selected.ids, rest),
             scores=np.append(scores, lower),
-            item_of=None if brought.item_of is None else np.append(brought.item_of, np.full(len(rest), -1)),
+            item_of=None if selected.item_of is None else np.append(selected.item_of, np.full(len(rest), -1)),
         )
-        return after.with_(passages=ranking.top(len(ranking) if k is None else k))
+        return after.with_(passages=united.top(len(united) if k is None else k))

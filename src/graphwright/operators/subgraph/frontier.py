@@ -45,7 +45,7 @@ class Frontier(Ranker):
         frontier, before = state.graph.at(near[new]), before[new]
         steps = steps_onward(state.graph, state.items.steps_to(before), before, frontier)
         evidence = Evidence.of_nodes(frontier, values[new], steps)
-        return state.with_(evidence=evidence if k is None else evidence.top(k))
+        return state.with_(evidence=evidence.top(k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +63,7 @@ class Unseen(Composite):
     step: Operator
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step for k more items than there may be to leave out, and keep the k best new ones."""
+        """Run the step for k items and as many as are known, and keep the k best new items."""
         existing = set(state.items.identities())
         after = self.step.execute(state, run, None if k is None else k + len(existing))
         if after.evidence is not None and existing:

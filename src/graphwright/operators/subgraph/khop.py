@@ -18,8 +18,9 @@ from graphwright.operators.subgraph.seed_nodes import seeds
 class KHop(Operator):
     """Find the nodes within `k` hops of the seeds, nearest first, scored 1/(1 + hops) (LEGO-GraphRAG, KSE, 3.2.1 b).
 
-    One search from all seeds equals the union of one from each. The number of nodes grows with the k-th power of the
-    degrees, and `%` cuts the farthest by id, so LEGO's systems apply PPR after it (footnote 19 of the paper):
+    A search from all seeds equals the union of the searches from each seed. The number of nodes grows with the k-th
+    power of the degrees, and `%` cuts the farthest by id, so LEGO's systems apply PPR after it (footnote 19 of the
+    paper):
 
         KHop(2) >> Induce() >> PersonalizedPageRank(each=True) % 1000 >> Induce()
 

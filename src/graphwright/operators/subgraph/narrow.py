@@ -23,7 +23,7 @@ class Induce(Operator):
     """Narrow the graph to the nodes of the evidence (the ends of a triple) and all edges between them.
 
     The evidence is cleared. The trace notes the number of connected components (WCC in Table 7 of LEGO-GraphRAG): no
-    path leads from one to another.
+    path joins two of them.
     """
 
     needs = ("evidence",)
@@ -72,10 +72,10 @@ class Triples(Operator):
 
 @dataclass(frozen=True, repr=False)
 class StatingPassages(Operator):
-    """List the passages that state the edges of the evidence, or where it has no edges name its nodes; unscored.
+    """List the passages that state the edges of the evidence, or without edges mention its nodes; unscored.
 
-    Candidates for a reranker, each a node. Unlike ToPassages it passes no score on. On a graph without passages the
-    nodes of the items take their place.
+    Candidates for a reranker, each a node. Unlike ToPassages it drops the scores. On a graph without passages the nodes
+    of the items take their place.
 
     >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
@@ -159,8 +159,8 @@ class CommunityOf(Operator):
 
     Communities are those of the Leiden algorithm at the deepest level, divided until they have at most `max_nodes`
     nodes or cannot be divided (`resolution`, `seed`: its arguments). They are computed at the first question on a
-    snapshot. Nodes have no scores, those of the best seed's community come first; a seed without a community gives
-    itself. After a search it gives the communities of the results:
+    snapshot. Nodes have no scores; those of the best seed's community come first, and a seed without a community is
+    returned itself. After a search the seeds are its results:
 
         (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()
 

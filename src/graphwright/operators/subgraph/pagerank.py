@@ -37,4 +37,4 @@ class PersonalizedPageRank(Ranker):
         """Rank the nodes that are reached."""
         starts, adjacency = seeds_of_runs(state, self.each), state.graph.adjacency
         nodes, scores = united_runs([push_ppr(*adjacency, *start, restart=self.restart, k=k) for start in starts])
-        return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), scores).top(k or len(nodes)))
+        return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), scores).top(k))

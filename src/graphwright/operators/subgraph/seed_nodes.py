@@ -12,8 +12,8 @@ from graphwright.operators.state import State
 def seed_groups(state: State) -> list[tuple[Ints, float]]:
     """Return the seed nodes and the weight of each item of evidence, or of each anchor if there is no evidence.
 
-    Nodes are snapshot ids; an edge counts for both its ends. Weights are the scores if all are 0 or more and one is
-    above 0, else 1/rank. The nodes of a group share its weight.
+    Nodes are snapshot ids; an edge counts for both its ends. Weights are the scores if none is below 0 and any is above
+    0, else 1/rank. The nodes of a group share its weight.
     """
     graph = state.graph
     if state.evidence is not None:

@@ -27,8 +27,8 @@ class STeX(Ranker):
                                           + (|A(n)| - 1)/(C - 1)      [if C > 1],   C = min(deg(n), R)
 
     R is the number of retrieved nodes, A(n) those among them that are neighbours of n, r_best the best rank in A(n),
-    from 1. `index`: the vectors v; neighbours without one are left out. `beta`: β, 0 for similarity alone. Neighbours
-    and degrees are those in the snapshot, also where `state.graph` is narrowed.
+    from 1. `index`: the vectors v; neighbours without a vector are left out. `beta`: β, 0 for similarity alone.
+    Neighbours and degrees are those in the snapshot, also where `state.graph` is narrowed.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> from graphwright.models.fake import HashEncoder
@@ -60,14 +60,14 @@ class STeX(Ranker):
     def _similarities(self, nodes: Ints, query: Floats) -> Scores:
         """Return v_q · v_n of each node, NaN for a node without a vector: float64[len(nodes)]."""
         scores = np.full(len(nodes), np.nan)
-        # If several parts have a vector, that of the first counts.
+        # If several parts have a vector of a node, the first part's is used.
         for part in reversed(self.index.parts):
             scores[part.has(nodes)] = products(part.vectors, part.rows_of(nodes)[1], query)
         return scores
 
 
 def _best_before(state: State, ranked: Ints, neighbours: Ints) -> tuple[Steps, Ints]:
-    """Return for each neighbour the first of the ranked nodes that it is next to, after the steps to it."""
+    """Return for each neighbour the best ranked node that is joined with it, after the steps to that node."""
     adjacency, rank = state.graph.columns.adjacency, {node: at for at, node in enumerate(ranked.tolist())}
     rows = (adjacency.row(node).tolist() for node in neighbours.tolist())
     best = ranked[[min(rank[node] for node in row if node in rank) for row in rows]]

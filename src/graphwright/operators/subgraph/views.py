@@ -26,9 +26,9 @@ from graphwright.search.vector_index import VectorIndex, normalised
 
 NAMES = "names the topic of"  # a passage that mentions the topic of another
 SHARES = "shares a name with"  # two passages that name the same rare entity
-CONTINUES = "continues"  # a passage and the one before it in its document
+CONTINUES = "continues"  # a passage and the previous passage of its document
 RELATIONS = (REFERS, NAMES, SHARES, CONTINUES)
-_AT_A_TIME = 4096  # entities whose passages' vectors are gathered
+_BLOCK = 4096  # entities whose passages' vectors are averaged together
 _graphs: SnapshotCache[Graph] = SnapshotCache()
 _averages: SnapshotCache[VectorIndex] = SnapshotCache()
 # Parts of the columns rather than a graph, whose reference to the columns would prevent their release.
@@ -38,7 +38,7 @@ _statements: SnapshotCache[tuple[Ints, Ints, Csr]] = SnapshotCache()
 class _CachedView(Checked):
     """A view that is built once for a snapshot."""
 
-    has_other_edges: ClassVar[bool] = True  # than the graph: its edge ids are not those of the snapshot
+    has_other_edges: ClassVar[bool] = True  # its edge ids are not those of the snapshot
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the view of the graph."""
@@ -57,13 +57,13 @@ class _CachedView(Checked):
 class PassageGraph(_CachedView):
     """The graph of passages alone: each is joined to the passages that it refers to, names, or continues.
 
-    Edges come from three sources. Documents may list references (`Document.links`): each of their passages
-    "refers to" the first of the other document, as a paper cites another in a reference network (FastInsight, section
-    4.2.1). Entities connect passages: one "names the topic of" another when it mentions the topic of the other (by
-    another name too, one alias edge away), and "shares a name with" it when both name an entity that at most `shared`
-    passages name. And a passage "continues" the one before it in its document. All are used together, and two passages
-    joined by several are neighbours once; `relations` chooses among them, so that ("refers to",) is the reference
-    network alone. Other nodes have no edges. A graph without passages is returned unchanged.
+    Edges come from three sources. Documents may list references (`Document.links`): each of their passages "refers to"
+    the first of the other document, as a paper cites another in a reference network (FastInsight, section 4.2.1).
+    Entities connect passages: a passage "names the topic of" another if it mentions that topic (also by another name,
+    over an alias edge), and "shares a name with" it if both name an entity that at most `shared` passages name. And a
+    passage "continues" the previous passage of its document. `relations` selects among these; ("refers to",) is the
+    reference network alone. Two passages with several edges are neighbours once. Other nodes have no edges. A graph
+    without passages is returned unchanged.
 
     In the graph of an index two passages are two hops apart, by way of an entity; here they are neighbours. Built once
     for a snapshot.
@@ -99,7 +99,7 @@ class PassageGraph(_CachedView):
             names=columns.names,
             heads=np.ascontiguousarray(ends[:, 0]),
             tails=np.ascontiguousarray(ends[:, 1]),
-            relation=np.repeat(np.arange(len(pairs), dtype=np.int32), [len(some) for some in pairs]),
+            relation=np.repeat(np.arange(len(pairs), dtype=np.int32), [len(joined) for joined in pairs]),
             relations=TextColumn.of(self.relations),
             kinds=columns.kinds,
             texts=columns.texts,
@@ -113,7 +113,7 @@ class EntityGraph(_CachedView):
 
     The text-rich knowledge graph on which FastInsight is evaluated, besides reference networks (section 4.2.2). An
     entity's text is its name and description, then the distinct texts of its edges, the first `sentences` of them, on
-    lines of their own. Chunks are there, as the sources of entities, without edges. Built once for a snapshot.
+    lines of their own. Chunks stay as the sources of entities, without edges. Built once for a snapshot.
     """
 
     sentences: Annotated[int, AtLeast(0)] = 5
@@ -166,8 +166,8 @@ class MentionGraph(_CachedView):
 class StatementGraph:
     """The graph without its passages: entities and the triples between them; ids of nodes and edges stay.
 
-    The indexing graph of PathRAG and LightRAG. In an index passages are nodes, joined to all that they name, and walks
-    between entities would lead through them. A graph without passages is returned unchanged.
+    The indexing graph of PathRAG and LightRAG. In an index passages are nodes, joined to all entities that they name,
+    and walks between entities would lead through them. A graph without passages is returned unchanged.
 
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
     >>> StatementGraph()(graph) is graph
@@ -196,9 +196,9 @@ class StatementGraph:
 class ImportedGraph(_CachedView):
     """The graph that documents were added to, as it was imported; ids of nodes and edges stay.
 
-    `nodes`: its first node and the one after its last; `edges`: their number, the first ones (`Snapshot.imported`).
-    Neither its relations nor its names are mixed with those of the documents: a question is read as before they were
-    added. Built once for a snapshot.
+    `nodes`: its first node and the node after its last; `edges`: the number of its edges, which are the first
+    (`Snapshot.imported`). Its relations and names are separate from those of the documents, so a question is read as
+    before they were added. Built once for a snapshot.
     """
 
     has_other_edges: ClassVar[bool] = False
@@ -252,10 +252,10 @@ def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
 
 
 def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
-    """Return a vector for each entity: the mean of those of the passages that mention it, normalised; built once.
+    """Return a vector for each entity: the normalised mean of the passages that mention it; computed once.
 
-    FastInsight encodes a node's content (V_n); a name alone has little of it. For a graph without passages the vectors
-    are returned unchanged, because its nodes have their own.
+    FastInsight encodes a node's content (V_n), of which a name has little. For a graph without passages the vectors are
+    returned unchanged, because its nodes have vectors.
     """
     if graph.passages is None:
         return passages
@@ -263,7 +263,7 @@ def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
 
 
 def _referring(columns: Columns) -> Ints:
-    """Return the distinct pairs of a passage and one that its document refers to: int64[p, 2]."""
+    """Return the distinct pairs of a passage and a passage that its document refers to: int64[p, 2]."""
     return np.unique(np.stack(columns.references, axis=1).astype(np.int64), axis=0)
 
 
@@ -279,7 +279,7 @@ def _naming(columns: Columns, passages: Ints) -> Ints:
 def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
     """Return the distinct pairs of passages that name an entity which at most `max_passages` name: int64[p, 2].
 
-    Sorted by entity, passages that share one are neighbours, less than `max_passages` places apart.
+    Sorted by entity, passages that share an entity are less than `max_passages` places apart.
     """
     owners, entities = columns.by_relation(ABOUT, MENTIONS).expand(passages, passages)
     rare = np.bincount(entities, minlength=1)[entities] <= max_passages
@@ -294,7 +294,7 @@ def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
 
 
 def _continuing(passages: Passages) -> Ints:
-    """Return the pairs of a passage and the one before it in its document: int64[p, 2]."""
+    """Return the pairs of a passage and the previous passage of its document: int64[p, 2]."""
     order = np.lexsort((passages.nodes, passages.start, passages.document))
     nodes, document = np.asarray(passages.nodes, np.int64)[order], passages.document[order]
     within = document[1:] == document[:-1]
@@ -303,15 +303,16 @@ def _continuing(passages: Passages) -> Ints:
 
 def _means(columns: Columns, passages: VectorIndex) -> VectorIndex:
     """Return the mean vector of each entity's passages."""
-    holds, chunks = columns.by_relation(ABOUT, MENTIONS), passages.ids
-    row = np.repeat(np.arange(len(chunks)), np.diff(holds.indptr)[chunks])
-    order = np.argsort(entity := holds.rows(chunks), kind="stable")
+    mentions, chunks = columns.by_relation(ABOUT, MENTIONS), passages.ids
+    row = np.repeat(np.arange(len(chunks)), np.diff(mentions.indptr)[chunks])
+    order = np.argsort(entity := mentions.rows(chunks), kind="stable")
     entities, begin = np.unique(entity[order], return_index=True)
     begin, row = np.append(begin, len(row)), row[order]
     vectors = np.zeros((len(entities), passages.dimension), np.float32)
-    for at in range(0, len(entities), _AT_A_TIME):
-        of = begin[at : at + _AT_A_TIME + 1]
-        vectors[at : at + len(of) - 1] = np.add.reduceat(passages.of(chunks[row[of[0] : of[-1]]]), of[:-1] - of[0])
+    for at in range(0, len(entities), _BLOCK):
+        borders = begin[at : at + _BLOCK + 1]
+        members = passages.of(chunks[row[borders[0] : borders[-1]]])
+        vectors[at : at + len(borders) - 1] = np.add.reduceat(members, borders[:-1] - borders[0])
     row_of = np.full(len(columns.names), -1, np.int32)
     row_of[entities] = np.arange(len(entities), dtype=np.int32)
     return VectorIndex(normalised(vectors), row_of, passages.encoder)
