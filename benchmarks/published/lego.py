@@ -220,7 +220,7 @@ def systems(kit: Kit) -> dict[str, Build]:
         "rog": lambda: planned(kit.encoder) >> Instances() % PATHS,
         "rog by C": lambda: planned(kit.cross_encoder) >> Instances() % PATHS,
         "gsr": lambda: planned(kit.encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % PATHS,
-        "kelp": lambda: selected(kit.encoder, kit.encoder, paths=PATHS),
+        "kelp": lambda: selected(kit.encoder, paths=PATHS),
         "tog": lambda: Explore(Rerank(kit.encoder)),
         "gcr": lambda: EnumeratedPaths(2) % 1000 >> Rerank(Patterns(kit.encoder)) % PATHS,
         "dog": lambda: WellFormedChains(Rerank(Patterns(kit.encoder))),

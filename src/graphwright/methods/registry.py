@@ -78,7 +78,7 @@ def declared_options(build: Callable[..., Method]) -> dict[str, Option]:
 
 
 def _judge_of(value: object) -> object:
-    """Return the judge of a method of LEGO-GraphRAG: a cross-encoder by its name, or any model itself."""
+    """Return the scoring model of a method of LEGO-GraphRAG: a cross-encoder by its name, or any model itself."""
     return cross_encoder_of(value) if isinstance(value, str) else value
 
 
@@ -87,6 +87,7 @@ MODELS: Mapping[str, Callable[[object], Any]] = {
     "encoder": encoder_of,
     "cross_encoder": cross_encoder_of,
     "judge": _judge_of,
+    "retrieval_llm": llm_of,
     "reader": reader_of,
 }
 """Arguments of methods that are models, which may be given by name, and what makes the model of it."""
