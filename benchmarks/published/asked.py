@@ -16,7 +16,7 @@ from typing import Any
 from harness import SPACES, Record, shared_index
 
 from graphwright.cli.progress import progress as shown_progress
-from graphwright.evaluate.entries import Entry
+from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.judge import judge_run
 from graphwright.evaluate.judges import DIMENSIONS, Judge, OverlapJudge
@@ -134,8 +134,8 @@ def ask(settings: Settings, set_: str, methods: Mapping[str, Build]) -> tuple[Re
     """Ask the methods the questions of a set, and return the summary, its folder, and the questions."""
     data, extraction, label = SETS[set_]
 
-    def entry(name: str, build: Build) -> Entry:
-        return Entry(name, lambda ix: build(ix, settings.llm).within(tokens=settings.context_tokens))
+    def entry(name: str, build: Build) -> ComparedMethod:
+        return ComparedMethod(name, lambda ix: build(ix, settings.llm).within(tokens=settings.context_tokens))
 
     experiment = Experiment(
         settings.data / data,
