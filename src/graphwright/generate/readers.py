@@ -74,10 +74,10 @@ class ReadSpans(MayAnswer):
 
 @dataclass(frozen=True, repr=False)
 class Abstain(MayAnswer):
-    """Say that the passages do not answer the question where a reader thinks so; else leave the state unchanged.
+    """Answer that the passages do not answer the question, or leave the state unchanged.
 
-    That is where the reader's probability of an answer, of any length, is below `threshold`. The text names the nearest
-    passage as such. `passages`: the number of passages that are read.
+    It abstains where the reader's probability of an answer, of any length, is below `threshold`. The text names the
+    nearest passage. `passages`: the number of passages that are read.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -147,7 +147,7 @@ class Quote(Operator):
     def quotes(
         self, question: str, passages: Sequence[PassageText], run: Run, starts: Sequence[tuple[str, int]] = ()
     ) -> list[Sentence]:
-        """Return the stretches of text to quote, best first; what passages of a document share is quoted once.
+        """Return the quotations, best first; text that passages of a document share is quoted once.
 
         `starts`: the document of each passage, and the character where it begins.
         """
@@ -156,14 +156,14 @@ class Quote(Operator):
         scores = run.sentence_scores(self.reader, question, passages, places)
         texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
         lengths = np.array([len(text.split()) for text in texts], np.int64)
-        held = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
-        missing, room, used = _weights(question, held), self.words, set[int]()
+        sentence_words = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
+        missing, room, used = _weights(question, sentence_words), self.words, set[int]()
         left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
         proper = left & np.array([sentence.kind != "heading" for sentence in sentences], bool)
         left = proper if proper.any() else left
         quotes: list[Sentence] = []
         while (fits := left if not quotes else left & (lengths <= room)).any():
-            added = [sum(missing[word] for word in missing.keys() & group) if quotes else 0.0 for group in held]
+            added = [sum(missing[w] for w in missing.keys() & own) if quotes else 0.0 for own in sentence_words]
             best = int(np.where(fits, scores * (1 + self.sides * np.array(added)), -1).argmax())
             first, last = widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
             used.update(range(first, last + 1))
@@ -175,9 +175,8 @@ class Quote(Operator):
                 left &= np.array([sentence.kind != "header" for sentence in sentences])
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
-            missing = {
-                w: share for w, share in missing.items() if not any(w in held[at] for at in range(first, last + 1))
-            }
+            shown_words = set().union(*sentence_words[first : last + 1])
+            missing = {word: weight for word, weight in missing.items() if word not in shown_words}
         return quotes
 
 
@@ -223,9 +222,9 @@ class TargetAnswer(Operator):
 
     An item leads to the last of its nodes that the question does not name (of a triple: to its tail, else its head); a
     walk that returns to its first node leads there.
-    The text has one name a line, at most `limit`; with `tied` only those of items that score as high as the best, as
-    all walks by one plan do. The citation of the same rank has the name and the path. Needs neither a language model
-    nor passages.
+    The text has one name a line, at most `limit`; with `tied` only names from items with the best score, such as all
+    walks by one plan. The citation of the same rank has the name and the path. Needs neither a language model nor
+    passages.
 
     >>> from graphwright import Graph, ShortestPaths, start
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
@@ -265,9 +264,9 @@ class TargetAnswer(Operator):
 
 
 def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the document of each passage, and the character where it begins; a node without one is its own."""
-    found = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
-    return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, found, strict=True)]
+    """Return the document of each passage, and the character where it begins; other nodes count as documents."""
+    passages = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
+    return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]
 
 
 def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:
@@ -289,10 +288,10 @@ def read_answer(
 ) -> Answer | None:
     """Return the best span of the best passages as an answer, None if it scores less than `threshold`.
 
-    Where another document gives another number or date that is at least half as probable, it follows, and each is shown
-    with the first day that its passage names. The sentence that most probably holds the answer is quoted last, if it is
-    more probable than not, and not quoted with a span. `passages`: the number of passages that are read; `words`: the
-    most words quoted around a span or sentence, its own sentence at least.
+    A second number or date follows if it is from another document and at least half as probable; each is then shown
+    with the first day that its passage names. The sentence that most probably holds the answer is quoted last, if its
+    probability is above one half and no span's quotation has it. `passages`: the number of passages that are read;
+    `words`: the most words of a quotation, which has at least the sentence of its span.
     """
     nodes = best_passages(state, passages)
     texts = [passage_text(state.graph, node) for node in nodes]
@@ -323,7 +322,7 @@ def read_answer(
 
 
 def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:
-    """Return the sentence that most probably holds the answer, None if none is more probable than not to do so."""
+    """Return the sentence that most probably holds the answer, None if no probability is above one half."""
     sentences = [sentence for number, passage in enumerate(passages) for sentence in sentences_of(passage, number)]
     scores = run.sentence_scores(reader, question, passages, [(s.passage, s.start, s.end) for s in sentences])
     best = int(scores.argmax()) if len(scores) else 0
@@ -331,7 +330,7 @@ def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[Pas
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:
-    """Return whether a span is a number or date other than the best, of another document, and half as probable."""
+    """Return whether a span is another number or date than the best, of another document, and half as probable."""
     best, other = value_of(shorts[0]), value_of(shorts[at])
     if best is None or other is None or best.kind != other.kind or best.amount == other.amount:
         return False
@@ -339,10 +338,10 @@ def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Gra
     return spans[at].score >= spans[0].score / 2 and places[0] != places[1]
 
 
-def _weights(question: str, held: Sequence[set[str]]) -> dict[str, float]:
-    """Return the words of the question that some sentence has, with weights that sum to 1: rare ones weigh more."""
-    counts = {word: sum(word in group for group in held) for word in dict.fromkeys(words(question))}
-    weights = {word: float(np.log(1 + len(held) / count)) for word, count in counts.items() if count}
+def _weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:
+    """Return the words of the question that some sentence has, with weights that sum to 1: rare words weigh more."""
+    counts = {word: sum(word in sentence for sentence in sentences) for word in dict.fromkeys(words(question))}
+    weights = {word: float(np.log(1 + len(sentences) / count)) for word, count in counts.items() if count}
     return {word: weight / sum(weights.values()) for word, weight in weights.items()}
 
 
@@ -352,7 +351,7 @@ def quoted(citations: Sequence[Citation]) -> str:
 
 
 def _place(graph: Graph, node: int) -> str:
-    """Return the document of a passage with its title; the name of a node that is no passage."""
+    """Return the document of a passage with its title; of any other node the name."""
     passage = None if graph.passages is None else graph.passages.of(node)
     if passage is None:
         return graph.names[node]
@@ -367,6 +366,6 @@ def _reading(graph: Graph, bundle: Bundle) -> str:
 
 
 def _names_answer(paths: dict[str, tuple[str, ...]]) -> Answer:
-    """Return the answer of these names, one a line, each cited with the path that leads to it."""
+    """Return the answer that lists these names, a line each, each cited with the path that leads to it."""
     citations = tuple(Citation("", name, 0, len(name), name, path) for name, path in paths.items())
     return Answer("\n".join(paths), tuple(paths), citations)
