@@ -23,7 +23,7 @@ RetrievalLLM = Annotated[
 
 
 def retrieval_llm_of(given: LLM | None, model: object, answering: LLM | None) -> LLM | None:
-    """Return the language model of a retrieval: the given one, else without another `model` the answering one."""
+    """Return the language model of a retrieval: `given`, else `answering` if no other `model` is given."""
     return answering if given is None and model is None else given
 
 

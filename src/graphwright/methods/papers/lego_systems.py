@@ -43,7 +43,7 @@ PlanLength = Annotated[int, Help("the most relations of a plan")]
 PlanPool = Annotated[
     int,
     Help(
-        "the shortest relation paths, which are scored; if edges are words of text, nearly each is distinct, "
+        "the shortest relation paths, which are scored; if edges are words of text, most are distinct, "
         "and there are thousands"
     ),
 ]
@@ -110,7 +110,7 @@ def rog(
 ) -> Method:
     """Rank passages by paths that carry out relation plans, from the question's entities to an answer (RoG).
 
-    RoG trains its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
+    RoG trains its planner on the graph; here only a path retriever is trained (see `load_retriever`).
     On a knowledge graph without passages, and without a language model, the answer is the ends of the best plan.
     """
     planning = _planning(ix, planner, retrieval_llm_of(retrieval_llm, planner, llm), plans, length, pool)
