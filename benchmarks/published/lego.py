@@ -43,7 +43,7 @@ from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
 from graphwright.evaluate.metrics import hits_at_1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.generate.readers import TargetAnswer
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.kernels.hops import components

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from graphwright.generate.answer import Generate
 from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import Overview
-from graphwright.generate.readers import Abstain, Quote, ReadSpans, TargetAnswer
+from graphwright.generate.path_answers import TargetAnswer
+from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.methods.method import Method
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM

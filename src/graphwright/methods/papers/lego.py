@@ -7,8 +7,8 @@ from typing import Annotated, TypeVar
 
 from graphwright.errors import OptionError
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.path_contexts import PathContext
-from graphwright.generate.readers import TargetAnswer
 from graphwright.methods.answering import answering, written
 from graphwright.methods.method import Method
 from graphwright.methods.options import Help, OptionalLLM, TopK

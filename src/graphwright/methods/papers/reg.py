@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.path_answers import ChainAnswer, TargetAnswer
 from graphwright.generate.path_contexts import ChainContext
-from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
