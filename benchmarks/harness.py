@@ -23,7 +23,7 @@ from stamps import RESULTS, alone, begin, line, made_by, read_stamped, write_sta
 
 from graphwright.cli.progress import progress as shown_progress
 from graphwright.data.question_sets.questions import QuestionRecord, read_questions
-from graphwright.evaluate.entries import Entry
+from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.run import run
@@ -181,12 +181,12 @@ def run_experiment(experiment: Experiment, out: Path, index: Path | None = None)
         return run(experiment, out, index=index, progress=progress)
 
 
-def held_out(methods: Sequence[str], name: str) -> list[str | Entry]:
+def held_out(methods: Sequence[str], name: str) -> list[str | ComparedMethod]:
     """Return the methods for a set, with a scorer that was not fitted on it in those that use one."""
     if name not in SCORERS:
         return list(methods)
     options = {"scorer": PassageScorer.read(RESULTS / "scorer" / f"{SCORERS[name]}.json")}
-    return [Entry(m, m, options) if _scores_passages(m) else m for m in methods]
+    return [ComparedMethod(m, m, options) if _scores_passages(m) else m for m in methods]
 
 
 def _scores_passages(method: str) -> bool:

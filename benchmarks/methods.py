@@ -51,7 +51,7 @@ from published.lego import targets_of
 from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.measures import path_quality
 from graphwright.evaluate.metrics import hits_at_1
-from graphwright.generate.readers import TargetAnswer
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS

@@ -393,15 +393,15 @@ def test_page_expression_runs(name: str, code: str, known: dict[str, Any]) -> No
     [row for row in expressions() if re.match("[A-Z]|none|communities", row[0]) and " + " not in row[0]],
 )
 def test_named_table_cells_resolve(name: str, code: str, known: dict[str, Any]) -> None:
-    operator, parts = eval(code, known), known["models"]
+    operator, models = eval(code, known), (known["models"], known["llms"])
     kind = name.partition("-")[0]
     if name in EXTRACTIONS:
         after = ShortestPaths()
-        assert cell(name, after, parts) == (after if name == "none" else operator >> after)
+        assert cell(name, after, *models) == (after if name == "none" else operator >> after)
     elif kind in PRUNINGS:
-        assert cell(f"PPR+{name}", "SPR", parts) == cell("PPR", operator >> cell("none", "SPR"))
+        assert cell(f"PPR+{name}", "SPR", *models) == cell("PPR", operator >> cell("none", "SPR"))
     elif kind in RETRIEVALS:
-        assert cell("none", name, parts) == operator
+        assert cell("none", name, *models) == operator
     else:
         pytest.fail(f"{name} is no row or column")
 

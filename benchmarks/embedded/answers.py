@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.data.question_sets.questions import QuestionRecord
-from graphwright.evaluate.entries import Entry, entry_of
+from graphwright.evaluate.entries import ComparedMethod, entry_of
 from graphwright.evaluate.metrics import exact_match, token_f1
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder.index import Index
@@ -58,7 +58,7 @@ def reader_of(options: Namespace, name: str) -> MiniLMReader:
     return MiniLMReader(weights=str(folder))
 
 
-def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, method: str | Entry) -> Record:
+def ask(index: Index, question: QuestionRecord, reader: MiniLMReader, method: str | ComparedMethod) -> Record:
     """Return the best answers with and without the gold passages, with their confidence and quality."""
     retrieve = entry_of(method).built(index.snapshot).search
     ranked = list(retrieve(start(question.text, index.graph)).passages or ())

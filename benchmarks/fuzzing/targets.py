@@ -65,7 +65,7 @@ from graphwright.index_folder.index import Index
 from graphwright.learn.labels import read_labels
 from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.errors import Endpoint, Secret
-from graphwright.models.openai.reply import Reply
+from graphwright.models.openai.reply import IncomingReply
 from graphwright.models.structured import parse_reply
 
 __all__ = ["TARGETS", "Target"]
@@ -119,7 +119,7 @@ def structured(data: bytes) -> str:
 def reply(stream: bool, data: bytes) -> str:
     """Read the response of a server, in pieces."""
     parts: list[str] = []
-    read = Reply(Endpoint("m", "http://localhost:1/v1", Secret(KEY)), parts.append if stream else None)
+    read = IncomingReply(Endpoint("m", "http://localhost:1/v1", Secret(KEY)), parts.append if stream else None)
     try:
         read.read(iter([data[at : at + 7] for at in range(0, len(data), 7)]))
     except ModelError as error:

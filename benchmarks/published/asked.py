@@ -16,7 +16,7 @@ from typing import Any
 from harness import SPACES, Record, shared_index
 
 from graphwright.cli.progress import progress as shown_progress
-from graphwright.evaluate.entries import Entry
+from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.judge import judge_run
 from graphwright.evaluate.judges import DIMENSIONS, Judge, OverlapJudge
@@ -27,7 +27,7 @@ from graphwright.methods.answering import either
 from graphwright.methods.method import Method
 from graphwright.methods.papers.bubblerag import node_vectors
 from graphwright.methods.papers.lego import answered, cell, scorer
-from graphwright.methods.papers.lego_models import Best, ranker
+from graphwright.methods.papers.lego_models import BestByChoice, BestByScore
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM
@@ -134,8 +134,8 @@ def ask(settings: Settings, set_: str, methods: Mapping[str, Build]) -> tuple[Re
     """Ask the methods the questions of a set, and return the summary, its folder, and the questions."""
     data, extraction, label = SETS[set_]
 
-    def entry(name: str, build: Build) -> Entry:
-        return Entry(name, lambda ix: build(ix, settings.llm).within(tokens=settings.context_tokens))
+    def entry(name: str, build: Build) -> ComparedMethod:
+        return ComparedMethod(name, lambda ix: build(ix, settings.llm).within(tokens=settings.context_tokens))
 
     experiment = Experiment(
         settings.data / data,
@@ -430,15 +430,15 @@ def hybrid(kind: str) -> Build:
     def build(ix: Snapshot, llm: LLM | None) -> Method:
         first, second = scorer(ix), MiniLMCrossEncoder()
         choose: Operator = Rerank(second) if llm is None else Choose(llm)
-        few = Best(llm or second, first, SHOWN)(ShortestPaths(), PATHS)
+        best = BestByScore(second) if llm is None else BestByChoice(llm, BestByScore(first), SHOWN)
         rounds: Operator = Rerank(second) if llm is None else Choose(llm, SHOWN, rounds=3)
         searches: dict[str, Operator] = {
             "SBE+ISAR-EEMs": BeamSearch(first) % PATHS,
             "SBE+ISAR-EEMs (LLMs-R)": BeamSearch(first) >> choose % PATHS,
-            "SBE+ISAR-LLMs": BeamSearch(ranker(llm or second)) % PATHS,
+            "SBE+ISAR-LLMs": BeamSearch(choose) % PATHS,
             "SBE+ISAR-LLMs (EEMs-PF)": BeamSearch(Rerank(first) % POOL >> choose) % PATHS,
             "SBE+ISAR-LLMs (EEMs-S)": BeamSearch((choose % (PATHS // 8)) | Rerank(first)) % PATHS,
-            "SBE+OSAR-LLMs": few,
+            "SBE+OSAR-LLMs": best(ShortestPaths(), PATHS),
             "SBE+OSAR-LLMs (M-LLMs)": ShortestPaths() >> Rerank(first) % SHOWN >> rounds % PATHS,
             "SBE+OSAR-LLMs (EEMs-S)": ShortestPaths() >> Rerank(first) % SHOWN >> (choose | Rerank(first)) % PATHS,
         }

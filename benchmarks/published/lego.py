@@ -43,7 +43,7 @@ from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.measures import answer_quality, path_quality, subgraph_quality
 from graphwright.evaluate.metrics import hits_at_1
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
-from graphwright.generate.readers import TargetAnswer
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.kernels.hops import components
@@ -220,7 +220,7 @@ def systems(kit: Kit) -> dict[str, Build]:
         "rog": lambda: planned(kit.encoder) >> Instances() % PATHS,
         "rog by C": lambda: planned(kit.cross_encoder) >> Instances() % PATHS,
         "gsr": lambda: planned(kit.encoder) >> Instances() >> InduceEdges() >> ShortestPaths() % PATHS,
-        "kelp": lambda: selected(kit.encoder, kit.encoder, paths=PATHS),
+        "kelp": lambda: selected(kit.encoder, paths=PATHS),
         "tog": lambda: Explore(Rerank(kit.encoder)),
         "gcr": lambda: EnumeratedPaths(2) % 1000 >> Rerank(Patterns(kit.encoder)) % PATHS,
         "dog": lambda: WellFormedChains(Rerank(Patterns(kit.encoder))),

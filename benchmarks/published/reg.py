@@ -38,8 +38,8 @@ import numpy as np
 
 from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.path_contexts import ChainContext
-from graphwright.generate.readers import TargetAnswer
 from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import relation_words
 from graphwright.learn.candidates import examples_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import OptionError
-from graphwright.evaluate.entries import Entry, entries, entry_of, split_list, values
+from graphwright.evaluate.entries import ComparedMethod, entries, entry_of, split_list, values
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
 from graphwright.methods.registry import METHODS, make_method
@@ -74,9 +74,9 @@ def test_space_in_quotes_is_kept() -> None:
 
 def test_method_accepts_objects() -> None:
     mine, given = ScriptedLLM(lambda system, user: "Graz", "mine"), ScriptedLLM(lambda system, user: "Linz", "given")
-    own = entry_of(Entry("own", "vector", {"llm": mine}))
+    own = entry_of(ComparedMethod("own", "vector", {"llm": mine}))
     assert "'mine'" in repr(own.built(IX, given)) and "'given'" not in repr(own.built(IX, given))
-    assert own.source == "" and entry_of(Entry("x", "vector", {"top_k": 3})).source == "vector(top_k=3)"
+    assert own.source == "" and entry_of(ComparedMethod("x", "vector", {"top_k": 3})).source == "vector(top_k=3)"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_model_is_given_to_methods_that_take_one() -> None:
         (["pathrag(order=HopFirst())"], {}, "options are written as name=value.*Give other values in Python"),
         (["VectorSearch(3)"], {}, "There is no method 'VectorSearch'"),
         ([3], {}, "3 is not a method"),
-        ([Entry("x", "ppr", {"hops": 3})], {}, "ppr has no option 'hops'"),
+        ([ComparedMethod("x", "ppr", {"hops": 3})], {}, "ppr has no option 'hops'"),
     ],
 )
 def test_incomparable_entries_raise(methods: list[object], sweep: dict[str, object], says: str) -> None:

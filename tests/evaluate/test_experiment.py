@@ -10,7 +10,7 @@ import pytest
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate import Experiment
-from graphwright.evaluate.entries import Entry, values
+from graphwright.evaluate.entries import ComparedMethod, values
 from graphwright.evaluate.experiment import read_plan, write_plan
 from graphwright.evaluate.run import run
 from graphwright.models import HashEncoder, OverlapCrossEncoder
@@ -71,7 +71,8 @@ def test_run_can_be_repeated_from_its_file(rivers: Path, tmp_path: Path) -> None
 
 def test_experiment_file_round_trips(tmp_path: Path) -> None:
     odd = [
-        Entry(name, "bm25") for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
+        ComparedMethod(name, "bm25")
+        for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
     ]
     methods = ["vector", "b = ppr(restart=0.5)", "lego-1(pruning='a  b\\n\x7f')", *odd]
     sweep = {"top_k": (None, 5), "seeds": values("20,many")}
@@ -102,7 +103,7 @@ def test_relative_question_path_is_resolved(rivers: Path, tmp_path: Path, monkey
 
 def test_objects_are_omitted_with_remark(tmp_path: Path) -> None:
     models = [OverlapCrossEncoder(), HashEncoder()]
-    methods = ["rerank", Entry("mine", "rerank", {"cross_encoder": models[0]})]
+    methods = ["rerank", ComparedMethod("mine", "rerank", {"cross_encoder": models[0]})]
     write_plan(tmp_path / "plan.toml", Experiment(tmp_path, methods, sweep={"rerank.cross_encoder": models}))
     message = (tmp_path / "plan.toml").read_text(encoding="utf-8")
     assert "# mine is made with objects" in message and "# sweep.rerank.cross_encoder has objects" in message
@@ -113,7 +114,7 @@ def test_function_is_omitted_with_remark(tmp_path: Path) -> None:
     def mine(ix):  # type: ignore[no-untyped-def]
         return VectorSearch(ix.passages) >> ToPassages()
 
-    write_plan(tmp_path / "plan.toml", Experiment(tmp_path, ["vector", mine, Entry("a\nb = 3", mine)]))
+    write_plan(tmp_path / "plan.toml", Experiment(tmp_path, ["vector", mine, ComparedMethod("a\nb = 3", mine)]))
     assert "# mine is a function" in (tmp_path / "plan.toml").read_text(encoding="utf-8")
     assert [entry.name for entry in read_plan(tmp_path / "plan.toml").entries()] == ["vector"]
 

@@ -43,7 +43,7 @@ from graphwright.evaluate.measures import (
 )
 from graphwright.evaluate.metrics import macro_f1
 from graphwright.generate import TargetAnswer
-from graphwright.generate.readers import NO_TARGET
+from graphwright.generate.path_answers import NO_TARGET
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns
 from graphwright.models import HashEncoder

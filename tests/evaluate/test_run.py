@@ -14,7 +14,7 @@ import pytest
 from graphwright.errors import DataError, GraphwrightError, ModelError, NeedsError, OptionError, StoreError
 from graphwright.evaluate import judge as judge_module
 from graphwright.evaluate import statistics
-from graphwright.evaluate.entries import Entry
+from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment, read_plan
 from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.run import run
@@ -284,7 +284,7 @@ def test_methods_may_change_before_first_question(data: Path, finished: Path) ->
 def test_unusable_method_is_refused_before_work(data: Path, once: Path, tmp_path: Path, indexed: bool) -> None:
     index = {"index": once / "index"} if indexed else {}
     with pytest.raises(OptionError, match=r"wide cannot be asked: AttributeError: 'int' object .* EdgeSearch\(3\)"):
-        wide = Entry("wide", "rerank", {"first": EdgeSearch(3)})  # type: ignore[arg-type]
+        wide = ComparedMethod("wide", "rerank", {"first": EdgeSearch(3)})  # type: ignore[arg-type]
         ask(Experiment(data, ("vector", wide)), tmp_path / "run", **index)
     assert not (tmp_path / "run" / "index").exists()
     mended = Experiment(data, ("vector", "wide = vector(top_k=9)"))
@@ -527,9 +527,9 @@ def test_run_with_objects_continues_in_next_process(data: Path, tmp_path: Path) 
     def mine(ix: Snapshot) -> Operator:
         return VectorSearch(ix.passages) % 3 >> Rerank(Unshown()) >> ToPassages()
 
-    methods = [mine, Entry("other", "rerank", {"cross_encoder": Unshown()})]
+    methods = [mine, ComparedMethod("other", "rerank", {"cross_encoder": Unshown()})]
     ask(Experiment(data, methods), tmp_path / "run")
-    methods = [mine, Entry("other", "rerank", {"cross_encoder": Unshown()})]  # elsewhere in memory
+    methods = [mine, ComparedMethod("other", "rerank", {"cross_encoder": Unshown()})]  # elsewhere in memory
     asked: list[str] = []
     summary = ask(Experiment(data, methods), tmp_path / "run", progress=lambda what, *_: asked.append(what))
     assert not [what for what in asked if what.startswith("ask")]
@@ -548,7 +548,7 @@ def test_unwritable_names_end_no_run(data: Path, tmp_path: Path) -> None:
     other = {"id": "q", "question": "Which river?", "gold_ids": ["drava"], "type": "a"}
     write_lines(data / "questions.jsonl", [half, other])
     for _ in range(2):
-        summary = ask(Experiment(data, [Entry("\ud801", "bm25")]), tmp_path / "run")
+        summary = ask(Experiment(data, [ComparedMethod("\ud801", "bm25")]), tmp_path / "run")
         assert json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8")) == summary
     assert set(summary["methods"]["\ud801"]["breakdown"]["type"]) == {"a", "\N{REPLACEMENT CHARACTER}"}
 
@@ -612,7 +612,7 @@ def test_answers_are_asked_where_only_they_are_measurable(data: Path, tmp_path: 
     ask(Experiment(data, (named_by_its_function,)), tmp_path / "own")  # it only retrieves
     assert rows(tmp_path / "own")[0]["answer"]["text"].startswith("The river")
     with pytest.raises(OptionError, match="gives no answer, but answers are measured"):
-        ask(Experiment(data, (Entry("links", lambda ix: LinkEntities(ix.names)),)), tmp_path / "other")
+        ask(Experiment(data, (ComparedMethod("links", lambda ix: LinkEntities(ix.names)),)), tmp_path / "other")
     with pytest.raises(DataError, match="recall@5 needs gold"):
         ask(Experiment(data, ("bm25",), metrics=("recall@5",)), tmp_path / "third")
 

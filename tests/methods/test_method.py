@@ -10,7 +10,7 @@ import pytest
 from graphwright import Keep, ToPassages, VectorSearch, start
 from graphwright.errors import OptionError
 from graphwright.generate import Generate, PassageContext, PathContext, Quote
-from graphwright.generate.readers import TargetAnswer
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
 from graphwright.methods.method_file import read_method_file

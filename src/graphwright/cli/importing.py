@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from graphwright.cli.indexing_output import show_graph, show_source
-from graphwright.cli.options import AsJson, Encoder, expanded, names_in
+from graphwright.cli.options import AsJson, Encoder, TripleFileOptions, expanded, names_in
 from graphwright.cli.progress import note_compilation, progress
 from graphwright.cli.terminal import note, print_json
 from graphwright.errors import OptionError
@@ -24,12 +24,8 @@ def import_(
         ),
     ],
     into: Annotated[Path, "New folder for the index."],
-    columns: Annotated[str | None, "Columns of head, relation and tail, by name or number, such as 1,2,3."] = None,
-    delimiter: Annotated[str | None, "Field delimiter (default: detected)."] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="The first line names the columns (default: detected).")
-    ] = None,
-    named_graph: Annotated[str | None, "IRI of the graph to read in RDF (default: all graphs)."] = None,
+    *,
+    triples: TripleFileOptions,
     names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
     max_malformed: Annotated[
         int | None,
@@ -46,8 +42,6 @@ def import_(
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """
-    from graphwright.data.graph_files.detect import dump_of
-    from graphwright.data.graph_files.property_graphs import is_property_graph
     from graphwright.index_folder.index import Index
 
     spaces = names_in(embed)
@@ -58,21 +52,7 @@ def import_(
         "encoder": encoder,
         "reports": reports,
     }
-    table: dict[str, Any] = {"columns": columns and columns.split(","), "mark": delimiter, "header": header}
-    source: Any = files[0]
-    if not (len(files) == 1 and source.is_dir()):
-        table["named_graph"] = named_graph
-        has_options = any(value is not None for value in table.values())
-        is_graph = not has_options and any(map(is_property_graph, files))
-        source = files if is_graph else [dump_of(file, **table) for file in files]
-    elif any(value is not None for value in table.values()):
-        raise OptionError("--columns, --delimiter and --header are for tables of triples; leave them out for a folder.")
-    for file in source if isinstance(source, list) else ():
-        if getattr(file, "may_have_header", False):
-            note(
-                f"note: the first row of {file.path} was read as a triple. No other row has any of its parts; if it "
-                f"names the columns, import with --header."
-            )
+    source = _source(files, triples)
     note_compilation()
     start = time.perf_counter()
     with progress() as show:
@@ -83,3 +63,27 @@ def import_(
     else:
         (show_graph if "imported" in info else show_source)(info | {"path": into}, seconds)
         note(f'Next: graphwright ask "…" --index {into}')
+
+
+def _source(files: list[Path], triples: TripleFileOptions) -> Any:
+    """Return the source of `Index.from_graph`: a folder, the files of a property graph, or dumps of triples."""
+    from graphwright.data.graph_files.detect import dump_of
+    from graphwright.data.graph_files.property_graphs import is_property_graph
+
+    table = triples.table()
+    if len(files) == 1 and files[0].is_dir():
+        if table:
+            raise OptionError(
+                "--columns, --delimiter and --header are for tables of triples; leave them out for a folder."
+            )
+        return files[0]
+    if not table and triples.named_graph is None and any(map(is_property_graph, files)):
+        return files
+    dumps = [dump_of(file, **table, named_graph=triples.named_graph) for file in files]
+    for dump in dumps:
+        if getattr(dump, "may_have_header", False):
+            note(
+                f"note: the first row of {dump.path} was read as a triple. No other row has any of its parts; if it "
+                f"names the columns, import with --header."
+            )
+    return dumps

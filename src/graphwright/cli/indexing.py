@@ -23,9 +23,9 @@ from graphwright.cli.options import (
     FileOptions,
     IndexFolder,
     Into,
+    NewIndexOptions,
     References,
     expanded,
-    names_in,
 )
 from graphwright.cli.progress import note_compilation, progress
 from graphwright.cli.terminal import flush_output, note, say
@@ -48,24 +48,9 @@ def index(
     ],
     into: Into,
     *,
-    embed: Annotated[str | None, "Texts with vectors, in a new index: passages, names, triples (default: all)."] = None,
     openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
     encoder: Encoder = None,
-    resolve: Annotated[
-        str | None,
-        "Ways to merge entities with different names, in a new index: aliases, vectors (needs vectors of names), "
-        "llm (a language model decides about these pairs).",
-    ] = None,
-    description_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Tokens of an entity's descriptions above which they are summarised (default: 300)."),
-    ] = None,
-    chunk_tokens: Annotated[
-        int | None, typer.Option(min=16, help="Maximum tokens of a chunk, in a new index (default: 200).")
-    ] = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
-    ] = None,
+    new: NewIndexOptions,
     references: References = None,
     files: FileOptions,
     where: EngineOptions,
@@ -81,9 +66,7 @@ def index(
     from graphwright.data.records.openie import read_openie
     from graphwright.extract.precomputed import Precomputed
 
-    options = {"chunk_tokens": chunk_tokens, "overlap": overlap, "embed": names_in(embed)}
-    options |= {"resolve": names_in(resolve), "description_tokens": description_tokens}
-    settings = {name: value for name, value in options.items() if value is not None}
+    settings = new.settings()
     if openie is not None and (model.llm or estimate):
         raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
     llm = None if openie is not None else model.settings(into)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.evaluate.entries import Entry
+    from graphwright.evaluate.entries import ComparedMethod
     from graphwright.methods.method import Builder
 
 _COMMON_OPTIONS = ("filter", "deadline", "llm")  # options of `Index.ask` for every method
 
 
-def read_method(text: str | None) -> Entry | None:
+def read_method(text: str | None) -> ComparedMethod | None:
     """Return the method of --method, a name or a name with options; None if it is not given.
 
     Raises OptionError as `graphwright.evaluate.entries.entry_of`.

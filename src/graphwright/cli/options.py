@@ -297,6 +297,50 @@ class FileOptions:
 
 
 @dataclass(frozen=True)
+class NewIndexOptions:
+    """The settings of a new index."""
+
+    embed: Annotated[str | None, "Texts with vectors, in a new index: passages, names, triples (default: all)."] = None
+    resolve: Annotated[
+        str | None,
+        "Ways to merge entities with different names, in a new index: aliases, vectors (needs vectors of names), "
+        "llm (a language model decides about these pairs).",
+    ] = None
+    description_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tokens of an entity's descriptions above which they are summarised (default: 300)."),
+    ] = None
+    chunk_tokens: Annotated[
+        int | None, typer.Option(min=16, help="Maximum tokens of a chunk, in a new index (default: 200).")
+    ] = None
+    overlap: Annotated[
+        int | None, typer.Option(min=0, help="Tokens that neighbouring chunks share, in a new index (default: 40).")
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that are given, as arguments of `Settings`."""
+        settings = {**vars(self), "embed": names_in(self.embed), "resolve": names_in(self.resolve)}
+        return {name: value for name, value in settings.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class TripleFileOptions:
+    """The form of files of triples; by default it is detected."""
+
+    columns: Annotated[str | None, "Columns of head, relation and tail, by name or number, such as 1,2,3."] = None
+    delimiter: Annotated[str | None, "Field delimiter (default: detected)."] = None
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="The first line names the columns (default: detected).")
+    ] = None
+    named_graph: Annotated[str | None, "IRI of the graph to read in RDF (default: all graphs)."] = None
+
+    def table(self) -> dict[str, Any]:
+        """Return the options of tables that are given, as arguments of `dump_of`."""
+        table = {"columns": self.columns and self.columns.split(","), "mark": self.delimiter, "header": self.header}
+        return {name: value for name, value in table.items() if value is not None}
+
+
+@dataclass(frozen=True)
 class EngineOptions:
     """The engine that extracts from chunks and encodes texts."""
 

@@ -1,4 +1,4 @@
-from .entries import Entry as Entry
+from .entries import ComparedMethod as ComparedMethod
 from .experiment import Experiment as Experiment
 from .experiment import Subject as Subject
 from .experiment import read_plan as read_plan

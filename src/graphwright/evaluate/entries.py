@@ -29,7 +29,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True)
-class Entry:
+class ComparedMethod:
     """One method of a comparison, under its name.
 
     `method`: a name of the registry, or a function from a snapshot to an operator or a Method; `options`: those of a
@@ -92,8 +92,8 @@ class Entry:
 
 
 def entries(
-    methods: Sequence[str | Builder | Entry], sweep: Mapping[str, Sequence[Any]] | None = None
-) -> tuple[Entry, ...]:
+    methods: Sequence[str | Builder | ComparedMethod], sweep: Mapping[str, Sequence[Any]] | None = None
+) -> tuple[ComparedMethod, ...]:
     """Return the methods to compare, each under its own name.
 
     `methods`: names of the registry, `ppr`, or with options, `ppr(restart=0.5)`, each optionally after a label,
@@ -208,9 +208,9 @@ def plain(value: object) -> bool:
     return True
 
 
-def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
+def entry_of(method: str | Builder | ComparedMethod, name: str = "") -> ComparedMethod:
     """Return one method as an entry, under `name` or its own name. Arguments and errors as in `entries`."""
-    if isinstance(method, Entry):
+    if isinstance(method, ComparedMethod):
         return _checked(method)
     if not isinstance(method, str):
         function_name = name or getattr(method, "__name__", None)
@@ -219,7 +219,7 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
                 f"{method!r} is not a method: give a name, or a function from a snapshot to an operator, which a run "
                 f"calls with the index that it opens."
             )
-        return Entry(str(function_name), method)
+        return ComparedMethod(str(function_name), method)
     text = _SPACES.sub(lambda match: match[1] or " ", method).strip()
     labelled = None if name else _LABELLED.fullmatch(text)
     label, source = (labelled[1], labelled[2]) if labelled else (name, text)
@@ -228,11 +228,11 @@ def entry_of(method: str | Builder | Entry, name: str = "") -> Entry:
     call, options = _CALL.fullmatch(source), dict[str, Any]()
     if call and method_named(call[1]):
         source, options = call[1], options_in(call[2])
-    entry = Entry(label, source, options, model=model)
+    entry = ComparedMethod(label, source, options, model=model)
     return _checked(replace(entry, name=label or entry.call(options)))
 
 
-def _checked(entry: Entry) -> Entry:
+def _checked(entry: ComparedMethod) -> ComparedMethod:
     """Return the entry. Raises OptionError for a name or an option that is not in the registry."""
     method = entry.method
     if isinstance(method, str):
@@ -243,7 +243,7 @@ def _checked(entry: Entry) -> Entry:
     return entry
 
 
-def _takes(entry: Entry, option: str) -> bool:
+def _takes(entry: ComparedMethod, option: str) -> bool:
     """Return whether a grid of the option varies the entry."""
     method, _, name = option.rpartition(".")
     if method and method not in (entry.name, entry.method):
@@ -251,7 +251,7 @@ def _takes(entry: Entry, option: str) -> bool:
     return name in (entry.takes or ()) and name not in entry.options
 
 
-def _swept(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+def _swept(entry: ComparedMethod, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
     """Return the keys of a grid that vary the entry, by option; a key with its name precedes one for all methods."""
     keys: dict[str, list[str]] = {}
     for key in grid:
@@ -265,7 +265,7 @@ def _swept(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
     return {name: max(candidates, key=specificity) for name, candidates in keys.items()}
 
 
-def _variants(entry: Entry, grid: Mapping[str, Sequence[Any]]) -> Iterator[Entry]:
+def _variants(entry: ComparedMethod, grid: Mapping[str, Sequence[Any]]) -> Iterator[ComparedMethod]:
     """Yield one entry for every combination of the values that vary it; without such values the entry itself."""
     swept = {name: grid[key] for name, key in _swept(entry, grid).items()}
     if not swept:

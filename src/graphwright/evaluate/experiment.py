@@ -19,7 +19,7 @@ from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.data.question_sets.questions import Dataset, QuestionRecord, Source, Triple
 from graphwright.data.records.openie import read_openie
 from graphwright.errors import DataError, OptionError
-from graphwright.evaluate.entries import Entry, checked_grid, entries, entry_of, plain, value_of
+from graphwright.evaluate.entries import ComparedMethod, checked_grid, entries, entry_of, plain, value_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
 from graphwright.extract.detector import MentionExtractor
 from graphwright.extract.extraction import Extractor
@@ -82,7 +82,7 @@ class Experiment(Checked):
     """
 
     data: Path
-    methods: Sequence[str | Builder | Entry]
+    methods: Sequence[str | Builder | ComparedMethod]
     extraction: Annotated[str, OneOf(*EXTRACTORS, "openie")] = "mentions"
     titles: Annotated[bool, OneOf(True, False)] = True
     embed: Sequence[str] | None = None
@@ -110,7 +110,7 @@ class Experiment(Checked):
             raise OptionError(f"embed is {self.embed}; choose from {SPACES}.")
         select_measures(self.metrics)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[ComparedMethod, ...]:
         """Return the methods to compare, grids expanded."""
         return entries(self.methods, self.sweep)
 

@@ -14,7 +14,7 @@ from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import OptionError, meant
 from graphwright.evaluate import metrics
 from graphwright.evaluate.metrics import Texts, answer_set
-from graphwright.generate.readers import TargetAnswer
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.operators.state import State

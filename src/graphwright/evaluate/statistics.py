@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError
 from graphwright.evaluate.asking import Results, Row
-from graphwright.evaluate.entries import Entry, plain
+from graphwright.evaluate.entries import ComparedMethod, plain
 from graphwright.evaluate.experiment import Subject
 from graphwright.evaluate.measures import Measure
 
@@ -36,7 +36,7 @@ _MAX_GROUPS = 40
 
 
 def summarised(
-    manifest: Mapping[str, Any], entries: Sequence[Entry], subject: Subject, results: Results
+    manifest: Mapping[str, Any], entries: Sequence[ComparedMethod], subject: Subject, results: Results
 ) -> dict[str, Any]:
     """Return the summary of a finished run, as JSON values.
 
@@ -168,7 +168,7 @@ def _times(seconds: Sequence[float]) -> dict[str, float]:
     return {"p50": round(float(p50), 3), "p95": round(float(p95), 3), "mean": round(1000 * float(np.mean(seconds)), 3)}
 
 
-def _sweeps(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def _sweeps(entries: Sequence[ComparedMethod]) -> list[dict[str, Any]]:
     """Return the points of each option that a grid varies, the other options of the grid being the same."""
     sweeps: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for entry in entries:

@@ -10,12 +10,12 @@ from .graph_answer import AnswerIfRecorded as AnswerIfRecorded
 from .graph_answer import GraphAnswer as GraphAnswer
 from .graph_answer import KnownNames as KnownNames
 from .overview import Overview as Overview
+from .path_answers import ChainAnswer as ChainAnswer
+from .path_answers import TargetAnswer as TargetAnswer
 from .path_contexts import ChainContext as ChainContext
 from .path_contexts import FlatContext as FlatContext
 from .path_contexts import GlobalEdges as GlobalEdges
 from .path_contexts import PathContext as PathContext
 from .readers import Abstain as Abstain
-from .readers import ChainAnswer as ChainAnswer
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
-from .readers import TargetAnswer as TargetAnswer

@@ -1,4 +1,4 @@
-"""Answers written by a language model, with verified citations, also while streaming."""
+"""Answers of a language model, streamed, with verified citations."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _text_in(reply: str) -> str:
     # Thoughts precede the reply proper, and a word or a code fence may surround its object.
     reply = without_thoughts(reply)
     reply = reply[max(reply.find("{"), 0) :]
-    # Some servers split a character into the two halves of a surrogate pair; the first half waits for the second.
+    # Some servers split a character into the two halves of a surrogate pair; a first half alone is left out.
     half = "\ud800" <= reply[-1:] <= "\udbff"
     joined = reply[: -1 if half else None].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
@@ -89,15 +89,14 @@ _SHOWN = 80  # characters of a quote that a note shows
 class Generate(Operator):
     """Answer by a language model that is given the state's context.
 
-    It replies with an answer whose markers [1], [2] number its citations, each of them a passage and a quote. Every
-    quote is looked up (see `generate.citations`), and the citation has the text of the document. A quote that is in no
-    passage is dropped, with a note in the trace, and the sentence that rests on it ends in [unsupported]. An answer
-    without verified citations is still returned: `found` is True, `citations` is empty, and the trace notes that no
-    citation could be verified; so is a reply in plain text, which is never `verified`. Where the reply is of no use, or
-    is cut short, the answer is a message, and an operator after it in a Fallback answers instead. If the context shows
-    no passages, the best fifteen can be cited.
+    The markers [1], [2] of the answer number its citations, each a passage and a quote. Every quote is looked up (see
+    `generate.citations`), and the citation has the text of the document. A quote that is in no passage is dropped, with
+    a note in the trace, and the sentence that rests on it ends in [unsupported]. An answer without verified citations
+    is still returned, with a note: `found` is True and `citations` is empty. The same holds for a reply in plain text.
+    If the reply is unusable or cut short, the answer is a message, and the next operator of a Fallback answers instead.
+    If the context shows no passages, the best fifteen can be cited.
 
-    Without an answer in the passages, the text is a message, `citations` is empty, and `found` is False.
+    If the passages hold no answer, the text is a message, `citations` is empty and `found` is False.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.generate import PassageContext
@@ -125,7 +124,7 @@ class Generate(Operator):
             answer = _written(self.model, state, state.context, run, draft)
         if answer is None:
             run.fail()
-            # Text that another operator may still write is not preceded by a message.
+            # The message is not streamed, because a Fallback may still write an answer.
             return state.with_(answer=Answer(_FAILED, found=False))
         return state.with_(answer=_streamed(answer, draft))
 
@@ -140,9 +139,9 @@ def _streamed(answer: Answer, draft: Draft) -> Answer:
 class AnswerIfEnough(MayAnswer, Budgeted):
     """Answer from the best `passages` if a language model finds them sufficient, else leave the state unchanged.
 
-    The check of BubbleRAG, section 3.2; the step needs a language model. The model is asked once, for an answer with
-    quotes (see Generate) or for the statement that the passages do not suffice. An answer is discarded where it has no
-    verified quote or one that is in no passage, as is a reply of no use: the trace then has a note and the usage.
+    The check of BubbleRAG, section 3.2. The model is asked once, for an answer with quotes (see Generate) or for the
+    statement that the passages do not suffice. An unusable reply is discarded, and so is an answer without a verified
+    quote or with a quote that is in no passage; the trace then has a note and the usage.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -172,9 +171,9 @@ class AnswerIfEnough(MayAnswer, Budgeted):
 
 @dataclass(frozen=True, repr=False)
 class Unaided(Operator):
-    """Answer from the knowledge of a language model, without passages and citations: the baseline of retrieval.
+    """Answer from the knowledge of a language model, without passages and citations: a baseline.
 
-    `reasoning`: the model writes down its reasoning first (chain of thought), which the trace then holds.
+    `reasoning`: the model writes its reasoning first (chain of thought); the trace has it as a note.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.models.fake import ScriptedLLM
@@ -222,11 +221,11 @@ def _written(model: LLM, state: State, context: Context, run: Run, draft: Draft)
     texts = {number: state.graph.passage(node) for number, node in nodes.items()}
     places = _verified(reply.citations, texts, run)
     dropped = tuple(item.quote for item, place in zip(reply.citations, places, strict=True) if place is None)
-    citations, numbered_places = numbered(
+    citations, citation_numbers = numbered(
         state, [(nodes[place.passage], place.start, place.end) for place in places if place is not None]
     )
-    of_place = iter(numbered_places)
-    markers = [None if place is None else next(of_place) for place in places]
+    verified_numbers = iter(citation_numbers)
+    markers = [None if place is None else next(verified_numbers) for place in places]
     if not citations:
         run.note("no citation could be verified")
     marked, unsupported = supported(reply.text, markers)

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from graphwright.graph.graph import Graph
@@ -20,7 +21,7 @@ _MIN_LENGTH = 3  # characters of a quote
 _MIN_CLOSE = 12  # characters of a quote that may have a typing error: a shorter one matches too many texts
 _MIN_SLIP = 5  # letters of a word that may be misspelt
 
-_TYPED = {  # characters that are the same when a text is typed again; the last are invisible
+_TYPED = {  # characters that vary when a text is typed again; the last are invisible
     **dict.fromkeys(
         '\u2018\u2019\u201a\u201b\u2039\u203a\u00b4`\u2032"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033', "'"
     ),
@@ -82,11 +83,12 @@ def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
     quote = quote.strip()
     if not words(quote):
         return None
-    own = [passage] if passage in texts else []
+    cited = [passage] if passage in texts else []
     others = [number for number in texts if number != passage]
-    for way, number in ((way, number) for numbers in (own, others) for way in _WAYS for number in numbers):
-        if (span := way(quote, texts[number])) is not None:
-            return Place(number, *span)
+    for numbers in (cited, others):
+        for find_span, number in product(_COMPARISONS, numbers):
+            if (span := find_span(quote, texts[number])) is not None:
+                return Place(number, *span)
     return None
 
 
@@ -161,7 +163,7 @@ def _close(quote: str, text: str) -> Span | None:
     return None
 
 
-_WAYS = (_exact, _retyped, _close)
+_COMPARISONS = (_exact, _retyped, _close)
 
 
 @lru_cache(maxsize=64)
@@ -176,7 +178,7 @@ def _split(text: str) -> list[tuple[str, int, int]]:
 
 
 def _is_slip(a: str, b: str) -> bool:
-    """Return whether one word is the other misspelt: see `find`."""
+    """Return whether two words differ by one slip: see `find`."""
     from rapidfuzz.distance import OSA
 
     if any(len(w) < _MIN_SLIP or _DECISIVE.search(w) or _RUN_ON.search(w) or not words(w) for w in (a, b)):
@@ -256,38 +258,37 @@ def citation(state: State, node: int, start: int, end: int) -> Citation:
 def numbered(state: State, spans: Iterable[tuple[int, int, int]]) -> tuple[tuple[Citation, ...], list[int]]:
     """Return the citations of spans (node, start, end) of passages, and for each span the number of its citation.
 
-    Each span of a document has one citation, and one number, from 1: spans that overlap, as those of passages that
-    share text may, are joined to one.
+    Spans that overlap, as in passages that share text, have one citation together. Numbers begin with 1.
     """
-    found: dict[int, Citation] = {}
+    citations: dict[int, Citation] = {}
     members: list[int] = []
     for at, (node, start, end) in enumerate(spans):
         cited = citation(state, node, start, end)
-        same = [number for number, other in found.items() if overlap(cited, other)]
+        same = [number for number, other in citations.items() if overlap(cited, other)]
         for number in reversed(same):
-            cited = _joined(state, found.pop(number), cited)
+            cited = _joined(state, citations.pop(number), cited)
         first = min(same, default=at)
-        found[first] = cited
+        citations[first] = cited
         members = [first if member in same else member for member in members] + [first]
-    order = sorted(found)
+    order = sorted(citations)
     numbers = {member: number for number, member in enumerate(order, 1)}
-    return tuple(found[member] for member in order), [numbers[member] for member in members]
+    return tuple(citations[member] for member in order), [numbers[member] for member in members]
 
 
-def overlap(one: Citation, other: Citation) -> bool:
-    """Return whether two citations share characters; those of nodes without documents have the names of the nodes."""
-    same = one.document == other.document and bool(one.document or one.chunk == other.chunk)
-    return same and one.start < other.end and other.start < one.end
+def overlap(cited: Citation, other: Citation) -> bool:
+    """Return whether two citations share characters of a document, or of a node without one."""
+    same = cited.document == other.document and bool(cited.document or cited.chunk == other.chunk)
+    return same and cited.start < other.end and other.start < cited.end
 
 
-def _joined(state: State, one: Citation, other: Citation) -> Citation:
+def _joined(state: State, cited: Citation, other: Citation) -> Citation:
     """Return a citation of the characters of two that overlap, with the path of the first."""
-    first, last = sorted((one, other), key=lambda cited: cited.start)
-    start, end = first.start, max(one.end, other.end)
+    first, last = sorted((cited, other), key=lambda citation: citation.start)
+    start, end = first.start, max(cited.end, other.end)
     text = first.text + last.text[first.end - last.start :]
     passages = state.graph.passages
-    places = (
-        None if passages is None or not one.document else passages.places_of(passages.row(state.graph.id(one.chunk)))
-    )
+    places = None
+    if passages is not None and cited.document:
+        places = passages.places_of(passages.row(state.graph.id(cited.chunk)))
     location = "" if places is None else places.of(start, end)
-    return replace(one, start=start, end=end, text=text, location=location)
+    return replace(cited, start=start, end=end, text=text, location=location)

@@ -38,7 +38,7 @@ class PassageContext(Budgeted):
 
     A line has the passage's number, which is its rank, its title and its text. Characters that could end the line or
     the text are escaped, so that no text can pass for another passage or for an instruction.
-    `tokens`: room for all lines, estimated. A passage that does not fit is left out, but the first is cut.
+    `tokens`: the limit of all lines, estimated. A passage that does not fit is left out, but the first is cut.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -89,9 +89,9 @@ def with_passages(
 ) -> tuple[list[str], tuple[ShownPassage, ...]]:
     """Return the lines of evidence, and the passages, that fit into these tokens together.
 
-    `items`: the lines of evidence, best first, given the numbers of the shown passages by node, and the tokens that one
-    line may take. They take at most a `share` before the passages are chosen; then they name the passages, and take
-    the room that is left.
+    `items`: a function that returns the lines of evidence, best first, given the numbers of the shown passages by node
+    and the limit of a line. The lines first reserve at most a `share` of the tokens. After the passages are chosen, the
+    lines name them, and take the tokens that are left.
     """
     most = int(share * tokens)
     reserved = sum(map(line_size, Room(most).take(items({}, most))))
@@ -106,8 +106,8 @@ class HybridContext(Budgeted):
 
     There is one line of JSON for each triple between two names, in the order of the evidence, without repetitions, with
     the numbers of the shown passages that state it. The best `passages` follow as in PassageContext, to be quoted.
-    `tokens`: room for all lines, estimated; triples take at most a quarter of it, and the room that passages leave.
-    What does not fit is left out, but the first passage is cut.
+    `tokens`: the limit of all lines, estimated. Triples take at most a quarter of it, and the tokens that the passages
+    leave. Lines that do not fit are left out, but the first passage is cut.
 
     >>> from graphwright import Evidence, Graph, start
     >>> from graphwright.graph import Ranking
@@ -171,8 +171,8 @@ class ReportContext(Budgeted):
     """Show the question, reports, relations of the evidence and the best passages, each a line of JSON.
 
     `reports`: a function that returns the texts of reports, best first, as `CommunityReports` or `TreeReports`. Quotes
-    come from the passages. `tokens`: room for all lines, estimated; reports, then at most 30 distinct relations take
-    half of it at most, and the room that passages leave. What does not fit is left out.
+    come from the passages. `tokens`: the limit of all lines, estimated. Reports, then at most 30 distinct relations
+    take at most half of it, and the tokens that the passages leave. Lines that do not fit are left out.
     """
 
     reports: Callable[[State, Run], list[str]]
@@ -195,7 +195,7 @@ class ReportContext(Budgeted):
 def _triples(state: State, numbers: Mapping[int, int]) -> Iterator[str]:
     """Yield the lines of the evidence's triples, each once, with the numbers of the shown passages that state them.
 
-    Of an edge without a predicate the line is the sentence that states it.
+    The line of an edge without a predicate is the sentence that states it.
     """
     if state.evidence is None:
         return

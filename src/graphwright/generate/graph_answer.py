@@ -1,4 +1,4 @@
-"""Answer from walks of a graph without a language model: names, a count, yes or no, or that it is not recorded."""
+"""Answers from walks of a graph without a language model: names, a count, yes or no, or that none is recorded."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class GraphAnswer(Operator):
 
     "How many" gives their number, unless they are a number; a yes/no question gives yes with the walk that shows it, or
     no where the graph records otherwise (it counts as complete for a relation of which it records something). After a
-    comparison the literal that was compared is shown, and the answer is what has it. Without evidence the text says
-    what the graph does not record, with the nearest relation of the entity, or which name it does not have; `found` is
-    False. Each citation has the walk as its path.
+    comparison the answer is the nodes that have the compared literal, which is shown. Without evidence the text names
+    the nearest relation of the entity, or the name that the graph does not have; `found` is False. Each citation has
+    the walk as its path.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.models.fake import HashEncoder
@@ -97,7 +97,7 @@ class AnswerIfRecorded(MayAnswer):
 
 @dataclass(frozen=True, repr=False)
 class KnownNames(Operator):
-    """Remove all evidence where the question names what the graph does not have: capitalised words of no node.
+    """Remove all evidence if the question has a name that the graph lacks: capitalised words of no node.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.models.fake import HashEncoder
@@ -148,7 +148,7 @@ def _truth(state: State, run: Run, encoder: Encoder, reading: Reading, whole: Gr
 
 
 def _listed(graph: Graph, reading: Reading, items: Sequence[Piece], whole: Graph) -> Answer:
-    """Return the answer of the ends of walks, or of what has the compared literal: each name once."""
+    """Return the answer of the ends of walks, or of the nodes with the compared literal: each name once."""
     compared = reading.form.measure is not None
     ends = {_name(graph, end): (piece, end) for piece in reversed(items) for end in [_end(graph, piece, compared)]}
     ends = dict(reversed(ends.items()))
@@ -172,13 +172,12 @@ def _end(graph: Graph, piece: Piece, compared: bool) -> int:
 
 def _name(graph: Graph, node: int) -> str:
     """Return the name that a node is shown by: its label where the graph has one, else its own."""
-    relations = relation_index_of(graph.columns)
-    labels = relations.of_role(LABELS)
+    labels = relation_index_of(graph.columns).of_role(LABELS)
     if len(labels):
-        own = graph.columns.out.row(node)
-        own = own[np.isin(graph.columns.relation[own], labels)]
-        if len(own):
-            return graph.names[int(graph.columns.tails[own[0]])]
+        edges = graph.columns.out.row(node)
+        label_edges = edges[np.isin(graph.columns.relation[edges], labels)]
+        if len(label_edges):
+            return graph.names[int(graph.columns.tails[label_edges[0]])]
     return graph.names[node]
 
 
@@ -187,9 +186,9 @@ def _citation(graph: Graph, piece: Piece, end: int, whole: Graph) -> Citation:
     name, path = _name(graph, end), step_names(graph, path_item(graph, *piece).steps)
     if whole.passages is not None:
         for chunk in _stating(whole, piece, end):
-            text, own, passage = whole.passage(chunk), whole.names[end], whole.passages.of(chunk)
+            text, passage = whole.passage(chunk), whole.passages.of(chunk)
             facts = [" ".join(whole.triple(edge)).replace("_", " ") for edge in piece[1][-1:].tolist()]
-            quote = next((quote for quote in (*facts, own) if quote in text), "")
+            quote = next((quote for quote in (*facts, whole.names[end]) if quote in text), "")
             if passage is not None and quote:
                 start = text.index(quote)
                 place = passage.start + start, passage.start + start + len(quote)
@@ -206,7 +205,7 @@ def _stating(graph: Graph, piece: Piece, end: int) -> list[int]:
 
 def unknown_name(state: State, reading: Reading) -> str:
     """Return a name that the graph does not have: capitalised words after the first that no mention has."""
-    text, asked = state.question.text, {at for own in reading.asked.values() for at in own}
+    text, asked = state.question.text, {at for positions in reading.asked.values() for at in positions}
     capital = [text[token.start].isupper() for token in reading.tokens]
     if len(reading.content) > 2 and all(capital[at] for at in reading.content if at):  # capitals mean nothing
         return ""
@@ -222,7 +221,7 @@ def unknown_name(state: State, reading: Reading) -> str:
 
 
 def _not_recorded(state: State, reading: Reading) -> Answer:
-    """Return that the graph does not say it, with the nearest relation of the entity."""
+    """Return the answer that the graph has no answer, with the nearest relation of the entity."""
     graph = state.graph
     if not reading.anchors:
         names = unknown_name(state, reading)
@@ -230,10 +229,10 @@ def _not_recorded(state: State, reading: Reading) -> Answer:
         return Answer(text, found=False)
     node = int(max(reading.anchors, key=lambda anchor: anchor.weight).seeds(graph)[0])
     c = graph.columns
-    own = np.unique(c.relation[np.concatenate((c.out.row(node), c.into.row(node)))])
-    if not len(own):
+    relations = np.unique(c.relation[np.concatenate((c.out.row(node), c.into.row(node)))])
+    if not len(relations):
         return Answer(f"The graph does not say: it records nothing of {_name(graph, node)}.", found=False)
-    nearest = int(own[int(reading.sentence[own].argmax())])
+    nearest = int(relations[int(reading.sentence[relations].argmax())])
     if not reading.sentence[nearest]:  # the question is in another language
         return Answer(f"The graph does not say what is asked of {_name(graph, node)}.", found=False)
     return Answer(

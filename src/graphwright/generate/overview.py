@@ -26,7 +26,7 @@ from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.sentences import is_statement, sentence_spans
 
 _READER = Has("a reader that scores sentences", "sentence_scores")
-_READ = 8  # passages that are looked at
+_READ = 8  # best passages that decide the scope
 _SHOWN = 80  # characters of a sentence that a note shows
 _MIN_PASSAGES = 3  # of one document among the best eight
 _MAX_PASSAGES = 4000  # of a whole index, every n-th
@@ -76,7 +76,7 @@ class Overview(MayAnswer):
         return "" if best is None else texts[best.passage].text[best.start : best.end]
 
     def _scope(self, state: State) -> Ints:
-        """Return the passages that the question is about, those without a vector left out."""
+        """Return the passages with vectors that the question is about."""
         passages = state.graph.passages
         if passages is None:
             return np.empty(0, np.int64)
@@ -91,7 +91,7 @@ class Overview(MayAnswer):
         return nodes[self.index.has(nodes)]
 
     def _nearest(self, state: State, nodes: Ints, vectors: Floats, question: Floats, run: Run) -> tuple[int, int, int]:
-        """Return the passage nearest to the mean of some and the question, and the characters of its best sentence."""
+        """Return the passage nearest to the sum of mean and question, and the characters of its best sentence."""
         mean = normalised(vectors.mean(axis=0)[None])[0] + question
         node = int(nodes[int((vectors @ mean).argmax())])
         text = state.graph.passage(node)

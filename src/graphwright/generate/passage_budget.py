@@ -10,9 +10,9 @@ from graphwright.models.budget import estimated_tokens
 from graphwright.operators.operator import Composite, Operator
 
 CONTEXT_PASSAGES = 15
-"""Passages that a method shows to a language model unless asked otherwise: the same for all, so that they compare."""
+"""Default number of passages that a method shows to a language model, the same for all, so that they compare."""
 CONTEXT_TOKENS = 3_000
-"""Tokens of evidence that a method shows to a language model: passages, triples, paths, chains and reports together.
+"""Default number of tokens of evidence: passages, triples, paths, chains and reports together.
 
 Counted by `estimated_tokens`, with the numbers, titles and signs around the texts, but without the instructions and the
 question."""
@@ -24,7 +24,7 @@ class Budgeted(Operator):
 
 
 def budgeted(operator: Operator, passages: int | None, tokens: int | None) -> Operator:
-    """Return an operator with another budget, also of the operators it is made of; None leaves what they have.
+    """Return an operator with another budget, also inside composites; None keeps their own.
 
     >>> from graphwright import Keep
     >>> from graphwright.generate import PassageContext
@@ -73,5 +73,5 @@ def longest(line: Callable[[int], str], length: int, fits: Callable[[str], bool]
 
 
 def most_characters(line: Callable[[int], str], length: int, fits: Callable[[str], bool]) -> int:
-    """Return how many characters of a text, 0 to `length`, its longest line has that fits."""
+    """Return the number of characters, 0 to `length`, of the longest line that fits."""
     return max(bisect_right(range(length + 1), False, key=lambda characters: not fits(line(characters))) - 1, 0)

@@ -47,8 +47,8 @@ class GlobalEdges(Checked):
 
     `triples`: vectors of edges (`Snapshot.triples`). An edge's score is its largest cosine with any theme; of edges
     with the same text the first counts. `limit`: the largest number of edges. Without vectors the edges at the nodes
-    of the evidence are compared by words: by the share of the themes' words that an edge's text holds.
-    `by_question`: take the question itself as the only theme, as is done without a language model.
+    of the evidence are scored by the share of the themes' words that an edge's text has. `by_question`: the question
+    itself is the only theme, as without a language model.
 
     >>> from graphwright import Evidence, start
     >>> from graphwright.operators.anchors.keywords import NamesAndPhrases
@@ -103,9 +103,9 @@ def _by_words(state: State, queries: list[str], run: Run) -> tuple[Ints, NDArray
     if not graph.whole:
         ids = ids[np.isin(ids, graph.edges, assume_unique=True)]
     ids = ids[columns.between_entities(ids)][:_MAX_COMPARED]
-    sought = set(words(" ".join(queries)))
-    shares = [len(sought.intersection(words(graph.edge_text(edge)))) / max(len(sought), 1) for edge in ids.tolist()]
-    scores = np.array(shares, np.float64)
+    query_words = set(words(" ".join(queries)))
+    counts = [len(query_words.intersection(words(graph.edge_text(edge)))) for edge in ids.tolist()]
+    scores = np.array(counts, np.float64) / max(len(query_words), 1)
     return ids[scores > 0], scores[scores > 0]
 
 
@@ -118,8 +118,8 @@ class PathContext(Budgeted):
     `edges`: finds the edges that are shown after the question, as `GlobalEdges`. `passages`: how many of the best
     passages are shown before the paths, to be quoted; the paper shows none.
 
-    `tokens`: room for all lines, estimated; the best paths, then edges take half of it at most, and the room that
-    passages leave. What does not fit is left out, but the texts of the best path are cut.
+    `tokens`: the limit of all lines, estimated. The best paths, then edges take at most half of it, and the tokens that
+    the passages leave. Lines that do not fit are left out, but the texts of the best path are cut to fit.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
@@ -162,10 +162,10 @@ class PathContext(Budgeted):
 
 @dataclass(frozen=True, repr=False)
 class FlatContext(PathContext):
-    """Show the question and the nodes and edges of the paths, each once and apart (PathRAG, RQ3: flat).
+    """Show the question, and each node and each edge of the paths once (PathRAG, RQ3: flat).
 
-    The paper compares PathContext with it (Table 3): it is shorter, but without the order of the steps. Options are
-    those of PathContext. The content of the best paths comes last, edges before nodes.
+    The ablation of PathContext in Table 3: shorter, but without the order of the steps. Options are those of
+    PathContext. The texts of the best paths come last, edges before nodes.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
@@ -229,9 +229,9 @@ class ChainContext(Budgeted):
     """Show the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
 
     Names and relations are escaped as texts of passages are, and so are the signs → and ; in them: no name can pass
-    for another hop, another chain or an instruction. Items without edges are not chains. The best `passages`, if the
-    state has some, follow as in PassageContext, to be cited. `tokens`: room for all lines, estimated; chains take
-    half of it at most, and the room that passages leave. One that does not fit is left out, but the first is cut.
+    for another hop, another chain or an instruction. Items without edges are not shown. The best `passages`, if the
+    state has some, follow as in PassageContext, to be cited. `tokens`: the limit of all lines, estimated. Chains take
+    at most half of it, and the tokens that the passages leave. Chains that do not fit are left out; the first is cut.
 
     >>> from graphwright import Evidence, Graph, start
     >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
@@ -253,7 +253,7 @@ class ChainContext(Budgeted):
 
 
 def _chain_lines(state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
-    """Yield the lines of the chains, the best first; that one is cut if it takes more than `tokens`."""
+    """Yield the lines of the chains, best first; the best is cut if it takes more than `tokens`."""
     for number, item in enumerate(state.items.items(), 1):
         if not item.edges:
             continue
@@ -267,7 +267,7 @@ def _chain_lines(state: State, numbers: Mapping[int, int], tokens: int) -> Itera
 
 
 def _whole_ends(line: str, characters: int) -> str:
-    """Return the beginning of a chain's line, without a part of an end."""
+    """Return the beginning of a chain's line, cut after a whole name of an end."""
     return line if characters >= len(line) else line[:characters].rpartition("; ")[0] + "; …"
 
 

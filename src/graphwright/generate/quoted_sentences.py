@@ -26,8 +26,8 @@ _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
-    `part`: the number of the row, cell, slide or definition of the passage in which it lies. `kind`: what it is, a
-    sentence, a heading, a row of a table, or a line of the header of a mail.
+    `part`: the number of the row, cell, slide or definition of the passage in which it lies. `kind`: a sentence, a
+    heading, a row of a table, or a line of the header of a mail.
     """
 
     passage: int
@@ -38,7 +38,7 @@ class Sentence(NamedTuple):
 
 
 def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
-    """Return the sentences of passage `number`, none of which goes over a cut, or over a line of a table or a mail.
+    """Return the sentences of passage `number`, split at its cuts and at lines of tables and mails.
 
     >>> sentences_of(PassageText("", "river: Mur\\nkm: 464", (11,)))[1]
     Sentence(passage=0, start=11, end=18, part=1, kind='sentence')
@@ -70,10 +70,10 @@ def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _kinds(text: str, spans: Sequence[tuple[int, int]], titles: set[str]) -> list[Kind]:
-    """Return what each of the spans of a text is.
+    """Return the kind of each span of a text.
 
-    A heading is one of the `titles`, or a short line of words without a full stop that stands alone before a text, and
-    not after a colon.
+    A heading is one of the `titles`, or a short line of words without a full stop that stands alone before a text and
+    does not follow a colon.
     """
     kinds: list[Kind] = []
     following = False  # whether a sentence or a row follows
@@ -97,7 +97,7 @@ def _kinds(text: str, spans: Sequence[tuple[int, int]], titles: set[str]) -> lis
 
 
 def around(passage: PassageText, start: int, end: int, words: int) -> tuple[int, int]:
-    """Return the characters of the sentences that a span lies in, and of those after and before it up to some words."""
+    """Return the characters of the sentences that a span lies in, with neighbouring ones up to some words in all."""
     sentences = sentences_of(passage)
     within = [at for at, s in enumerate(sentences) if s.start < end and s.end > start]
     if not within:
@@ -111,10 +111,9 @@ def around(passage: PassageText, start: int, end: int, words: int) -> tuple[int,
 def widened(
     best: int, sentences: Sequence[Sentence], scores: Scores, lengths: Sequence[int], used: set[int], words: int
 ) -> tuple[int, int]:
-    """Return the first and last sentence around the best one, of its part, that have no more than `words` words.
+    """Return the first and last of the sentences around sentence `best`, in its part, with at most `words` words.
 
-    Neither headings nor lines of tables and mails are put beside a sentence, nor anything beside such a line; only what
-    follows is put beside a heading.
+    Only sentences are joined: to a sentence on both sides, to a heading after it, to a line of a table or a mail never.
     """
     first = last = best
     length, part, kind = lengths[best], (sentences[best].passage, sentences[best].part), sentences[best].kind

@@ -1,8 +1,7 @@
-"""Operators that answer without a language model: by a reader's span, quoted sentences, or nodes of the graph."""
+"""Operators that answer from passages without a language model: by a reader's span or by quoted sentences."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,25 +17,18 @@ from graphwright.generate.citations import (
     passage_text,
 )
 from graphwright.generate.quoted_sentences import Sentence, around, sentences_of, widened
-from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.graph.items import walk_to
-from graphwright.graph.walks import Bundle, bundle_of, step_names
-from graphwright.models.protocols import AnsweringReader, Encoder, PassageText, Reader, Span
+from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
-from graphwright.search.vector_index import normalised
 from graphwright.text.values import first_day, value_of
 from graphwright.text.words import words
 
 NOTHING = "Nothing in the documents answers this."
 _NOTHING = Answer(NOTHING, found=False)
-NO_TARGET = "No path from the entities of the question leads to an answer."
-_UNLINKED = "The question names no entity of the graph."
 
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
-_SEPARATORS = re.compile(r"[\W_]+")  # of the words of a relation's name
 
 
 class MayAnswer(Operator):
@@ -74,10 +66,10 @@ class ReadSpans(MayAnswer):
 
 @dataclass(frozen=True, repr=False)
 class Abstain(MayAnswer):
-    """Say that the passages do not answer the question where a reader thinks so; else leave the state unchanged.
+    """Answer that the passages do not answer the question, or leave the state unchanged.
 
-    That is where the reader's probability of an answer, of any length, is below `threshold`. The text names the nearest
-    passage as such. `passages`: the number of passages that are read.
+    It abstains where the reader's probability of an answer, of any length, is below `threshold`. The text names the
+    nearest passage. `passages`: the number of passages that are read.
 
     >>> from graphwright import Graph, start
     >>> from graphwright.graph import Ranking
@@ -147,7 +139,7 @@ class Quote(Operator):
     def quotes(
         self, question: str, passages: Sequence[PassageText], run: Run, starts: Sequence[tuple[str, int]] = ()
     ) -> list[Sentence]:
-        """Return the stretches of text to quote, best first; what passages of a document share is quoted once.
+        """Return the quotations, best first; text that passages of a document share is quoted once.
 
         `starts`: the document of each passage, and the character where it begins.
         """
@@ -156,14 +148,14 @@ class Quote(Operator):
         scores = run.sentence_scores(self.reader, question, passages, places)
         texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
         lengths = np.array([len(text.split()) for text in texts], np.int64)
-        held = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
-        missing, room, used = _weights(question, held), self.words, set[int]()
+        sentence_words = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
+        missing, room, used = _weights(question, sentence_words), self.words, set[int]()
         left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
         proper = left & np.array([sentence.kind != "heading" for sentence in sentences], bool)
         left = proper if proper.any() else left
         quotes: list[Sentence] = []
         while (fits := left if not quotes else left & (lengths <= room)).any():
-            added = [sum(missing[word] for word in missing.keys() & group) if quotes else 0.0 for group in held]
+            added = [sum(missing[w] for w in missing.keys() & own) if quotes else 0.0 for own in sentence_words]
             best = int(np.where(fits, scores * (1 + self.sides * np.array(added)), -1).argmax())
             first, last = widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
             used.update(range(first, last + 1))
@@ -175,99 +167,15 @@ class Quote(Operator):
                 left &= np.array([sentence.kind != "header" for sentence in sentences])
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
-            missing = {
-                w: share for w, share in missing.items() if not any(w in held[at] for at in range(first, last + 1))
-            }
+            shown_words = set().union(*sentence_words[first : last + 1])
+            missing = {word: weight for word, weight in missing.items() if word not in shown_words}
         return quotes
 
 
-@dataclass(frozen=True, repr=False)
-class ChainAnswer(Operator):
-    """Answer with the ends of the chain whose relations are nearest to the question.
-
-    The score of a chain is the cosine of the question with the name where the chain begins followed by its relations,
-    less `step` for each triple, so that of two similar chains the shorter wins; ties go to the first. The text has one
-    name per line, each cited with its walk from a query entity. Offline twin of the reading of chains by a
-    language model (ReG, figure 7).
-
-    >>> from graphwright import Evidence, Graph, start
-    >>> from graphwright.models import HashEncoder
-    >>> film = Graph.from_triples([("Alien", "has_genre", "Horror"), ("Alien", "director", "Scott")])
-    >>> state = start("Who was the director?", film, evidence=Evidence.of_paths(film, [([0, 1], [0]), ([0, 2], [1])]))
-    >>> ChainAnswer(HashEncoder())(state).answer.citations[0].path
-    ('Alien', 'director', 'Scott')
-    """
-
-    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
-    step: Annotated[float, Between(0, 1, open_high=True)] = 0.02
-    needs = ("evidence",)
-    gives = ("answer",)
-
-    def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
-        graph = state.graph
-        items = [(item, bundle) for item in state.items.items() if (bundle := bundle_of(graph, item)) is not None]
-        if not items:
-            return state.with_(answer=Answer(NO_TARGET, found=False))
-        texts = [_reading(graph, bundle) for _, bundle in items]
-        vectors = normalised(run.encode(self.encoder, [state.question.text, *texts]))
-        scores = vectors[1:] @ vectors[0] - self.step * np.array([len(bundle.ways) for _, bundle in items])
-        best, bundle = items[int(scores.argmax())]
-        paths = {graph.names[end]: step_names(graph, walk_to(graph, best, end)) for end in bundle.levels[-1]}
-        return state.with_(answer=_names_answer(paths))
-
-
-@dataclass(frozen=True, repr=False)
-class TargetAnswer(Operator):
-    """Answer with the names of the nodes that the evidence leads to, best first, each with its best path.
-
-    An item leads to the last of its nodes that the question does not name (of a triple: to its tail, else its head); a
-    walk that returns to its first node leads there.
-    The text has one name a line, at most `limit`; with `tied` only those of items that score as high as the best, as
-    all walks by one plan do. The citation of the same rank has the name and the path. Needs neither a language model
-    nor passages.
-
-    >>> from graphwright import Graph, ShortestPaths, start
-    >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
-    >>> answer = (ShortestPaths() >> TargetAnswer())(start("Who?", family, entities=["Bertha"])).answer
-    >>> answer.short, answer.citations[1].path
-    (('Ida', 'Udo'), ('Bertha', 'child', 'Ida', 'spouse⁻¹', 'Udo'))
-    """
-
-    limit: Annotated[int | None, AtLeast(1)] = None
-    tied: bool = False
-    needs = ("evidence",)
-    gives = ("answer",)
-
-    def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
-        graph = state.graph
-        seeds = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
-        paths: dict[str, tuple[str, ...]] = {}
-        for item in self._items(state).items():
-            if self.limit is not None and len(paths) >= self.limit:
-                break
-            ends = item.nodes or graph.ends(item.edges).tolist()
-            returns = len(item.nodes) > 1 and ends[0] == ends[-1]
-            target = ends[-1] if returns else next((node for node in reversed(ends) if node not in seeds), None)
-            # Writing the text of a path is expensive, so it is done for new targets only.
-            if target is not None and (name := graph.names[target]) not in paths:
-                paths[name] = step_names(graph, walk_to(graph, item, target))
-        if not paths:
-            return state.with_(answer=Answer(NO_TARGET if seeds else _UNLINKED, found=False))
-        return state.with_(answer=_names_answer(paths))
-
-    def _items(self, state: State) -> Evidence:
-        items = state.evidence or Evidence.of_nodes([])
-        if not self.tied or items.scores is None or not len(items):
-            return items
-        return items.top(int(np.searchsorted(-items.scores, -items.scores[0], "right")))
-
-
 def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the document of each passage, and the character where it begins; a node without one is its own."""
-    found = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
-    return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, found, strict=True)]
+    """Return the document of each passage, and the character where it begins; other nodes count as documents."""
+    passages = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
+    return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]
 
 
 def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:
@@ -289,10 +197,10 @@ def read_answer(
 ) -> Answer | None:
     """Return the best span of the best passages as an answer, None if it scores less than `threshold`.
 
-    Where another document gives another number or date that is at least half as probable, it follows, and each is shown
-    with the first day that its passage names. The sentence that most probably holds the answer is quoted last, if it is
-    more probable than not, and not quoted with a span. `passages`: the number of passages that are read; `words`: the
-    most words quoted around a span or sentence, its own sentence at least.
+    A second number or date follows if it is from another document and at least half as probable; each is then shown
+    with the first day that its passage names. The sentence that most probably holds the answer is quoted last, if its
+    probability is above one half and no span's quotation has it. `passages`: the number of passages that are read;
+    `words`: the most words of a quotation, which has at least the sentence of its span.
     """
     nodes = best_passages(state, passages)
     texts = [passage_text(state.graph, node) for node in nodes]
@@ -323,7 +231,7 @@ def read_answer(
 
 
 def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:
-    """Return the sentence that most probably holds the answer, None if none is more probable than not to do so."""
+    """Return the sentence that most probably holds the answer, None if no probability is above one half."""
     sentences = [sentence for number, passage in enumerate(passages) for sentence in sentences_of(passage, number)]
     scores = run.sentence_scores(reader, question, passages, [(s.passage, s.start, s.end) for s in sentences])
     best = int(scores.argmax()) if len(scores) else 0
@@ -331,7 +239,7 @@ def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[Pas
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:
-    """Return whether a span is a number or date other than the best, of another document, and half as probable."""
+    """Return whether a span is another number or date than the best, of another document, and half as probable."""
     best, other = value_of(shorts[0]), value_of(shorts[at])
     if best is None or other is None or best.kind != other.kind or best.amount == other.amount:
         return False
@@ -339,10 +247,10 @@ def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Gra
     return spans[at].score >= spans[0].score / 2 and places[0] != places[1]
 
 
-def _weights(question: str, held: Sequence[set[str]]) -> dict[str, float]:
-    """Return the words of the question that some sentence has, with weights that sum to 1: rare ones weigh more."""
-    counts = {word: sum(word in group for group in held) for word in dict.fromkeys(words(question))}
-    weights = {word: float(np.log(1 + len(held) / count)) for word, count in counts.items() if count}
+def _weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:
+    """Return the words of the question that some sentence has, with weights that sum to 1: rare words weigh more."""
+    counts = {word: sum(word in sentence for sentence in sentences) for word in dict.fromkeys(words(question))}
+    weights = {word: float(np.log(1 + len(sentences) / count)) for word, count in counts.items() if count}
     return {word: weight / sum(weights.values()) for word, weight in weights.items()}
 
 
@@ -352,21 +260,8 @@ def quoted(citations: Sequence[Citation]) -> str:
 
 
 def _place(graph: Graph, node: int) -> str:
-    """Return the document of a passage with its title; the name of a node that is no passage."""
+    """Return the document of a passage with its title; of any other node the name."""
     passage = None if graph.passages is None else graph.passages.of(node)
     if passage is None:
         return graph.names[node]
     return f"{passage.document} ({passage.title})" if passage.title else passage.document
-
-
-def _reading(graph: Graph, bundle: Bundle) -> str:
-    relations = (graph.columns.relations[relation] for relation, _ in bundle.ways)
-    return " ".join(
-        [graph.names[bundle.levels[0][0]], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)]
-    )
-
-
-def _names_answer(paths: dict[str, tuple[str, ...]]) -> Answer:
-    """Return the answer of these names, one a line, each cited with the path that leads to it."""
-    citations = tuple(Citation("", name, 0, len(name), name, path) for name, path in paths.items())
-    return Answer("\n".join(paths), tuple(paths), citations)

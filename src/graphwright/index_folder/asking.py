@@ -1,4 +1,4 @@
-"""Questions to an index: retrieve, ask, stream, one or many, in threads and in an event loop."""
+"""Questions to an index: retrieve, ask and stream, single and many, in threads and in an event loop."""
 
 from __future__ import annotations
 
@@ -56,12 +56,11 @@ class IndexAsking(ABC):
         """Return the state with the evidence and passages of a method, without an answer.
 
         `method`: a name (`graphwright methods` lists them), a Method, an operator that searches, or a function from a
-        snapshot to one of both; by default `multihop`, over an imported graph, also with documents, `graph`.
-        `top_k`: number of passages.
-        `filter`: the documents that are searched; nothing of the others is visible, nor of an imported graph. `run`:
+        snapshot to either; by default `multihop`, or `graph` if the index has an imported graph. `top_k`: number of
+        passages. `filter`: the documents that are searched, without the others and without an imported graph. `run`:
         streams the answer, counts usage, and can be cancelled.
-        `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given by
-        name, as objects, or as functions.
+        `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given as
+        names, objects or functions.
         """
         snapshot, made = self._made(method, top_k=top_k, filter=filter, **options)
         return made.retrieval(start(question, snapshot.graph), run)
@@ -80,10 +79,9 @@ class IndexAsking(ABC):
 
         An operator that only searches is followed by the steps that answer offline in every method.
 
-        `deadline`: seconds for all calls of a language model; by default only each reply has a limit. After the
-        deadline no request is sent, a running one is cut, and the remaining steps run without the model, as their notes
-        state; passages, usage and seconds of the other steps are kept. `on_event`: called with each Event of the
-        answer, as in `stream`.
+        `deadline`: seconds for all calls of a language model; by default only each reply has a limit. At the deadline a
+        running request is cancelled, and the remaining steps run without the model, as their notes state. `on_event`:
+        called with each Event of the answer, as in `stream`.
         """
         run = Run() if run is None else run
         cancel = run.cancel

@@ -54,11 +54,11 @@ class Index(IndexWriting, IndexAsking):
         """Open an index, or create one in a new or empty folder.
 
         `encoder`: a name (see graphwright.models.registry), an encoder with an id, or a function of a list of texts. An
-        index can only be opened with the encoder that it was created with, which is the default; for a new one that is
-        the embedded MiniLM. `extractor` reads the documents that are added from now on: an extractor or its name,
-        mentions, rules or spacy:PIPELINE; by default the first with the embedded encoder, else the second.
+        existing index needs the encoder that it was created with, which is the default; the default of a new index is
+        the embedded MiniLM. `extractor`: of the documents that are added from now on, an extractor or its name:
+        mentions (default with the embedded encoder), rules (default with others) or spacy:PIPELINE.
         `settings`: of a new index. `follow`: whether the first query after a change opens the new snapshot; otherwise
-        queries use the one that they have until `refresh`. Raises StoreError if the folder cannot be opened or created.
+        queries use the opened one until `refresh`. Raises StoreError if the folder cannot be opened or created.
         """
         layout = IndexLayout(checked_path(path))
         if not layout.store.exists():
@@ -149,7 +149,7 @@ class Index(IndexWriting, IndexAsking):
         graph has at most 50,000 nodes, and triples, if it has at most 50,000.
 
         Every method runs on it, and its nodes take the place of passages. Documents that are added to it are linked
-        with it by entity names, and its nodes are then passages beside theirs (see docs/graphs.md).
+        with it by entity names, and its nodes are then passages too (see docs/graphs.md).
 
         `source` may also be the output folder of Microsoft GraphRAG 2 or 3, or the working folder of LightRAG: the
         result is an index of its documents, with its entities and relationships in place of an extraction, so that no

@@ -49,7 +49,7 @@ class IndexReading:
     def refresh(self, prepare: Callable[[Snapshot], object] = lambda snapshot: None) -> bool:
         """Open the newest snapshot of an index that was opened with follow=False; return whether there was a newer one.
 
-        `prepare` gets it before queries do, which use the older one meanwhile and do not wait.
+        `prepare` is called with it first; until it returns, queries use the older snapshot.
         """
         self._check_open()
         return self._reader.refresh(prepare)
@@ -57,8 +57,8 @@ class IndexReading:
     def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
         """Return the snapshot of an index with only the documents that pass a filter.
 
-        Nothing of the others is visible: no entity or relation that only they name, no form of a name, no description,
-        no share in document frequencies. It is built in memory at the first call, without encoding texts that have a
+        It has nothing of the others: no entity, relation, form of a name or description that only they state, and no
+        count in document frequencies. It is built in memory at the first call, without encoding texts that have a
         vector. Raises DataError if no document passes.
         """
         return self._reader.filtered(Filter.of(filter))
@@ -106,7 +106,7 @@ class IndexReading:
 
     @property
     def _imported_nodes(self) -> int:
-        """The number of nodes of an imported graph that has had no documents so far, 0 otherwise."""
+        """The number of nodes of an imported graph to which no documents were added yet, else 0."""
         return 0 if self.imported is None or self._layout.imported.is_dir() else len(self.graph)
 
     @property
@@ -201,9 +201,9 @@ class IndexReading:
         }
 
     def matching(self, patterns: Iterable[str]) -> list[str]:
-        """Return the ids that patterns stand for, in order: `notes/*.md`, a folder `notes/`, or an id as it is.
+        """Return the ids that match patterns, in order: `notes/*.md`, a folder `notes/`, or an id itself.
 
-        The name of a file whose rows or messages are documents, `box.mbox`, stands for all of them, `box.mbox#*`.
+        The name of a file whose rows or messages are documents, `box.mbox`, matches all of them, `box.mbox#*`.
         Raises DataError for a folder or a pattern with * or ? that no document matches.
         """
         stored, matching = self._store.metadata(), dict[str, None]()

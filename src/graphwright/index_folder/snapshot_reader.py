@@ -24,17 +24,19 @@ _MAX_FILTERED = 16  # filtered snapshots that are kept in memory
 class SnapshotReader:
     """Opens the snapshots of an index. Threads may share it.
 
-    A change first commits to the store and then publishes a snapshot. If its process died between the two, the current
-    snapshot still shows documents that were removed or replaced: they are hidden. While the process lives, the change
-    is not done, and queries see the index as it was before.
+    A change first commits to the store and then publishes a snapshot. If its process is killed between the two, the
+    current snapshot still has documents that were removed or replaced: they are hidden. While the process runs, they
+    are not hidden, and queries use the index as it was before the change.
     """
 
     def __init__(self, layout: IndexLayout, store: Store, encoder: NamedEncoder, *, follow: bool = True) -> None:
-        """`encoder`: the one of questions. `follow`: whether `snapshot` opens a newer one, or waits for `refresh`."""
+        """`encoder`: encodes questions. `follow`: whether `snapshot` opens a newer snapshot, or only `refresh` does."""
         self._layout, self._store, self._encoder, self._follow = layout, store, encoder, follow
         self._opened: tuple[str, Snapshot] | None = None
-        self._last: Snapshot | None = None  # that `snapshot` returned
-        self._rest: tuple[tuple[str, list[str]], Snapshot] | None = None  # of a snapshot without hidden documents
+        self._last: Snapshot | None = None  # returned by `snapshot`
+        self._rest: tuple[tuple[str, list[str]], Snapshot] | None = (
+            None  # the current snapshot without hidden documents
+        )
         self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
@@ -47,9 +49,9 @@ class SnapshotReader:
             return self._last
 
     def refresh(self, prepare: Callable[[Snapshot], object]) -> bool:
-        """Open a newer snapshot, which `prepare` gets before queries do; return whether there was one.
+        """Open a newer snapshot, call `prepare` with it, then let queries use it; return whether there was one.
 
-        Queries use the older one meanwhile, and do not wait. Raises StoreError if the snapshot cannot be read.
+        Queries do not wait. Raises StoreError if the snapshot cannot be read.
         """
         with self._refreshing:
             if not self._is_outdated():
@@ -64,7 +66,7 @@ class SnapshotReader:
                         raise
             prepare(opened)
             hidden = self._hidden(opened)
-            with self._lock:  # queries use it from here on, also if a newer one is published before the next of them
+            with self._lock:  # from here on queries use it, even if a newer snapshot is published
                 self._opened = name, opened
                 self._last = self._without(name, opened, hidden) if hidden else opened
             return True
@@ -81,7 +83,7 @@ class SnapshotReader:
                     self._opened = name, open_snapshot(self._layout.path / name, self._encoder)
                 hidden = self._hidden(self._opened[1])
             except StoreError:
-                # A writer may have replaced it between the two steps; then there is a newer one.
+                # A writer may have replaced the snapshot in the meantime.
                 if self._layout.current() == name:
                     raise
                 continue
@@ -99,7 +101,7 @@ class SnapshotReader:
     def filtered(self, filter: Filter) -> Snapshot:
         """Return the snapshot of an index with only the documents that pass a filter, built in memory."""
         whole = self.snapshot()
-        # Documents, metadata and revision of one moment: committed ones, and none that are being written.
+        # Documents, metadata and revision of the same commit.
         with self._store.consistent() as store:
             key = filter, store.revision
             with self._lock:
@@ -129,7 +131,7 @@ class SnapshotReader:
         self._filtered.clear()
 
     def _withdrawn(self, published: int) -> set[str]:
-        """Return the digests of documents that changes after a revision withdrew whose processes are dead."""
+        """Return the digests of documents withdrawn by interrupted changes after a revision."""
         if self._store.revision == published:
             return set()
         later = {digest: by for digest, by in self._store.withdrawn().items() if by > published}

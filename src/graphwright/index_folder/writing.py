@@ -1,4 +1,4 @@
-"""Writing of an index: documents are added, replaced, removed and read again, one change at a time or in a batch."""
+"""Writing of an index: add, replace, remove and re-extract documents, change by change or in a batch."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class IndexWriting(IndexReading):
         """Add documents, replace those with a known id and other content, and publish the new snapshot.
 
         A document is a text, a mapping with text and perhaps id, title and metadata, a Document, or a Path of a file or
-        folder; several are given as a list. A document without an id is named by its content. Unchanged documents cost
-        nothing. An error in one document leaves none of them.
+        folder; several are given as a list. A document without an id gets one from its content. Unchanged documents
+        cost nothing. After an error in a document, none is added.
         If the extractor is a language model, the offline extractor reads the documents first, so that they can be
         searched at once; then the model reads them, with failures retried in the next call. After an interruption the
         next call continues where this one stopped. `usage`: a record that the models' work is added to. `options`: how
@@ -77,21 +77,20 @@ class IndexWriting(IndexReading):
             return writer.sync(checked_path(folder), options, transform)
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
-        """Remove documents; the graph is then the one built without them. Raises DataError for an unknown id.
+        """Remove documents; the graph is then as if built without them. Raises DataError for an unknown id.
 
-        An interrupted call can be repeated: documents that it has removed are not unknown.
+        An interrupted call can be repeated: ids that it removed count as known.
         """
         with self._write(progress, usage) as writer:
             return writer.remove(checked_ids(ids))
 
     @contextmanager
     def batch(self, progress: Progress | None = None) -> Iterator[None]:
-        """Publish the changes of the block together, at its end: they cost one merge instead of one each.
+        """Publish the changes of the block together at its end, in one merge.
 
-        Each is stored when its call returns, all or nothing as ever; until the end of the block questions see the
-        index as it was before. An error leaves the changes before it, which are published too. If the process is
-        killed in the block, the next change publishes what was stored. `progress` is called while they are published.
-        Raises OptionError in a batch.
+        Each change is stored when its call returns; until the end of the block queries use the index as it was before.
+        After an error the earlier changes are published. If the process is killed in the block, the next change
+        publishes the stored ones. `progress` is called while they are published. Raises OptionError in a batch.
 
         >>> import tempfile; from graphwright import Index; from graphwright.models.fake import HashEncoder
         >>> index = Index.create(Path(tempfile.mkdtemp()) / "cities", encoder=HashEncoder())
@@ -198,9 +197,9 @@ class IndexWriting(IndexReading):
                 self._reported, self._resumed = self._store.revision, False
 
     def _resume(self) -> None:
-        """Finish an interrupted change that removed or replaced documents, unless that takes long or is not possible.
+        """Finish an interrupted change that removed or replaced documents, unless that takes long or is impossible.
 
-        Then they are hidden from queries until the next change.
+        In that case they are hidden from queries until the next change.
         """
         with suppress(GraphwrightError), writer_lock(self.path):
             self._resumed = self._writer().resume()

@@ -1,4 +1,4 @@
-"""A language model that calls this package's retrieval operators as tools, until they have found the answer."""
+"""An agent: a language model that calls this package's retrieval operators as tools."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def agent(
     """Let a language model search with the operators of this package as tools until it can answer; then it answers.
 
     Tools: keyword search, semantic search, reading a passage, the neighbours of an entity, paths between two entities.
-    The budget is `steps`, `passages` and `max_tokens`. Without a language model, or where its first reply is of no use,
-    it is `multihop-rerank`.
+    The budget is `steps`, `passages` and `max_tokens`. Without a language model, or if its first reply is unusable, the
+    search is that of `multihop-rerank`.
     """
     twin = reread(ix, top_k, cross_encoder=cross_encoder)
     if llm is None:
@@ -47,7 +47,7 @@ def agent(
 
 
 def tools(ix: Snapshot) -> tuple[Tool, ...]:
-    """Return the tools of `agent`: operators over a snapshot, with what a model is told about each."""
+    """Return the tools of `agent`: operators over a snapshot, each with its description for a model."""
     rank = Rerank(BM25() if ix.triples is None else Composed(triples=ix.triples))
     near = AnchorSearch(ix.names) % 1 >> OnGraph(StatementGraph(), OneHop()) >> rank
     between = AnchorSearch(ix.names) % 2 >> OnGraph(StatementGraph(), FlowPaths())

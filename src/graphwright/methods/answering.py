@@ -1,4 +1,4 @@
-"""The context and the answer that methods have by default: written by a language model, else read and quoted."""
+"""Default context and answer of methods: written by a language model, or offline by a reader and quotations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from graphwright.generate.answer import Generate
 from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import Overview
-from graphwright.generate.readers import Abstain, Quote, ReadSpans, TargetAnswer
+from graphwright.generate.path_answers import TargetAnswer
+from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.methods.method import Method
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM
@@ -20,15 +21,15 @@ from graphwright.search.snapshot import Snapshot
 def offline_answer(ix: Snapshot) -> Operator:
     """Return the steps that answer from passages without a language model.
 
-    A broad question is answered by topics. Any other is answered by the embedded reader if it is confident, which
-    abstains if it finds no answer in the passages, else by quotations.
+    A broad question is answered by topics, any other by a span of the embedded reader if its score is high enough. If
+    the reader gives a low probability of an answer, the answer is that there is none; else passages are quoted.
     """
     reader = MiniLMReader()
     return Overview(ix.passages, reader) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
 
 
 def written(llm: LLM | None, context: Operator, offline: Operator) -> tuple[Operator, Operator]:
-    """Return the context and the answer of a method: by a language model, without a usable reply by `offline`."""
+    """Return the context and the answer of a method: by a language model, or by `offline` without a usable reply."""
     return (Keep(), offline) if llm is None else (context, Fallback(Generate(llm), offline))
 
 
@@ -37,21 +38,21 @@ def answering(
 ) -> tuple[Operator, Operator]:
     """Return the context and the answer of a method that ranks passages.
 
-    `context`: by default the passages; `first`: what may answer before `offline_answer` does, by default nothing.
+    `context`: by default the passages; `first`: steps that may answer before `offline_answer`, by default none.
     """
     offline = offline_answer(ix)
     return written(llm, context or PassageContext(), offline if first is None else first >> offline)
 
 
 def either(llm: LLM | None, with_model: Callable[[LLM], Operator], offline: Operator) -> Operator:
-    """Return the step of a language model, with its offline twin where it fails; the twin alone without a model."""
+    """Return the step of a language model with its offline twin as fallback; without a model the twin alone."""
     return offline if llm is None else Fallback(with_model(llm), offline)
 
 
 def method_with_search(search: Operator, ix: Snapshot, llm: LLM | None = None) -> Method:
-    """Return the method of an operator that searches; one that gives an answer or a context itself is all of it.
+    """Return the method with an operator as its search; an operator that sets an answer or a context is all of it.
 
-    Over a graph without passages the answer is the names that the evidence leads to, else that of `answering`.
+    The answer is that of `answering`; over a graph without passages, the names that the evidence leads to.
     """
     gives = search.after(frozenset())
     if gives & {"answer", "context"} or not gives & {"evidence", "passages"}:

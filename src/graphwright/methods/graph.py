@@ -36,8 +36,8 @@ def graph(
     """Answer by the relations that the question names, by its words or by meaning (the default over graphs).
 
     Without a language model the answer is the names that the walks lead to, their number, yes or no, or that the graph
-    does not say it. Where documents were added to the graph, what it does not record is searched as by `multihop` and
-    answered from passages; with a filter of documents all is.
+    does not record it. Where documents were added to the graph, questions that it does not answer are searched as by
+    `multihop` and answered from passages; with a filter of documents, all questions are.
     """
     if ix.is_without_graph:
         return multihop(ix, top_k, llm=llm)
@@ -56,11 +56,11 @@ def graph(
 
 
 def _with_documents(ix: Snapshot, walks: Operator, sources: Operator, top_k: int, llm: LLM | None) -> Method:
-    """Return the method over an imported graph with documents: what the graph records, else the search of multihop."""
+    """Return the method over an imported graph with documents: walks of the graph, else the search of `multihop`."""
     assert ix.imported is not None
     imported = ImportedGraph(*ix.imported)
-    found = OnGraph(imported, walks >> KnownNames(ix.encoder))
+    on_graph = OnGraph(imported, walks >> KnownNames(ix.encoder))
     search = If(HasEvidence(), Keep(), Afresh(multihop_search(ix, top_k)))
     context = If(OnlyPassages(), PassageContext(), PathContext())
     recorded = AnswerIfRecorded(ix.encoder, imported)
-    return Method(found >> search >> sources, *answering(ix, llm, context, first=recorded))
+    return Method(on_graph >> search >> sources, *answering(ix, llm, context, first=recorded))

@@ -41,7 +41,7 @@ from graphwright.search.vector_index import VectorIndex
 
 DEPTH = 200  # passages of each part of a first search
 POOL = 100  # passages of PageRank that are scored
-BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets that no result is about (embedded/blend.py)
+BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets without reported results (embedded/blend.py)
 
 Seeds = Annotated[
     int,
@@ -71,7 +71,7 @@ def bm25(ix: Snapshot, top_k: TopK = CONTEXT_PASSAGES, *, llm: OptionalLLM = Non
 
 
 def both(ix: Snapshot, depth: int) -> Operator:
-    """Return the search by vectors and by words, each to that depth, with scores divided by the largest and summed."""
+    """Return the sum of a vector search and a BM25 search of `depth` passages each, scores divided by the largest."""
     return ScoreSum(VectorSearch(ix.passages) % depth, WordSearch(ix.words) % depth)
 
 
@@ -87,12 +87,12 @@ def hybrid(
 
 
 def entity_means(ix: Snapshot) -> VectorIndex:
-    """Return a vector for each entity, the mean of those of its passages; its repr is the expression that makes it."""
+    """Return the vectors of entities, each the mean of its passages' vectors; its repr is the expression for it."""
     return entity_vectors(ix.graph, ix.passages).named("entity_vectors(ix.graph, ix.passages)")
 
 
 def walk(ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5) -> Operator:
-    """Return the k passages of PageRank from the best `seeds` of a hybrid search and the entities of the question."""
+    """Return PageRank from the best `seeds` of a hybrid search and the entities of the question, to k passages."""
     first = ScoreSum(both(ix, DEPTH) % seeds, AnchorNodes())
     # About one node in three that PageRank reaches is a passage.
     return LinkEntities(ix.names) >> first >> PersonalizedPageRank(restart) % (5 * k) >> Only(Kind.CHUNK) % k
@@ -192,7 +192,7 @@ def reread(
 ) -> Operator:
     """Return the search of `multihop_rerank`."""
     model = cross_encoder or MiniLMCrossEncoder()
-    # A small model and the search err on different passages, so both ranks count, the first ranks most.
+    # The model and the search err on different passages, so their ranks are fused; a small constant favours the first.
     fused = ReciprocalRank(Keep(), Keep() % pool >> MultiHopRerank(model, contexts), constant=5)
     depth = max(pool, top_k)
     search = multihop_search(ix, depth, scorer=scorer) if first is None else first % depth

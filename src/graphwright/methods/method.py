@@ -20,9 +20,9 @@ _NOTHING = Keep()
 class Method(Checked):
     """A way to answer questions: an operator that searches, one that sets the context, and one that answers.
 
-    `search` ends with passages, or with evidence over a graph without them; it may answer itself, which ends the
-    method. `context` shows a language model at most `passages` passages and `tokens` tokens of evidence, whatever its
-    own fields say; Keep() where none is asked. `answer`: Keep() for a method that answers in its search, or not at all.
+    `search` ends with passages, or with evidence over a graph without them; an answer in the search ends the method.
+    `context` shows a language model at most `passages` passages and `tokens` tokens of evidence, which replace its own
+    limits; Keep() without a language model. `answer`: Keep() for a method that answers in its search, or not at all.
 
     >>> from graphwright import ToPassages, VectorIndex, VectorSearch
     >>> from graphwright.generate import Generate, PassageContext
@@ -42,7 +42,11 @@ class Method(Checked):
 
     @cached_property
     def retrieval(self) -> Operator:
-        """The search without the steps of it that may answer."""
+        """The search without its steps that set a context or an answer.
+
+        A state with an answer passes through all further steps. So a search that may answer early (AnswerIfEnough in
+        `bubblerag`), or an operator that answers and is given as a method, would retrieve no more passages after it.
+        """
         steps = self.search.steps if isinstance(self.search, Then) else (self.search,)
         return _joined(tuple(step for step in steps if not {"context", "answer"}.intersection(step.gives)))
 
@@ -62,7 +66,7 @@ class Method(Checked):
         return self.pipeline(state, run)
 
     def within(self, passages: int | None = None, tokens: int | None = None) -> Method:
-        """Return this method with another budget, also where its search shows passages; None leaves what it has."""
+        """Return this method with another budget, also inside its search; None keeps its own."""
         given = {name: value for name, value in (("passages", passages), ("tokens", tokens)) if value is not None}
         return replace(self, search=budgeted(self.search, passages, tokens), **given) if given else self  # type: ignore[arg-type]
 
@@ -76,7 +80,7 @@ Builder = Callable[..., Operator | Method]
 
 
 def _joined(parts: tuple[Operator, ...]) -> Operator:
-    """Return operators one after the other, without those that keep the state as it is."""
+    """Return operators one after the other, without Keep()."""
     changing = [part for part in parts if part != _NOTHING]
     steps = tuple(step for part in changing for step in (part.steps if isinstance(part, Then) else (part,)))
     return Then(steps) if len(steps) > 1 else steps[0] if steps else _NOTHING

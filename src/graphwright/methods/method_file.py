@@ -1,4 +1,4 @@
-"""A method of one's own in a Python file, for the command line."""
+"""Methods in Python files of users, for the command line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NAME = "method"
 def read_method_file(path: str | Path) -> Builder:
     """Return the function of a Python file that makes a method: `method`, or the only public one that it defines.
 
-    The function takes the snapshot of an index and returns an operator or a Method. It is named after the file. The
-    file is run. Raises OptionError for a file that cannot be run, or that defines no such function.
+    The file is run. The function takes the snapshot of an index and returns an operator or a Method; it gets the name
+    of the file. Raises OptionError for a file that cannot be run, or that defines no such function.
     """
     path = Path(path)
     try:
@@ -24,18 +24,17 @@ def read_method_file(path: str | Path) -> Builder:
         raise
     except (Exception, SystemExit) as error:
         raise OptionError(f"{path} cannot be run: {type(error).__name__}: {error}. Mend the file.") from error
-    own = {
+    functions = {
         name: value
         for name, value in names.items()
         if callable(value) and not name.startswith("_") and getattr(value, "__module__", None) == path.stem
     }
-    function = own.get(_NAME) or (next(iter(own.values())) if len(own) == 1 else None)
+    function = functions.get(_NAME) or (next(iter(functions.values())) if len(functions) == 1 else None)
     if function is None:
-        found = f"it defines {', '.join(sorted(own))}" if own else "it defines no function"
+        names_defined = ", ".join(sorted(functions)) or "no function"
         raise OptionError(
-            f"{path} has no function named {_NAME}: {found}. Write def {_NAME}(ix): return an operator, such as "
-            f"VectorSearch(ix.passages) % 10 >> ToPassages()."
+            f"{path} has no function named {_NAME}: it defines {names_defined}. Write def {_NAME}(ix): return an "
+            f"operator, such as VectorSearch(ix.passages) % 10 >> ToPassages()."
         )
-
     function.__name__ = path.stem
     return function  # type: ignore[no-any-return]

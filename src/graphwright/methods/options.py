@@ -21,13 +21,11 @@ class Help:
 TopK = Annotated[int, Help("passages in the result")]
 RequiredLLM = Annotated[LLM, Help("the language model that answers")]
 OptionalLLM = Annotated[
-    LLM | None, Help("the language model that answers and does what the paper has one for, by default none")
+    LLM | None, Help("the language model for the answer and for the LLM steps of the paper, by default none")
 ]
-OptionalCrossEncoder = Annotated[
-    CrossEncoder | None, Help("the model that reads passages beside the question, by default the embedded one")
-]
+OptionalCrossEncoder = Annotated[CrossEncoder | None, Help("the cross-encoder, by default the embedded one")]
 Blend = Annotated[
-    float, Help("share of the reranker's score in the final one, the rest being the search's (1: the reranker alone)")
+    float, Help("share of the reranker's score in the final score; the rest is the search's (1: the reranker alone)")
 ]
 FirstSearch = Annotated[Operator | None, Help("the search, by default that of `hybrid`")]
 Restart = Annotated[float, Help("restart probability of PageRank, 1 minus the damping factor")]

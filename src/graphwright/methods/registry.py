@@ -54,7 +54,7 @@ class Option:
     help: str
 
     def check(self, method: str, value: object) -> None:
-        """Raise OptionError if a number is none."""
+        """Raise OptionError if the value of a numeric option is not a number."""
         accepted, kind = _NUMBERS.get(self.type, (object, ""))
         if not isinstance(value, accepted) or (kind and isinstance(value, bool)):
             raise OptionError(f"{method}: {self.name} is {value!r}; it must be {kind} (default: {self.default!r}).")
@@ -78,7 +78,7 @@ def declared_options(build: Callable[..., Method]) -> dict[str, Option]:
 
 
 def _judge_of(value: object) -> object:
-    """Return the judge of a method of LEGO-GraphRAG: a cross-encoder by its name, or any model itself."""
+    """Return the scoring model of a method of LEGO-GraphRAG: a cross-encoder by its name, or any model itself."""
     return cross_encoder_of(value) if isinstance(value, str) else value
 
 
@@ -87,14 +87,15 @@ MODELS: Mapping[str, Callable[[object], Any]] = {
     "encoder": encoder_of,
     "cross_encoder": cross_encoder_of,
     "judge": _judge_of,
+    "retrieval_llm": llm_of,
     "reader": reader_of,
 }
-"""Arguments of methods that are models, which may be given by name, and what makes the model of it."""
+"""Arguments of methods that are models, with the function that makes the model from its name."""
 
 
 @dataclass(frozen=True)
 class NamedMethod:
-    """A method of the registry: `build` makes it over a snapshot; the options are its further arguments."""
+    """A method of the registry: `build` makes it over a snapshot; its options are the further arguments of `build`."""
 
     name: str
     build: Callable[..., Method]
@@ -102,7 +103,7 @@ class NamedMethod:
     def __call__(self, snapshot: Snapshot, **options: Any) -> Method:
         """Return the method over a snapshot.
 
-        Raises OptionError if a required option is missing, or a number is none.
+        Raises OptionError if a required option is missing, or the value of a numeric option is not a number.
         """
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
@@ -123,18 +124,18 @@ class NamedMethod:
     @property
     def options(self) -> dict[str, Any]:
         """Its options with their defaults, None for a required one."""
-        own = {name: option.default for name, option in self._declared.items()}
-        return own | dict.fromkeys(CONTEXT_HELP) if self._shows_passages else own
+        defaults = {name: option.default for name, option in self._declared.items()}
+        return defaults | dict.fromkeys(CONTEXT_HELP) if self._shows_passages else defaults
 
     @property
     def help(self) -> dict[str, str]:
         """The help of each option."""
-        own = {name: option.help for name, option in self._declared.items()}
-        return {**own, **CONTEXT_HELP} if self._shows_passages else own
+        texts = {name: option.help for name, option in self._declared.items()}
+        return {**texts, **CONTEXT_HELP} if self._shows_passages else texts
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The options without a default, such as the language model of a method that is nothing else."""
+        """The options without a default, such as the language model of `vanilla`."""
         return tuple(name for name, option in self._declared.items() if option.required)
 
     @property
@@ -231,7 +232,7 @@ def make_method(name: str, snapshot: Snapshot, **options: Any) -> Method:
 def method_of(
     method: str | Operator | Method | Builder, snapshot: Snapshot, llm: object = None, **options: Any
 ) -> Method:
-    """Return a method over a snapshot, given its name, the method, an operator, or a function that returns one of both.
+    """Return a method over a snapshot, given its name, itself, an operator, or a function that returns either.
 
     `options`: those of a named method; `llm`: the language model of a named method, of a function that has a parameter
     `llm`, and of the answer of an operator.
@@ -247,9 +248,9 @@ def method_of(
 
 
 def _built(method: Builder, snapshot: Snapshot, llm: LLM | None) -> Operator | Method:
-    """Return what a function makes of a snapshot, and of `llm` if it takes one.
+    """Return the operator or method of a function of a snapshot, which gets `llm` if it has such a parameter.
 
-    Raises OptionError if it is no function, or makes neither an operator nor a method.
+    Raises OptionError if it is not a function, or returns something else.
     """
     if not callable(method):
         raise OptionError(
@@ -261,7 +262,7 @@ def _built(method: Builder, snapshot: Snapshot, llm: LLM | None) -> Operator | M
         signature.bind(snapshot, **models)
     except (TypeError, ValueError) as error:  # ValueError: a built-in function without a signature
         raise OptionError(f"{method!r} must take one argument, the snapshot: {error}.") from error
-    made = method(snapshot, **models)
-    if not isinstance(made, Operator | Method):
-        raise OptionError(f"{method!r} returned {made!r}; a function given as a method must return an operator.")
-    return made
+    built = method(snapshot, **models)
+    if not isinstance(built, Operator | Method):
+        raise OptionError(f"{method!r} returned {built!r}; a function given as a method must return an operator.")
+    return built

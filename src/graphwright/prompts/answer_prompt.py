@@ -33,7 +33,7 @@ class ShownPassage:
 
 @dataclass(frozen=True)
 class Context:
-    """What a language model is shown with a question; `prompt` renders it.
+    """The question, passages and lines of evidence for a language model; `prompt` renders them.
 
     `template`: the name of the prompt; `before` and `after`: lines of evidence on both sides of the passages, such as
     triples, paths, chains and reports.

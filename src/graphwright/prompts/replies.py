@@ -1,7 +1,7 @@
 """Replies that prompts ask for, as pydantic models; imported when a language model is first used.
 
 Each has limits, so that a reply that keeps them ends by itself before `max_tokens` of OpenAILLM: at most 6,144
-characters, three a token. Only descriptions of everything that a passage names (`extract`) may take more.
+characters, three a token. Only the reply to `extract`, descriptions of all names of a passage, may be longer.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ Sentence = Annotated[str, AtMost(400)]
 Paragraph = Annotated[str, AtMost(1_500)]
 """Several sentences."""
 Number = Annotated[int, Field(json_schema_extra={"minimum": 0, "maximum": 9_999})]
-"""Number of a thing that a prompt lists."""
+"""Number of an element that a prompt lists."""
 Numbers = Annotated[list[Number], AtMost(100)]
-"""Numbers of things that a prompt lists."""
+"""Numbers of elements that a prompt lists."""
 Some = Annotated[list[Number], _at_most(20)]
-"""Numbers of a few of them."""
+"""Numbers of a few elements."""
 Names = Annotated[list[Name], AtMost(20)]
 """A short list of names."""
 
@@ -203,7 +203,7 @@ class MatchesReply(BaseModel):
 
 
 class Group(BaseModel):
-    """Candidates, by number, that mean one thing, and the weight of that."""
+    """Candidates, by number, with the same meaning, and their weight."""
 
     intent: Name
     numbers: Some

@@ -31,7 +31,7 @@ _CREDENTIALS = {
 _CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
 _ALLOW_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "AZURE_STORAGE_USE_EMULATOR", "AZURE_USE_EMULATOR")
-_LOCK_SECONDS = 10.0  # for which a writer of a local folder waits for the lock
+_LOCK_SECONDS = 10.0  # timeout of the lock of a local folder
 _SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|SAS|CREDENTIAL|SERVICE_ACCOUNT")
 _DETAIL = re.compile(r"<Code>(.*?)</Code>\s*<Message>(.*?)</Message>", re.DOTALL)
 _DENIED = re.compile(r"status code: 40[13]|169\.254\.169\.254|metadata|[Cc]redential|must be specified|token request")
@@ -52,7 +52,7 @@ class Listed(NamedTuple):
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text is a URL rather than a path.
+    """Return whether a text is a URL, not a path.
 
     >>> is_url("s3://bucket/wiki"), is_url("data/wiki")
     (True, False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 
-_CHECKPOINT_TIMEOUT = 10.0  # seconds for which a checkpoint waits for readers
+_CHECKPOINT_TIMEOUT = 10.0  # seconds
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def frozen(path: Path) -> Iterator[None]:
     """Keep the file of a store unchanged in the block, by a read transaction that begins with an empty log.
 
     During the transaction, writers append to the write-ahead log, and SQLite copies nothing from it into the file. The
-    caller holds the write lock of the index when the block begins. Raises StoreError if the log cannot be emptied.
+    caller must hold the write lock of the index when the block begins. Raises StoreError if the log cannot be emptied.
     """
     with closing(sqlite3.connect(path, isolation_level=None, timeout=2.0, check_same_thread=False)) as db:
         deadline = time.monotonic() + _CHECKPOINT_TIMEOUT

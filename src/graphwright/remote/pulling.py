@@ -32,7 +32,7 @@ from graphwright.store.locks import hold, writer_lock
 from graphwright.store.store import Store
 
 THREADS = 8
-_ATTEMPTS = 3  # of a pull, if the pushed state is pruned meanwhile
+_ATTEMPTS = 3  # if the pushed state is pruned during a pull
 _STORE = "index.sqlite"
 
 
@@ -47,7 +47,7 @@ class Pulled:
 
 
 def pull(url: str, folder: str | Path, *, force: bool = False, progress: Progress | None = None) -> Pulled:
-    """Pull the latest index of a URL into a new folder, or one that was pulled or pushed before.
+    """Pull the latest index of a URL into a new folder, or into one that was pulled or pushed before.
 
     Only missing files are fetched; all files are verified by SHA-256. The store is then replaced in one transaction and
     the snapshot published, so queries do not wait. An interrupted pull leaves no partial index, and continues where it
@@ -124,7 +124,7 @@ def _update(bucket: Bucket, manifest: Manifest, layout: IndexLayout, force: bool
 
 
 def _check_unchanged(url: str, manifest: Manifest, layout: IndexLayout, store: Store, force: bool) -> Record:
-    """Return the record of an index that may be replaced. Raises StoreError if it may not, or has unpushed changes."""
+    """Return the record of an index. Raises StoreError for an unrelated index, or one with unpushed changes."""
     record, folder = read_record(layout.path), layout.path
     if record is None or record.url != url:
         source = "was not pulled" if record is None else f"was pulled from {record.url}, or pushed to it"

@@ -32,8 +32,8 @@ from graphwright.store.locks import Lease, writer_lock
 from graphwright.store.store import Store
 
 THREADS = 8
-_RESUME_WITHIN = timedelta(hours=12)  # of the start of a killed push
-_ABANDON_AFTER = timedelta(days=1)  # objects of a push that never became current are then deleted
+_RESUME_WITHIN = timedelta(hours=12)  # since the start of a killed push
+_ABANDON_AFTER = timedelta(days=1)  # age at which objects of an unfinished push are deleted
 _LOCK_FILE = "readers.lock"
 
 
@@ -115,7 +115,7 @@ def _frozen_state(folder: Path) -> Iterator[_Local]:
                 )
             lease = Lease(folder / current)
             stack.enter_context(frozen(layout.store))
-        stack.callback(lambda lease: None, lease)
+        stack.callback(lambda lease: None, lease)  # the lease lasts until the block ends
         if damaged := damaged_files(folder / current):
             raise StoreError(
                 f"{folder / current / damaged[0]} is missing or damaged; nothing was pushed. Run 'graphwright verify "
@@ -139,7 +139,7 @@ def _check_unused(bucket: Bucket) -> None:
 
 
 def _is_same(manifest: Manifest, record: Record | None, local: _Local, sums: Mapping[str, list[str]]) -> bool:
-    """Return whether a URL has the state of a folder. The store of a pulled folder may differ in its counters."""
+    """Return whether a URL has the state of a folder; the store of a pulled folder may differ in its counters."""
     if record is not None and (record.push, record.revision) == (manifest.push, local.revision):
         return True
     return manifest.revision == local.revision and {n: e.sums for n, e in manifest.files.items()} == dict(sums)

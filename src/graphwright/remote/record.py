@@ -23,7 +23,7 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Record:
-    """The last push whose content the folder had, and the revision of its store at that time."""
+    """The last push or pull of a folder, and the revision of its store at that time."""
 
     url: str
     push: str | None

@@ -21,7 +21,7 @@ from graphwright.text.words import words
 
 K1, B = 1.2, 0.75
 _FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
-_WEIGHTS = 2**20  # weights that are computed at a time, with some times their memory
+_WEIGHTS = 2**20  # weights that are computed at a time, to limit memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +34,7 @@ class WordIndex(ChecksummedIndex):
 
         ln(1 + (N - df + 1/2) / (df + 1/2)) · tf / (tf + k1 · (1 - b + b · dl / avgdl)),    k1 = 1.2, b = 0.75
 
-    (Robertson and Zaragoza, 2009, with the idf and without the constant factor k1 + 1, as Lucene has it.)
+    (Robertson and Zaragoza, 2009, with the idf of Lucene and without the constant factor k1 + 1.)
 
     >>> index = WordIndex.of(["a red fox", "a red hen", "tax law"], np.arange(3))
     >>> index.postings("red")[0].tolist(), index.scores("a red fox").argsort().tolist()

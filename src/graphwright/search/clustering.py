@@ -43,7 +43,7 @@ class Communities:
         return len(self.level)
 
     def at(self, level: int) -> Ints:
-        """Return the communities of a level, and those above it without parts: together they cover all members."""
+        """Return the communities of a level, and undivided ones above it: together they cover all members."""
         undivided = np.setdiff1d(np.arange(len(self)), self.parent)
         above = undivided[self.level[undivided] < level]
         return np.union1d(np.flatnonzero(self.level == level), above)
@@ -93,10 +93,10 @@ def needs_igraph(user: object) -> None:
 
 
 def clusters(vectors: Floats, size: int, seed: int = 0) -> list[Ints]:
-    """Return the positions of the vectors in clusters of about `size`, each ascending, by their smallest.
+    """Return clusters of about `size` vectors: ascending positions, clusters in the order of their first.
 
     Spherical k-means (Dhillon and Modha, 2001): assignment by the cosine with the mean, from means drawn from the
-    vectors by `seed`, until nothing changes or for 15 rounds. It is done twice, first into the square root of the
+    vectors by `seed`, until nothing changes or for 15 rounds. It runs on two levels, first into the square root of the
     number of clusters, then inside each of these, so that n vectors cost about n·√(n/size). `vectors`: unit rows,
     float32[n, d].
 
@@ -169,7 +169,7 @@ def _network(columns: Columns) -> tuple[Ints, Any]:
 
 
 def _leiden(part: Any, resolution: float) -> list[list[int]]:
-    """Return the communities of one graph, each with ascending nodes, by their smallest."""
+    """Return the communities of a graph: ascending nodes, communities in the order of their first."""
     if not part.ecount():
         return []
     groups = part.community_leiden("modularity", weights="weight", resolution=resolution, n_iterations=2)

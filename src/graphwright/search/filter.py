@@ -81,6 +81,7 @@ def _number(text: str) -> float | None:
 
 
 def _keeps(name: str, text: str, bound: str) -> bool:
+    """Return whether a value keeps the bound of this name."""
     number, limit = _number(text), _number(bound)
     if number is not None and limit is not None:
         end = limit
@@ -91,12 +92,12 @@ def _keeps(name: str, text: str, bound: str) -> bool:
         number, limit, end = value.amount, other.amount - _EQUAL, other.amount + other.precision - _EQUAL
         if not other.precision:
             limit = end = other.amount
-    within = end > limit  # a date that lasts: its end is the first moment after it
+    is_period = end > limit  # such as a year; `end` is the first moment after it
     if name == "at_least":
         return number >= limit
     if name == "less_than":
         return number < limit
-    return (number < end or (not within and number == end)) is (name == "at_most")
+    return (number < end or (not is_period and number == end)) is (name == "at_most")
 
 
 @dataclass(frozen=True, init=False)
@@ -171,7 +172,7 @@ class Filter:
         )
 
     def hint(self, documents: Mapping[str, Mapping[str, str]]) -> str:
-        """Return a suggestion where no document passes: a known id, folder, name or value.
+        """Return a hint for a filter that no document passes: a similar id, folder, name or value.
 
         `documents`: the metadata of all, by id. A suggestion for a condition comes from a document that passes all
         other conditions.
@@ -185,7 +186,7 @@ class Filter:
         return f"Ids are paths from the folder that was read, or rows' own ids{listed}."
 
     def _known(self, documents: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, set[str]]]:
-        """Yield each id, folder, name or value that fails, and those of documents that pass all other conditions."""
+        """Yield each id, folder, name or value that fails, with those of documents that pass all other conditions."""
         if self.documents is not None:
             ids = self._others(documents, documents=None)
             for id in self.documents:

@@ -78,7 +78,7 @@ _cache: SnapshotCache[NameIndex] = SnapshotCache()
 
 
 def name_index_of(columns: Columns) -> NameIndex:
-    """Return the name index of a snapshot: the stored index, else an index built from its names, once."""
+    """Return the name index of a snapshot: the stored one, else one built from its names and cached."""
     return _cache.get(columns, "names", lambda: _built(columns))
 
 
@@ -100,16 +100,16 @@ def name_forms(
     forms.
     """
     normal_forms = [normal_form(name) for name in columns.names]
-    known, further, names_only = set(normal_forms), _names_stated(columns), _only_names(columns)
+    known, further_names, is_only_name = set(normal_forms), _stated_names(columns), _only_names(columns)
     for node, name in (ids or {}).items():
-        further.setdefault(node, []).append(name)
+        further_names.setdefault(node, []).append(name)
     for node, others in (labels or {}).items():
-        further.setdefault(node, []).extend(name for name in others if normal_form(name) not in known)
+        further_names.setdefault(node, []).extend(name for name in others if normal_form(name) not in known)
     forms: list[str] = []
     nodes: list[int] = []
-    for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~names_only).tolist():
+    for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~is_only_name).tolist():
         aliases = [alias for alias in aliases_of(columns.names[node]) if alias not in known]
-        node_forms = dict.fromkeys((normal_forms[node], *aliases, *map(normal_form, further.get(node, ()))))
+        node_forms = dict.fromkeys((normal_forms[node], *aliases, *map(normal_form, further_names.get(node, ()))))
         node_forms.pop("", None)
         forms += node_forms
         nodes += [node] * len(node_forms)
@@ -124,8 +124,8 @@ def _naming_edges(columns: Columns) -> Ints:
     return np.flatnonzero(np.isin(columns.relation, naming)) if naming else np.empty(0, np.int64)
 
 
-def _names_stated(columns: Columns) -> dict[int, list[str]]:
-    """Return the names of each node that edges state."""
+def _stated_names(columns: Columns) -> dict[int, list[str]]:
+    """Return the names that edges state, by node."""
     names: dict[int, list[str]] = {}
     for edge in _naming_edges(columns).tolist():
         names.setdefault(int(columns.heads[edge]), []).append(columns.names[int(columns.tails[edge])])

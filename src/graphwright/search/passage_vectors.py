@@ -1,4 +1,4 @@
-"""Vectors of the passages of an index by another encoder than its own: baselines such as Contriever."""
+"""Vectors of an index's passages by another encoder, for baselines such as Contriever."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _BLOCK = 512  # passages that are encoded together
 def dense_index(graph: Graph, encoder: Encoder) -> VectorIndex:
     """Encode the passages of a graph with their titles; without passages its nodes, by their triples as text.
 
-    `SparseIndex.of` does the same by a sparse encoder, as SPLADE is. An encoder without unit vectors, as Contriever is,
-    is compared by the dot product, as VectorSearch does. The vectors are in memory alone.
+    Vectors that do not have unit length, such as Contriever's, are compared by the dot product, as in VectorSearch. The
+    vectors are only in memory. `SparseIndex.of` does the same with a sparse encoder, such as SPLADE.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> dense_index(Graph.from_triples([("Lyon", "in", "France")]), HashEncoder())

@@ -1,4 +1,4 @@
-"""Index of a graph's relations: their words, the roles that RDF vocabularies give them, and their edges."""
+"""Index of a graph's relations: their words, their roles in RDF vocabularies, and their edges."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RelationIndex:
 
     @cached_property
     def words(self) -> list[tuple[str, ...]]:
-        """The content words of each relation; all its words, where none is content."""
+        """The content words of each relation; all its words, if they are all stop words."""
         split = [phrase.split() for phrase in self.phrases]
         return [tuple(dict.fromkeys(w for w in ws if w not in STOP_WORDS)) or tuple(ws) for ws in split]
 
@@ -110,7 +110,7 @@ class RelationIndex:
         return np.unique(self.tails[self.edges.rows(self.types)]).astype(np.int64)
 
     def voice(self, relation: int) -> Voice:
-        """Return how a relation's name relates its ends: "directed by", "mother of", "author", or any other."""
+        """Return the form of a name: passive ("directed by"), of ("mother of"), agent ("author") or plain."""
         last = self.phrases[relation].rpartition(" ")[2]
         if last in ("by", "of"):
             return "passive" if last == "by" else "of"
@@ -119,10 +119,9 @@ class RelationIndex:
 
     @cached_property
     def of_persons(self) -> tuple[Ints, Ints]:
-        """The relations whose heads, and those whose tails, are persons or act like persons.
+        """The relations whose heads, and those whose tails, are persons or agents.
 
-        Relations of birth, death and kin show persons; the tails of a passive ("directed by") and of an agent
-        ("author") act.
+        Relations of birth, death and kin are of persons; the tails of a passive and of an agent are agents.
         """
         words = [set(phrase.split()) for phrase in self.phrases]
         heads = [r for r, own in enumerate(words) if own & _OF_PERSONS]

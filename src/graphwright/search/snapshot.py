@@ -25,10 +25,11 @@ Value = TypeVar("Value")
 class Snapshot:
     """The graph and the indexes that a method is built over.
 
-    `passages` has the vectors of chunk nodes (in a graph without passages of its nodes, by their triples or names),
-    `names` those of entities, `triples` those of edges (the sentences that state them), None if not embedded. `about`:
-    revision, encoder, number of embedded texts by space. `seconds`: of its building, by part of the work. `nearest`:
-    the pivots of each name (see `near_pairs`). Its indexes print as a method names them: `ix.passages`.
+    `passages` has the vectors of chunk nodes, `names` those of entities, `triples` those of edges (the sentences that
+    state them); the last two are None if they were not embedded. In a graph without passages its nodes take their
+    place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, number
+    of embedded texts by space. `seconds`: the time of each part of the build. `nearest`: the pivots of each name (see
+    `near_pairs`), in a snapshot of documents alone. The repr of an index is the expression in methods: `ix.passages`.
     """
 
     graph: Graph
@@ -71,7 +72,7 @@ class Snapshot:
 
     @property
     def imported(self) -> tuple[tuple[int, int], int] | None:
-        """The part that is a graph to which documents were added: its nodes, from and to, and its edges, the first."""
+        """The imported graph to which documents were added: the range of its nodes, and its number of edges."""
         part = self.about.get("imported")
         return None if part is None else ((part["nodes"][0], part["nodes"][1]), part["edges"])
 

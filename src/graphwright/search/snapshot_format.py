@@ -1,6 +1,6 @@
 """Format of a snapshot: a folder that is written once and never changed.
 
-- `about.json`: format, revision, encoder, numbers of texts, a checksum of each file, and one of all that
+- `about.json`: format, revision, encoder, numbers of texts, a checksum of each file, and its own checksum
 - `graph/`: the arrays of the graph, an npy file each, named in `graph.json` (graph/storage.py)
 - `words/`: BM25 postings (bm25_postings.py)
 - `SPACE.NNNNN.page`: vectors of `passages`, `names` or `triples` in half precision; beside them `SPACE.rows.npy` (the
@@ -125,12 +125,12 @@ def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
 
 
 def refused(error: StoreError) -> bool:
-    """Return whether an error means that the system refused access to a file, which may be intact."""
+    """Return whether an error is a refused access to a file, which may be intact."""
     return error.__cause__ is not None and cause_of(error.__cause__) != 0
 
 
 def _file_checksum(path: Path) -> int:
-    """Return a checksum of a file: fast, and enough to find accidental damage."""
+    """Return a fast checksum of a file, against accidental damage."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = np.memmap(file, np.uint8, "r") if size > _READ else np.fromfile(file, np.uint8)
@@ -138,7 +138,7 @@ def _file_checksum(path: Path) -> int:
 
 
 def _file_checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """Return the checksum of each file, -1 for one that has checksums of its blocks."""
+    """Return the checksum of each file, -1 for a file with checksums of its blocks."""
     listed = list(names)
     paths = [folder / name for name in listed]
     with ThreadPoolExecutor(_VERIFY_THREADS) as pool:

@@ -22,7 +22,7 @@ _BLOCK = 4096  # passages that are encoded at a time
 class SparseIndex(ChecksummedIndex):
     """Sparse rows of passages in columns: row i belongs to node `nodes[i]: int64`, ascending.
 
-    Column c is not 0 in the rows `rows[indptr[c]:indptr[c + 1]]: int32`, ascending, with the `weights: float32` of the
+    Column c is not 0 in the rows `rows[indptr[c]:indptr[c + 1]]: int32`, ascending, with the `weights: float32` at the
     same positions. With SPLADE (Formal et al., 2021) a column is a token of the vocabulary. `encoder` maps questions to
     weights of the same columns.
 
@@ -118,7 +118,7 @@ class SparseIndex(ChecksummedIndex):
         return rows, np.bincount(row, terms)[rows].astype(np.float32)
 
     def __eq__(self, other: object) -> bool:
-        # Encoders may differ for questions alone, as with SPLADE-doc: their passages have the same weights.
+        # Encoders of questions may differ with equal weights of passages, as with SPLADE-doc.
         return isinstance(other, SparseIndex) and super().__eq__(other) and self.encoder == other.encoder
 
     __hash__ = ChecksummedIndex.__hash__

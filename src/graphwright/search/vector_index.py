@@ -22,10 +22,10 @@ from graphwright.search.vector_rows import VectorRows, row_sums
 
 
 class EncodingRun(Protocol):
-    """The part of a pipeline's run that indexes use: encoding with usage counts, cached vectors and kept values."""
+    """The part of a pipeline's run that indexes use: encoding with usage counts and caches."""
 
     def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
-        """Return the value of a key, which `make` computes at its first use in the run."""
+        """Return the value of a key, computed by `make` at its first use in the run."""
         ...
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
@@ -43,8 +43,8 @@ class VectorIndex(ChecksummedIndex):
 
     `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
     that one sentence states. Without it row i belongs to id i. Two indexes are equal if each id has an equal vector in
-    both, in whatever rows. `place: int32[texts]`: the row of each text that was embedded, where rows have an order of
-    their own, as in the `pages` of a snapshot, which may have rows without a text.
+    both, at any row. `place: int32[texts]`: the row of each text that was embedded; without it row i belongs to text i.
+    The `pages` of a snapshot may have rows without a text.
 
     >>> index = VectorIndex.from_array([[1, 0], [0, 1]]); index.scores(np.float32([0.5, 2])).tolist()
     [0.5, 2.0]
@@ -83,7 +83,7 @@ class VectorIndex(ChecksummedIndex):
         """Whether each row belongs to an id."""
         has = np.zeros(len(self.vectors) + 1, bool)
         has[np.asarray(self.row_of)] = True
-        has[-1] = False  # which -1 stands for
+        has[-1] = False  # set by ids without a row, -1
         return has
 
     @cached_property
@@ -102,7 +102,7 @@ class VectorIndex(ChecksummedIndex):
         if self.encoder is None:
             raise OptionError(f"{self!r} has no encoder; give one to VectorIndex.from_array to search by text.")
         if not len(self.vectors) or not texts:
-            return np.zeros((len(texts), self.dimension), np.float32)  # nothing to compare them with
+            return np.zeros((len(texts), self.dimension), np.float32)  # the encoder need not run
         encoded = self.encoder.encode(list(texts)) if run is None else run.encode(self.encoder, list(texts))
         vectors: Floats = np.asarray(encoded, np.float32)
         if vectors.shape != (len(texts), self.dimension):
@@ -116,7 +116,7 @@ class VectorIndex(ChecksummedIndex):
         """Return the dot product of every row with `query`: float32[rows]; computed once in a run."""
         if run is None:
             if isinstance(self.vectors, HalfArray):
-                return self.vectors @ query  # verified as a whole if it is mapped, which costs less than by rows
+                return self.vectors @ query  # verifies a mapped matrix as a whole, faster than by rows
             return products(self.vectors, np.arange(len(self.vectors)), query)
         key = "scores", id(self), query.tobytes()
         return run.once(key, lambda: readonly(self.scores(query), np.float32))
@@ -149,7 +149,7 @@ class VectorIndex(ChecksummedIndex):
 
     @property
     def parts(self) -> tuple[VectorIndex, ...]:
-        """The indexes that this index is a union of; itself alone if it is no union."""
+        """The indexes of a union; of any other index itself."""
         return (self,)
 
     def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -170,7 +170,7 @@ class VectorIndex(ChecksummedIndex):
         return vectors
 
     def by_text(self) -> tuple[VectorRows, NDArray[np.int32] | None]:
-        """Return the vector of each text that was embedded, in their order, and the text of each id."""
+        """Return the vector of each embedded text, in the order of texts, and the text of each id."""
         if self.place is None:
             return VectorRows.of(self.vectors), self.row_of
         text = np.full(len(self.vectors) + 1, -1, np.int32)
@@ -180,7 +180,7 @@ class VectorIndex(ChecksummedIndex):
         return rows, None if self.row_of is None else text[np.asarray(self.row_of)]
 
     def compact(self) -> VectorIndex:
-        """Return the index with a copy of its vectors, one row for each text that was embedded."""
+        """Return the index with a copy of its vectors, one row for each embedded text."""
         rows, row_of = self.by_text()
         return VectorIndex(rows.halves(), row_of, self.encoder)
 
@@ -255,7 +255,7 @@ class Joined(VectorIndex):
 def joined(first: VectorIndex, second: VectorIndex) -> Joined:
     """Return the union of two indexes over the ids of either, without copies of vectors; the first has precedence.
 
-    Questions are encoded by the first one's encoder, else by the second's. Raises OptionError for indexes of different
+    Questions are encoded by the encoder of the first, else of the second. Raises OptionError for indexes of different
     dimension or encoder, and for unions.
 
     >>> passages = VectorIndex(np.float32([[1, 0]]), np.int32([-1, 0])); names = VectorIndex.from_array([[0, 2]])

@@ -1,9 +1,9 @@
 """Files of vectors in pages that snapshots share: a change writes only the pages that it touches.
 
 A page is a file of at most 4 MB with whole vectors, in half precision, and never changes. A new snapshot links the
-pages of the snapshot before it, and writes anew those in which vectors were removed or added; vectors of removed texts
-are overwritten with zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side
-by side, so that kernels see one matrix; each block of 16 KB is verified against its checksum.
+unchanged pages of the snapshot before it, and writes the others anew; vectors of removed texts are overwritten with
+zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side by side as one matrix
+for kernels; each block of 16 KB is verified against its checksum.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from graphwright.search.vector_rows import Sums, VectorRows, row_sums
 PAGE = 4 * 2**20
 """Maximum bytes of a page, unless one block of whole vectors has more."""
 _ITEM = 2  # bytes of a number
-_MAX_UNUSED = 1 / 4  # share of rows without a text above which all pages are written anew
+_MAX_UNUSED = 1 / 4  # share of rows without a text; above it all pages are written anew
 _FIXED = 0x10  # MAP_FIXED of Linux and macOS
 Mask = NDArray[np.bool_]
 
@@ -72,7 +72,7 @@ def _unit(dimension: int) -> int:
 
 
 def map_pages(pages: Pages) -> HalfArray:
-    """Return all rows as one matrix, mapped: up to 64 MB verified now, else each block before it is first read.
+    """Return all rows as one mapped matrix: up to 64 MB verified now, else each block before it is first read.
 
     Raises StoreError for a page that is missing, cut short or damaged.
     """
@@ -95,7 +95,7 @@ def map_pages(pages: Pages) -> HalfArray:
 
 
 def _mapped(paths: Sequence[Path], sizes: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the bytes of files end to end; where the system allows it mapped, else read."""
+    """Return the bytes of files end to end, mapped if the system can, else read."""
     for path, size in zip(paths, sizes, strict=True):
         try:
             actual = path.stat().st_size
@@ -165,7 +165,7 @@ class _Plan:
 
     @classmethod
     def of(cls, vectors: VectorRows, before: Pages) -> _Plan:
-        """Keep the rows of the base that are used, and put new vectors into pages that are written anyway."""
+        """Plan rows: used rows of the base keep their place, new vectors go into pages that are written anyway."""
         n, each, row = before.rows, before.page_rows, vectors.row
         live = np.zeros(n + len(vectors.new), bool)
         live[row] = True

@@ -1,4 +1,4 @@
-"""Vectors of texts that are taken from an earlier snapshot where it has them, without copies."""
+"""Rows of vectors from an earlier snapshot and new ones, without copies."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class VectorRows:
         n = len(self.base)
         old, out = rows < n, np.empty((len(rows), self.shape[1]), np.float32)
         for part, at_part, offset in ((self.base, old, 0), (self.new, ~old, n)):
-            if at_part.any():  # one without rows may have another width
+            if at_part.any():  # an empty matrix may have another width
                 out[at_part] = part[rows[at_part] - offset]
         return out
 

@@ -24,7 +24,7 @@ SHOUTED = Format("shouted text", (".loud", ".md"), shouted)
 
 
 @dataclass
-class Entry:
+class FakeEntryPoint:
     """An entry point of a package that is installed."""
 
     loaded: object
@@ -38,16 +38,16 @@ class Entry:
 
 
 @pytest.fixture
-def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Entry]]:
-    entries: list[Entry] = []
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeEntryPoint]]:
+    entries: list[FakeEntryPoint] = []
     monkeypatch.setattr(registry, "entry_points", lambda group: entries if group == "graphwright.formats" else [])
     registry.other_formats.cache_clear()
     yield entries
     registry.other_formats.cache_clear()
 
 
-def test_format_of_other_package_comes_first(tmp_path: Path, plugins: list[Entry]) -> None:
-    plugins.append(Entry(SHOUTED))
+def test_format_of_other_package_comes_first(tmp_path: Path, plugins: list[FakeEntryPoint]) -> None:
+    plugins.append(FakeEntryPoint(SHOUTED))
     for name in ("a.loud", "b.md", "c.txt"):
         (tmp_path / name).write_text("# text")
     assert [d.text for d in read_documents([tmp_path], print)] == ["# TEXT", "# TEXT", "# text"]
@@ -60,19 +60,19 @@ def test_formats_each_suffix_has_one_format() -> None:
 
 @pytest.mark.parametrize(("loaded", "message"), [(ImportError("gone"), "ImportError: gone"), (len, "name a Format")])
 def test_other_formats_failing_package_is_named(
-    tmp_path: Path, plugins: list[Entry], loaded: object, message: str
+    tmp_path: Path, plugins: list[FakeEntryPoint], loaded: object, message: str
 ) -> None:
-    plugins.append(Entry(loaded))
+    plugins.append(FakeEntryPoint(loaded))
     (tmp_path / "a.txt").write_text("text")
     with pytest.raises(DataError, match=rf"'loud'.*{message}"):
         list(read_documents([tmp_path], print))
 
 
-def test_read_documents_failing_format_is_named(tmp_path: Path, plugins: list[Entry]) -> None:
+def test_read_documents_failing_format_is_named(tmp_path: Path, plugins: list[FakeEntryPoint]) -> None:
     def fail(file: File) -> Any:
         raise ModuleNotFoundError("x", name="somepackage") if file.name == "a.x" else RuntimeError("broken inside")
 
-    plugins.append(Entry(Format("x", (".x",), fail)))
+    plugins.append(FakeEntryPoint(Format("x", (".x",), fail)))
     for name in ("a.x", "b.x", "c.txt"):
         (tmp_path / name).write_text("text")
     skipped: list[Skipped] = []
@@ -129,13 +129,13 @@ def test_file_data_above_the_limit_is_not_read(tmp_path: Path, monkeypatch: pyte
         File("a.txt", tmp_path / "a.txt").data()
 
 
-def test_read_file_invalid_seek_counts_as_damage(tmp_path: Path, plugins: list[Entry]) -> None:
+def test_read_file_invalid_seek_counts_as_damage(tmp_path: Path, plugins: list[FakeEntryPoint]) -> None:
     def sought(file: File) -> Iterator[Extracted]:
         with (tmp_path / file.name).open("rb", buffering=0) as source:
             source.seek(-1)
         yield Extracted("")
 
-    plugins.append(Entry(Format("sought", (".sought",), sought)))
+    plugins.append(FakeEntryPoint(Format("sought", (".sought",), sought)))
     (tmp_path / "a.sought").write_text("Text.")
     skipped: list[Skipped] = []
     assert list(read_file(tmp_path / "a.sought", "a.sought", skipped.append)) == []

@@ -12,7 +12,7 @@ from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, Triples, Vecto
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
-from graphwright.methods.papers.lego_models import Beams, Best
+from graphwright.methods.papers.lego_models import Beams, BestByChoice, BestByScore
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import BM25, EdgeSearch, InduceEdges
@@ -76,7 +76,7 @@ def test_lego_model_sees_encoder_best_in_one_call() -> None:
         return json.dumps({"numbers": [1, 2]})
 
     state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
-    best = Best(ScriptedLLM(model), E, shown=4)
+    best = BestByChoice(ScriptedLLM(model), BestByScore(E), shown=4)
     after = (best(Triples(), 64) >> InduceEdges() >> best(ShortestPaths(), 32))(state)
     assert calls == [4, 2] and after.evidence is not None and len(after.evidence) == 2
     assert len(after.graph.edges) == 2
@@ -121,8 +121,8 @@ def test_lego_with_missing_model_raises() -> None:
     [*EXTRACTIONS, *(f"PPR+{kind}-{by}" for kind in PRUNINGS for by in ("BM25", "E", "L", "LLM")), "KSE+TP-E"],
 )
 def test_lego_cells_find_paths_from_entities(extraction: str, retrieval: str) -> None:
-    models = {"E": E, "L": L, "BM25": BM25(), "LLM": ScriptedLLM(lambda system, user: '{"numbers": [1, 2]}')}
-    result = cell(extraction, retrieval, models, nodes=6, edges=4, paths=3)
+    models, llms = {"E": E, "L": L, "BM25": BM25()}, {"LLM": ScriptedLLM(lambda system, user: '{"numbers": [1, 2]}')}
+    result = cell(extraction, retrieval, models, llms, nodes=6, edges=4, paths=3)
     state = result(start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"]))
     assert state.evidence is not None and len(state.evidence) <= 3
     assert all(nodes[0] == FILMS.id("Mann") and len(edges) for nodes, edges in state.evidence)
@@ -174,8 +174,8 @@ def test_lego_beam_switches_apply() -> None:
     assert repr(lego(15, E, L, beams=Beams(by_step=True))).endswith(f"BeamSearch(Steps({L!r})) % 32")
     # BM25 scores texts that are read together, and a language model ranks whole paths.
     assert repr(by_step(BM25())) == "BeamSearch(BM25(), slack=0.25)"
-    llm = ScriptedLLM(["{}"])
-    assert repr(by_step(llm)) == repr(Beams()(llm))
+    by_choice = BestByChoice(ScriptedLLM(["{}"]))
+    assert repr(by_choice.beam_search(by_step)) == repr(by_choice.beam_search(Beams()))
     assert lego(12, E, beams=by_step) == lego(12, E)
 
 
@@ -184,5 +184,7 @@ def test_lego_registered_instances_take_switches() -> None:
     bare = replace(index, encoder=E, names=None, triples=None)
     expression = repr(make_method("lego-6", bare, pruning="EP", by_step=True, slack=0.5).pipeline)
     assert "EdgesBy() % 64" in expression and f"BeamSearch(Steps({E!r}), slack=0.5)" in expression
-    two = make_method("lego-13", bare, judge=ScriptedLLM(["{}"], "judge"), llm=ScriptedLLM(["{}"], "reader"))
-    assert "judge" in repr(two) and "reader" in repr(two)
+    two = make_method(
+        "lego-13", bare, retrieval_llm=ScriptedLLM(["{}"], "selecting"), llm=ScriptedLLM(["{}"], "reader")
+    )
+    assert "selecting" in repr(two) and "reader" in repr(two)

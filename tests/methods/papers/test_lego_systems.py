@@ -40,7 +40,7 @@ def answers(state: State) -> list[str]:
 def test_lego_systems_equal_papers() -> None:
     rerank, judge = f"Rerank({E!r})", OverlapCrossEncoder()
     assert repr(planned(E, 2, 4)) == f"RelationPaths(length=4) % 1000 >> LengthPenalty(MaskEntities({rerank})) % 2"
-    assert repr(selected(judge, E)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
+    assert repr(selected(judge)) == f"EnumeratedPaths(2) % 1000 >> Rerank({judge!r}) % 32"
     assert "Explore(" in repr(make_method("tog", ON_FILMS).pipeline) and "Instances() % 100" in repr(
         make_method("rog", ON_FILMS)
     )
@@ -87,15 +87,15 @@ def test_rog_model_plans_and_answers() -> None:
     assert state.answer is not None and state.answer.text == "1995."
     assert [FILMS.names.take(nodes) for nodes, _ in state.evidence or ()] == [["Mann", "Heat", "1995"]]
     planner = ScriptedLLM(replies[:1])
-    offline = make_method("rog", ON_FILMS, planner=planner).search(start("When did Mann film?", FILMS))
+    offline = make_method("rog", ON_FILMS, retrieval_llm=planner).search(start("When did Mann film?", FILMS))
     assert len(offline.evidence or ()) == 1
 
 
 def test_tog_model_explores() -> None:
     judge = ScriptedLLM(lambda system, user: '{"numbers": [1]}')
-    state = make_method("tog", ON_FILMS, judge=judge, depth=2)(start("Who is filmed by Mann?", FILMS))
+    state = make_method("tog", ON_FILMS, retrieval_llm=judge, depth=2)(start("Who is filmed by Mann?", FILMS))
     assert [len(edges) for _, edges in state.evidence or ()] == [1, 2]
-    chosen = make_method("kelp", ON_FILMS, judge=judge)(start("Who is filmed by Mann?", FILMS))
+    chosen = make_method("kelp", ON_FILMS, retrieval_llm=judge)(start("Who is filmed by Mann?", FILMS))
     assert len(chosen.evidence or ()) == 1
 
 

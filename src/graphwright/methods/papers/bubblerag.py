@@ -84,10 +84,10 @@ def bubblerag(
 ) -> Method:
     """Rank the passages behind connected subgraphs that join the concepts of the question (BubbleRAG).
 
-    The passages are those of the entities of the subgraphs, the nearest to the question first; they and the preview are
-    at most `top_k` together, and what the subgraphs leave of it the preview fills (SharedBudget). With a language model
-    each step is the paper's. Without one AnswerIfEnough and Relax are left out, and the other steps have a twin. On a
-    knowledge graph without passages its nodes take their place.
+    The passages are those of the entities of the subgraphs, nearest to the question first. The preview fills the rest
+    of `top_k` (SharedBudget). With a language model each step is the paper's. Without it AnswerIfEnough and Relax are
+    left out, and the other steps have an offline twin. On a knowledge graph without passages its nodes take their
+    place.
     """
     count = max(top_k // 3, 1) if preview is None else min(preview, top_k)
     first = VectorSearch(ix.passages) % count >> ToPassages()

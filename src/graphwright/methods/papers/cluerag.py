@@ -1,4 +1,4 @@
-"""Clue-RAG: paths of knowledge units that a reranker keeps, each answering what those before leave open."""
+"""Clue-RAG: paths of knowledge units over shared entities, reranked at each step."""
 
 from __future__ import annotations
 

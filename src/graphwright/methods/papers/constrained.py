@@ -1,4 +1,4 @@
-"""Reasoning on a graph that a language model cannot leave: GCR, DoG and StructGPT."""
+"""Reasoning of a language model that is constrained to a graph: GCR, DoG and StructGPT."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def gcr(
     top_k: TopK = CONTEXT_PASSAGES,
     paths: Annotated[int, Help("K, the paths that are written")] = 10,
     length: Annotated[int, Help("the most edges of a path of the trie, from the question's entities")] = 2,
-    pool: Annotated[int, Help("the shortest paths, which the trie has")] = 1000,
+    pool: Annotated[int, Help("the shortest paths, which make the trie")] = 1000,
     *,
     decoder: Annotated[
         LLM | PathRetriever | None, Help("the model that writes the paths, by default the language model that answers")
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by paths that a language model writes, held by a trie of the graph's paths (GCR).
+    """Rank passages by paths that a language model writes, constrained to a trie of the graph's paths (GCR).
 
-    The paper has two language models: a small one, fine-tuned to write paths, which is the `decoder`, and a general one
-    to answer. Offline a path retriever as the decoder writes relation paths that exist (see `load_retriever`), else the
+    The paper has two language models: a small one, fine-tuned to write paths (`decoder`), and a general one to answer.
+    Offline, a path retriever as `decoder` writes existing relation paths (see `load_retriever`); without it, the
     index's encoder ranks the paths.
     """
     model, trie, rank = decoder or llm, EnumeratedPaths(length) % pool, Rerank(_twin(ix))
@@ -47,7 +47,7 @@ def gcr(
         search = model.search(paths)
     elif model is None:
         search = trie >> rank % paths
-    else:  # the ranking is for a model that can only choose by number
+    else:  # models that cannot decode under constraint choose by number from the ranked paths
         search = trie >> rank >> ConstrainedDecoding(model, paths)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
@@ -61,7 +61,7 @@ def dog(
     *,
     decoder: Annotated[
         LLM | PathRetriever | None,
-        Help("the model that writes the triples, by default the language model that answers"),
+        Help("the model that writes the chains, by default the language model that answers"),
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:
@@ -79,7 +79,7 @@ def dog(
 
 
 def _twin(ix: Snapshot) -> Encoder | Scorer:
-    """Return the model that ranks paths offline: by relations alone, but by sentences where these are relations."""
+    """Return the model that ranks paths offline: over documents by sentences, over other graphs by relations alone."""
     return Patterns(ix.encoder) if ix.graph.passages is None else scorer(ix)
 
 
@@ -95,10 +95,10 @@ def structgpt(
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by the triples that a model reads in turns, a relation of the entities at hand each (StructGPT).
+    """Rank passages by triples of relations that a model selects in turns, from the entities reached (StructGPT).
 
-    The language model that answers selects the relations, and says when the triples are enough, unless there is a
-    `judge`. The judge takes them for enough where no longer relation path scores higher.
+    The language model that answers selects the relations and decides when the triples are enough. A `judge` replaces
+    it; then the turns end where no longer relation path scores higher.
     """
     by_llm = ReadRelations(llm, turns) if llm is not None and judge is None else None
     search = (by_llm or RankRelations(judge or ix.encoder, turns)) >> Instances() % paths

@@ -24,8 +24,8 @@ from graphwright.search.vector_index import VectorIndex
 
 Batch = Annotated[int, Help("BATCH, the passages or entities added at a time")]
 Budget = Annotated[int, Help("b_max, the passages or entities read in all")]
-Alpha = Annotated[float, Help("share of the neighbours of a node in what the cross-encoder makes of it (see GRanker)")]
-Beta = Annotated[float, Help("weight of the graph beside similarity, where nodes are added (see STeX)")]
+Alpha = Annotated[float, Help("share of a node's neighbours in its cross-encoder latents (see GRanker)")]
+Beta = Annotated[float, Help("weight of the graph relative to similarity in the expansion (see STeX)")]
 
 
 def fastinsight(

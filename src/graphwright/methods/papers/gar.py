@@ -42,7 +42,7 @@ def gar(
 ) -> Method:
     """Rerank by a cross-encoder that alternates between search results and neighbours of the best (GAR, Algorithm 1).
 
-    Where there are no neighbours, search results follow. The `blend` with the search is not in the paper.
+    Without neighbours, only search results are added. The `blend` with the search is not in the paper.
     """
     if not 1 <= batch <= budget:
         raise OptionError(f"gar(batch={batch!r}, budget={budget!r}): batch must be 1 to budget.")

@@ -15,10 +15,10 @@ def filters(
 ) -> Operator:
     """Return both filters of GraphRAG-FI (Guo et al., 2025): paths that score enough, then those that an LLM chooses.
 
-    Paths that only pass the first filter follow the chosen ones, as in its prompt. Its first filter reads a model's
-    attention, which a server does not show: the scores of `model`, scaled from 0 to 1, take its place. Without a
-    language model only the first filter is done. `shown`: paths that the language model sees in one call. Its third
-    part, which chooses between two answers by logits, is not built.
+    Paths that pass only the first filter follow the chosen ones, as in the paper's prompt. The paper's first filter
+    uses a model's attention, which servers do not return; the scores of `model`, scaled from 0 to 1, take its place.
+    Without a language model only the first filter is applied. `shown`: paths in one prompt. The paper's third part,
+    which chooses between two answers by logits, is not implemented.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> filters(HashEncoder())

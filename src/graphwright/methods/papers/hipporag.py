@@ -33,8 +33,8 @@ def hipporag(
 ) -> Method:
     """Rank passages by the PageRank of their entities, from the entities that the question names (HippoRAG).
 
-    A language model lists the names, each linked to the nearest entity; without one LinkEntities finds them. Seeds are
-    weighted by node specificity. A question without a name is searched by its vector.
+    A language model lists the names, each linked to the nearest entity; without one LinkEntities links them. Seeds are
+    weighted by node specificity. For a question without names, passages are ranked by their vectors.
     """
     named = LinkEntities(ix.names) if llm is None else Fallback(Keywords(llm), NamesAndPhrases())
     walk = named >> SpecificSeeds(ix.names) >> OnGraph(StatementGraph(), PersonalizedPageRank(restart) % nodes)
@@ -55,8 +55,8 @@ def hipporag2(
 ) -> Method:
     """Rank passages by PageRank from the triples nearest to the question, and from all passages (HippoRAG 2).
 
-    Of the nearest triples a language model selects (recognition memory), or else rare words shared with the question.
-    If no triple is selected, passages are ranked by their vectors.
+    A language model selects from the nearest triples (recognition memory); without one, triples that share rare words
+    with the question are selected. If no triple is selected, passages are ranked by their vectors.
     """
     recognised = SharedWords(ix.words) if llm is None else Choose(llm)
     near = LinkEntities(ix.names) >> TripleSearch(ix.triples, triples) >> recognised

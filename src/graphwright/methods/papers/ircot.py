@@ -27,15 +27,15 @@ def ircot(
     *,
     first: FirstSearch = None,
     reader: Annotated[
-        Reader | None, Help("without a language model, its answer replaces the nearest sentence in the next query")
+        Reader | None, Help("the reader whose answer, instead of the nearest sentence, extends the next query offline")
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages of successive searches by the question and by one thought after the other (IRCoT).
+    """Rank passages of successive searches, by the question and then by each thought (IRCoT).
 
-    A language model writes the thoughts, and stops when it needs none. Without one the next query is the question with
-    the sentence of the best passages that is nearest to it, or with what a reader answers from them. The paper searches
-    by BM25.
+    A language model writes the thoughts, and stops when the passages are enough. Without a language model the next
+    query is the question with the nearest sentence of the best passages, or with a reader's answer from them. The paper
+    searches by BM25.
     """
     if steps < 1:
         raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")

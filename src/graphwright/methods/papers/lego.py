@@ -7,12 +7,21 @@ from typing import Annotated, TypeVar
 
 from graphwright.errors import OptionError
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.path_contexts import PathContext
-from graphwright.generate.readers import TargetAnswer
 from graphwright.methods.answering import answering, written
 from graphwright.methods.method import Method
 from graphwright.methods.options import Help, OptionalLLM, TopK
-from graphwright.methods.papers.lego_models import WHOLE_PATHS, Beams, Best, Model
+from graphwright.methods.papers.lego_models import (
+    WHOLE_PATHS,
+    Beams,
+    Best,
+    BestByChoice,
+    BestByScore,
+    Model,
+    RetrievalLLM,
+    retrieval_llm_of,
+)
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
@@ -57,7 +66,7 @@ RETRIEVALS: Mapping[str, Callable[[Best | None, int, Beams], Operator]] = {
     "EPR": lambda best, paths, beams: EnumeratedPaths(3) % paths,
     "OSAR": lambda best, paths, beams: _needed(best, "OSAR")(ShortestPaths(), paths),
     "OSAR/EPR": lambda best, paths, beams: _needed(best, "OSAR/EPR")(EnumeratedPaths(2), paths),
-    "ISAR": lambda best, paths, beams: beams(_needed(best, "ISAR").model) % paths,
+    "ISAR": lambda best, paths, beams: _needed(best, "ISAR").beam_search(beams) % paths,
 }
 """Path retrieval by name (SBR, OSAR and ISAR, section 3.3), from anchors on a graph to a limited number of paths."""
 
@@ -66,6 +75,7 @@ def cell(
     extraction: str | Operator,
     retrieval: str | Operator,
     models: Mapping[str, Model] | None = None,
+    llms: Mapping[str, LLM] | None = None,
     *,
     nodes: int = 1000,
     edges: int = 64,
@@ -77,9 +87,9 @@ def cell(
 
     `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
     `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either
-    may be an operator, Keep() for none. `models`: the models by name; a language model is shown the best by "E", if
-    there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`: `stored` of Best.
-    `beams`: the switches of ISAR.
+    may be an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; a language model
+    selects from the best by "E", if there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`:
+    a search that ranks the triples of the graph by E with stored vectors. `beams`: the switches of ISAR.
 
     >>> from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
@@ -87,20 +97,20 @@ def cell(
     Triples() >> Rerank(HashEncoder(dimension=64)) % 9 >> InduceEdges() >>
     ShortestPaths() >> Rerank(OverlapCrossEncoder()) % 32
     """
-    by_name = models or {}
-
-    def best(by: str) -> Best:
-        return Best(_named(by, by_name, "model"), by_name.get("E"), stored=triples)
-
+    best: dict[str, Best] = {
+        name: BestByScore(model, triples if name == "E" else None) for name, model in (models or {}).items()
+    }
+    best |= {name: BestByChoice(llm, best.get("E")) for name, llm in (llms or {}).items()}
     if isinstance(extraction, str):
         structure, _, pruning = extraction.partition("+")
         extraction = _named(structure, EXTRACTIONS, "extraction")(nodes)
         if pruning:
             kind, _, by = pruning.partition("-")
-            extraction >>= _named(kind, PRUNINGS, "pruning")(best(by), edges)
+            extraction >>= _named(kind, PRUNINGS, "pruning")(_named(by, best, "model"), edges)
     if isinstance(retrieval, str):
         kind, _, by = retrieval.partition("-")
-        retrieval = _named(kind, RETRIEVALS, "path retrieval")(best(by) if by else None, paths, beams)
+        model = _named(by, best, "model") if by else None
+        retrieval = _named(kind, RETRIEVALS, "path retrieval")(model, paths, beams)
     if Keep() in (extraction, retrieval):
         return retrieval if extraction == Keep() else extraction
     return extraction >> retrieval
@@ -141,7 +151,8 @@ INSTANCES: Mapping[int, tuple[str, str]] = {
 def lego(
     number: int,
     encoder: Encoder | Scorer,
-    judge: CrossEncoder | LLM | None = None,
+    judge: CrossEncoder | None = None,
+    llm: LLM | None = None,
     *,
     nodes: int = 1000,
     edges: int = 64,
@@ -152,8 +163,8 @@ def lego(
 ) -> Operator:
     """Return instance `number`, from anchors to paths.
 
-    `encoder` is E; `judge` is L: a language model, or without one a cross-encoder that is another model than E (state
-    this with reported figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
+    `encoder` is E; L is `llm`, else `judge`, a cross-encoder that is another model than E (state this with reported
+    figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
     N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
     not state the restart of PPR: 0.15. `triples`: a search that ranks the triples of the graph by E with stored
     vectors, so that E reads none. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS: triples (TP), edges by
@@ -165,17 +176,14 @@ def lego(
     """
     if number not in INSTANCES:
         raise OptionError(f"LEGO-GraphRAG has no instance {number!r}; it has 1 to {len(INSTANCES)}.")
-    if judge is None and _judged(number):
-        raise OptionError(f"lego-{number} needs L: give a language model or a cross-encoder as judge.")
+    if judge is None and llm is None and any(name.endswith("-L") for name in INSTANCES[number]):
+        raise OptionError(f"lego-{number} needs L: give a language model as llm, or a cross-encoder as judge.")
     models: dict[str, Model] = {"E": encoder} if judge is None else {"E": encoder, "L": judge}
+    llms = {} if llm is None else {"L": llm}
     extraction, retrieval = INSTANCES[number]
     extraction = extraction.replace("+TP-", f"+{pruning}-")
-    return cell(extraction, retrieval, models, nodes=nodes, edges=edges, paths=paths, triples=triples, beams=beams)
-
-
-def _judged(number: int) -> bool:
-    """Return whether an instance needs L."""
-    return any(name.endswith("-L") for name in INSTANCES[number])
+    sizes = {"nodes": nodes, "edges": edges, "paths": paths}
+    return cell(extraction, retrieval, models, llms, **sizes, triples=triples, beams=beams)
 
 
 def answered(
@@ -225,16 +233,18 @@ def instance(number: int) -> Callable[..., Method]:
             Encoder | None, Help("E, by default the index's encoder with the stored vectors of triples, else of names")
         ] = None,
         judge: Annotated[
-            CrossEncoder | LLM | None,
-            Help("L, by default the language model that answers, else the embedded cross-encoder"),
+            CrossEncoder | None, Help("L without a language model, by default the embedded cross-encoder")
         ] = None,
+        retrieval_llm: RetrievalLLM = None,
         llm: OptionalLLM = None,
     ) -> Method:
-        second = (judge or llm or MiniLMCrossEncoder()) if _judged(number) else None
+        selecting = retrieval_llm_of(retrieval_llm, judge, llm)
+        scoring = judge or MiniLMCrossEncoder()
+        first = encoder or scorer(ix)
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         sizes = {"nodes": nodes, "edges": edges, "paths": paths}
         beams = Beams(by_step, slack)
-        search = lego(number, encoder or scorer(ix), second, **sizes, triples=stored, pruning=pruning, beams=beams)
+        search = lego(number, first, scoring, selecting, **sizes, triples=stored, pruning=pruning, beams=beams)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"

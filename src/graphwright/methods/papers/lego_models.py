@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated
 
+from graphwright.methods.options import Help
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
@@ -12,53 +15,30 @@ from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer, Steps
 from graphwright.operators.subgraph.narrow import Triples
 
-Model = Encoder | CrossEncoder | Scorer | LLM | Operator
+Model = Encoder | CrossEncoder | Scorer | Operator
+"""A model that scores texts, or an operator that ranks evidence."""
+RetrievalLLM = Annotated[
+    LLM | None, Help("the language model of the retrieval, by default the one that answers, if no other model is given")
+]
 
 
-def ranker(model: Model, shown: int = 64) -> Operator:
-    """Return the operator by which a model ranks: a language model by choice among `shown` texts, others by score."""
-    if isinstance(model, LLM):
-        return Choose(model, shown)
+def retrieval_llm_of(given: LLM | None, model: object, answering: LLM | None) -> LLM | None:
+    """Return the language model of a retrieval: `given`, else `answering` if no other `model` is given."""
+    return answering if given is None and model is None else given
+
+
+def ranker(model: Model) -> Operator:
+    """Return the operator that ranks evidence by a model."""
     return model if isinstance(model, Operator) else Rerank(model)
-
-
-@dataclass(frozen=True)
-class Best:
-    """An expression for the best items of a pool by one model: `best(pool, k)`.
-
-    A language model selects from the `shown` best by `encoder`, if there is one, in one call (section 3.2.2 b.1). A
-    model may also be an operator that ranks evidence. `stored`: a search that ranks the triples of the graph by
-    `encoder` with stored vectors.
-
-    >>> from graphwright.models import HashEncoder
-    >>> from graphwright.operators import ShortestPaths
-    >>> Best(HashEncoder())(ShortestPaths(), 32)
-    ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
-    """
-
-    model: Model
-    encoder: Model | None = None
-    shown: int = 256
-    stored: Operator | None = None
-
-    def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the pool ranked by the model, cut to k."""
-        ranking = ranker(self.model, self.shown)
-        if isinstance(ranking, Choose):
-            if self.encoder is not None:
-                pool = replace(self, model=self.encoder)(pool, self.shown)
-        elif self.stored is not None and self.model is self.encoder and pool == Triples():
-            return self.stored if k is None else self.stored % k
-        return pool >> (ranking if k is None else ranking % k)
 
 
 @dataclass(frozen=True)
 class Beams:
     """The switches of a beam search (section 4.2): the unit that is scored, and how many paths stay.
 
-    `by_step`: score each new triple alone instead of the whole path (triple-level scoring, see Steps), by an encoder or
-    a cross-encoder; other models stay as they are: scorers by stored vectors of triples score triple by triple
-    already. `slack`: dynamic pruning, by all models but a language model (see BeamSearch).
+    `by_step`: an encoder or a cross-encoder scores each new triple instead of the whole path (triple-level scoring, see
+    Steps). Other models are not changed; scorers by stored vectors of triples score triple by triple already.
+    `slack`: dynamic pruning (see BeamSearch). A language model ranks whole paths, without dynamic pruning.
 
     >>> from graphwright.models import HashEncoder
     >>> Beams(by_step=True, slack=0.5)(HashEncoder())
@@ -70,8 +50,6 @@ class Beams:
 
     def __call__(self, model: Model) -> Operator:
         """Return the beam search by a model."""
-        if isinstance(model, LLM):
-            return BeamSearch(ranker(model))
         if self.by_step and isinstance(model, Encoder | CrossEncoder):
             model = Steps(model)
         return BeamSearch(model, slack=self.slack)
@@ -79,3 +57,64 @@ class Beams:
 
 WHOLE_PATHS = Beams()
 """Beam searches as section 4.1 sets them: whole paths are scored, and the width is fixed."""
+
+
+class Best(ABC):
+    """The best items of a pool by one model: `best(pool, k)`."""
+
+    @abstractmethod
+    def __call__(self, pool: Operator, k: int | None = None) -> Operator:
+        """Return the pool ranked by the model, cut to k."""
+
+    @abstractmethod
+    def beam_search(self, beams: Beams) -> Operator:
+        """Return the beam search by the model."""
+
+
+@dataclass(frozen=True)
+class BestByScore(Best):
+    """The best items of a pool by a model that scores them, or by an operator that ranks evidence.
+
+    `stored`: a search that ranks the triples of the graph by the same model with stored vectors.
+
+    >>> from graphwright.models import HashEncoder
+    >>> from graphwright.operators import ShortestPaths
+    >>> BestByScore(HashEncoder())(ShortestPaths(), 32)
+    ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
+    """
+
+    model: Model
+    stored: Operator | None = None
+
+    def __call__(self, pool: Operator, k: int | None = None) -> Operator:
+        """Return the pool ranked by the model, cut to k."""
+        if self.stored is not None and pool == Triples():
+            return self.stored if k is None else self.stored % k
+        ranking = ranker(self.model)
+        return pool >> (ranking if k is None else ranking % k)
+
+    def beam_search(self, beams: Beams) -> Operator:
+        """Return the beam search by the model."""
+        return beams(self.model)
+
+
+@dataclass(frozen=True)
+class BestByChoice(Best):
+    """The items of a pool that a language model selects in one call (section 3.2.2 b.1).
+
+    It selects from the `shown` best by `first`, if given.
+    """
+
+    llm: LLM
+    first: Best | None = None
+    shown: int = 256
+
+    def __call__(self, pool: Operator, k: int | None = None) -> Operator:
+        """Return the items of the pool that the model selects, at most k."""
+        candidates = pool if self.first is None else self.first(pool, self.shown)
+        choice = Choose(self.llm, self.shown)
+        return candidates >> (choice if k is None else choice % k)
+
+    def beam_search(self, beams: Beams) -> Operator:
+        """Return the beam search by the model."""
+        return BeamSearch(Choose(self.llm))

@@ -13,7 +13,13 @@ from graphwright.methods.method import Method
 from graphwright.methods.options import CommunityLevel, Help, OptionalLLM, TopK
 from graphwright.methods.papers.graphrag import summaries_of
 from graphwright.methods.papers.lego import BestPaths, PPRNodes, answered, lego, scorer
-from graphwright.methods.papers.lego_models import Best, ranker
+from graphwright.methods.papers.lego_models import (
+    BestByChoice,
+    BestByScore,
+    RetrievalLLM,
+    ranker,
+    retrieval_llm_of,
+)
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.communities.communities import LocalContext
@@ -22,6 +28,7 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import Explore
 from graphwright.operators.paths.relation_paths import Instances, Plan, RelationPaths
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
+from graphwright.operators.rerank.choose import Choose
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer
@@ -30,28 +37,28 @@ from graphwright.operators.subgraph.narrow import InduceEdges
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.search.snapshot import Snapshot
 
-Model = Encoder | CrossEncoder | Scorer | LLM
+Model = Encoder | CrossEncoder | Scorer
 Plans = Annotated[int, Help("relation paths that are carried out")]
 PlanLength = Annotated[int, Help("the most relations of a plan")]
 PlanPool = Annotated[
     int,
     Help(
-        "the shortest relation paths, which are scored; if edges are words of text, nearly each is distinct, "
+        "the shortest relation paths, which are scored; if edges are words of text, most are distinct, "
         "and there are thousands"
     ),
 ]
 PlanModel = Annotated[
-    LLM | Encoder | CrossEncoder | PathRetriever | Planner | None,
-    Help("the model that makes the plans, by default the language model that answers, else the index's encoder"),
+    Encoder | CrossEncoder | PathRetriever | Planner | None,
+    Help("the model that makes the plans without a language model, by default the index's encoder"),
 ]
 
 
 def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool: int = 1000) -> Operator:
     """Return the planning step: from anchors to the relation paths that a model prefers.
 
-    A language model writes plans; those that the graph cannot carry out are dropped. Any other model ranks the
-    relation paths of the graph against the question with its entity names masked, the `pool` shortest of them. A path
-    retriever, trained on the graph as RoG's planner is, decodes them; a trained Planner scores them as they are.
+    The model ranks the relation paths of the graph against the question with its entity names masked, the `pool`
+    shortest of them. A path retriever, trained on the graph as RoG's planner is, decodes them; a trained Planner scores
+    them as they are.
 
     >>> from graphwright.models import HashEncoder
     >>> planned(HashEncoder())
@@ -61,17 +68,30 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
         return Decode(model, length) % plans
     if isinstance(model, Planner):
         return RelationPaths(length) % pool >> Rerank(model) % plans
-    if isinstance(model, LLM):
-        return RelationPaths(length) >> Plan(model) % plans
     return RelationPaths(length) % pool >> LengthPenalty(MaskEntities(Rerank(model))) % plans
 
 
-def selected(model: Model, encoder: Encoder | Scorer, hops: int = 2, paths: int = 32, pool: int = 1000) -> Operator:
+def _planning(
+    ix: Snapshot, planner: Model | PathRetriever | None, llm: LLM | None, plans: int, length: int, pool: int
+) -> Operator:
+    """Return the planning step: plans that a language model writes, without one those of `planned`.
+
+    Written plans that the graph cannot carry out are dropped.
+    """
+    if llm is not None:
+        return RelationPaths(length) >> Plan(llm) % plans
+    return planned(planner or ix.encoder, plans, length, pool)
+
+
+def selected(model: Model, llm: LLM | None = None, hops: int = 2, paths: int = 32, pool: int = 1000) -> Operator:
     """Return KELP's path selection: all paths of one and two hops, the best by a model, without a subgraph.
 
-    `pool`: the shortest paths that are scored; around a hub there are far more.
+    `llm`: a language model that selects from the best by `model`. `pool`: the shortest paths that are scored; around a
+    hub there are far more.
     """
-    return Best(model, encoder)(EnumeratedPaths(hops) % pool, paths)
+    by_score = BestByScore(model)
+    best = by_score if llm is None else BestByChoice(llm, by_score)
+    return best(EnumeratedPaths(hops) % pool, paths)
 
 
 def rog(
@@ -85,14 +105,15 @@ def rog(
     pool: PlanPool = 1000,
     *,
     planner: PlanModel = None,
+    retrieval_llm: RetrievalLLM = None,
     llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by paths that carry out relation plans, from the question's entities to an answer (RoG).
 
-    RoG trains its planner on the graph, as a path retriever is (see `load_retriever`); other planners are not trained.
+    RoG trains its planner on the graph; here only a path retriever is trained (see `load_retriever`).
     On a knowledge graph without passages, and without a language model, the answer is the ends of the best plan.
     """
-    planning = planned(planner or llm or ix.encoder, plans, length, pool)
+    planning = _planning(ix, planner, retrieval_llm_of(retrieval_llm, planner, llm), plans, length, pool)
     walks = Instances(returning=isinstance(planner, PathRetriever | Planner)) % paths
     return answered(ix, OnGraph(StatementGraph(), planning >> walks), top_k, llm, tied=True)
 
@@ -106,6 +127,7 @@ def gsr(
     pool: PlanPool = 1000,
     *,
     planner: PlanModel = None,
+    retrieval_llm: RetrievalLLM = None,
     llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by shortest paths in the subgraph of the relation paths that fit the question (GSR).
@@ -113,7 +135,7 @@ def gsr(
     As `rog`, but the walks make a subgraph, and its shortest paths are retrieved. GSR trains a small language model to
     write the relation paths; here a path retriever takes its place.
     """
-    planning = planned(planner or llm or ix.encoder, plans, length, pool)
+    planning = _planning(ix, planner, retrieval_llm_of(retrieval_llm, planner, llm), plans, length, pool)
     walks = Instances(returning=isinstance(planner, PathRetriever | Planner))
     search = planning >> walks >> InduceEdges() >> ShortestPaths() % paths
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
@@ -126,8 +148,9 @@ def kelp(
     paths: Annotated[int, Help("the best paths, which stay")] = 32,
     pool: Annotated[int, Help("the shortest paths, which are scored")] = 1000,
     *,
-    judge: Annotated[
-        CrossEncoder | LLM | None, Help("the model that scores paths, by default the index's encoder")
+    judge: Annotated[CrossEncoder | None, Help("the model that scores paths, by default the index's encoder")] = None,
+    retrieval_llm: Annotated[
+        LLM | None, Help("the language model that selects from the best-scored paths, by default none")
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:
@@ -135,8 +158,7 @@ def kelp(
 
     KELP trains a scorer of its own.
     """
-    encoder = scorer(ix)
-    search = selected(judge or encoder, encoder, hops, paths, pool)
+    search = selected(judge or scorer(ix), retrieval_llm, hops, paths, pool)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
@@ -147,13 +169,16 @@ def tog(
     depth: Annotated[int, Help("D_max, the steps")] = 3,
     *,
     judge: Annotated[
-        Encoder | CrossEncoder | LLM | None,
-        Help("the model that selects, by default the language model that answers, else the index's encoder"),
+        Encoder | CrossEncoder | None,
+        Help("the model that selects without a language model, by default the index's encoder"),
     ] = None,
+    retrieval_llm: RetrievalLLM = None,
     llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by the paths of a beam search in which a model selects relations, then entities (ToG)."""
-    search = Explore(ranker(judge or llm or ix.encoder), width, depth)
+    selecting = retrieval_llm_of(retrieval_llm, judge, llm)
+    best = ranker(judge or ix.encoder) if selecting is None else Choose(selecting)
+    search = Explore(best, width, depth)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 

@@ -35,7 +35,7 @@ def linearrag(
     *,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by PageRank from entities that sentences connect with the question's, no relation used (LinearRAG).
+    """Rank passages by PageRank from entities that share sentences with the question's, without relations (LinearRAG).
 
     A question that names no entity is searched by its vector.
     """

@@ -44,10 +44,10 @@ def pathrag(
     """Rank passages by the most reliable paths between the entities that keywords name (PathRAG).
 
     A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
-    best passages, which it quotes. Without one keywords are words of the question, which is its only theme, and the
-    answer is quoted. The paper shows no passages: here they are ranked by similarity to the question. Names and triples
-    without vectors are compared by words, which is less accurate; the trace notes it. For the
-    paper's sparser graphs (RQ3) see `benchmarks/published/ablations.py`.
+    best passages, which it quotes. Without it the keywords are words of the question, the question is the only theme,
+    and the answer is quoted. The paper shows no passages: here they are ranked by similarity to the question. Names and
+    triples without vectors are compared by words, which is less accurate; the trace notes it. For the paper's sparser
+    graphs (RQ3) see `benchmarks/published/ablations.py`.
     """
     keywords = either(llm, Keywords, NamesAndPhrases())
     paths = keywords >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.path_answers import ChainAnswer, TargetAnswer
 from graphwright.generate.path_contexts import ChainContext
-from graphwright.generate.readers import ChainAnswer, TargetAnswer
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
@@ -41,8 +41,8 @@ def evidence_chains(
     """Return the steps from anchors to merged chains: retrieve triples, then reorganise (ReG@Triple, @Entity, @Path).
 
     `scorer`: a trained retriever, a model that reads each triple, or a search that ranks the triples of the graph.
-    `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever sees, K and L. A path retriever gives
-    chains already, walked in the whole graph, and so does a planner.
+    `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever scores, K and L. A path retriever or a
+    planner gives chains of the whole graph, which are only merged.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> evidence_chains(HashEncoder(), length=2)
@@ -123,7 +123,7 @@ def reg(
     trained = None if retriever is None else _loaded(ix, retriever)
     ranker = EdgeSearch(ix.triples) if scorer is None and ix.triples is not None else scorer or ix.encoder
     if trained is not None and llm is None:
-        # No language model reads the chains, so the best come first.
+        # Without a language model the order of the chains decides the answer.
         chains = explained(trained, triples, nodes, length or 3)
     else:
         chains = evidence_chains(trained or ranker, triples, nodes, length)

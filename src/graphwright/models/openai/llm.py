@@ -15,7 +15,7 @@ from graphwright.errors import LLMResponseError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.errors import HTTPStatusError
 from graphwright.models.openai.model import OPENAI_URL, OpenAIModel, sendable
-from graphwright.models.openai.reply import Reply, is_charged
+from graphwright.models.openai.reply import IncomingReply, is_charged
 from graphwright.models.protocols import Cancel, Cancellation, Completion, OnText, Schema, Usage
 from graphwright.models.structured import RawReply, complete_with, schema_prompt, strict_schema
 
@@ -209,7 +209,7 @@ class OpenAILLM(OpenAIModel):
 
         def read(chunks: Iterator[bytes]) -> tuple[RawReply, int]:
             started = time.perf_counter()
-            reply = Reply(self._connection.endpoint, call.on_text)
+            reply = IncomingReply(self._connection.endpoint, call.on_text)
             try:
                 reply.read(chunks)
             except BaseException as error:

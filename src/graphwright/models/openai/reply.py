@@ -15,7 +15,7 @@ _MAX_FINISH = 40  # characters of the reason why a reply ended
 _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may have written
 
 
-class Reply:
+class IncomingReply:
     """A reply while it arrives, whole or as a stream whose text is passed to `on_text`.
 
     `finish`: the reason why it ended; `prompt_tokens`, `completion_tokens`: as the server counts them, 0 where it does
@@ -111,7 +111,7 @@ class Reply:
         return True
 
 
-def is_charged(error: BaseException, reply: Reply) -> bool:
+def is_charged(error: BaseException, reply: IncomingReply) -> bool:
     """Return whether a failed attempt may be charged for: not if it was refused or not sent."""
     if isinstance(error.__cause__, HTTPStatusError):
         error = error.__cause__
