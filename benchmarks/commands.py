@@ -15,7 +15,6 @@ BY_HAND = {
     "scorer": "scripts/fit_scorer.py --tables (fits the scorer anew; torch, lightgbm)",
     "reader": "answers.py --readers FOLDER (readers of the folds, which are trained)",
     "llm": "llm.py --llm MODEL --base-url URL (a server of a language model)",
-    "papers-reg": "papers.py --paper reg --llm MODEL --base-url URL (a server of a language model)",
     "tuned": "tune.py --base FOLDER (sentence-transformers)",
     "ppr_scale": "kernels.py --only scale --sizes 10m 100m (60 GB of disk)",
     "scale": "scale.py --sizes 100000 1000000 (hours)",
@@ -246,7 +245,14 @@ def _timed() -> Iterator[Command]:
 
 
 def _papers() -> Iterator[Command]:
-    for name, cost in {"bubblerag": 3.0, "fastinsight": 1.5, "lego": 2.0, "pathrag": 2.0}.items():
-        call: Words = ("papers.py", "--paper", name, "--questions", "30", "--untimed")
-        folders: Words = {"bubblerag": ("multihop",), "lego": ("kgqa",)}.get(name, ("long", "multihop"))
-        yield Command(f"papers {name}", call, cost, ((f"papers-{name}.json",),), data=folders)
+    """Yield the tables of the papers, after the benchmarks that they read."""
+    folders: dict[str, Words] = {"bubblerag": ("multihop",), "lego": ("kgqa",), "reg": ()}
+    after: dict[str, Words] = {
+        "fastinsight": ("fastinsight",), "lego": ("lego", "kernels"), "pathrag": ("ablations pathrag", "quality long"),
+        "reg": ("reg",),
+    }  # fmt: skip
+    for name, cost in {"bubblerag": 3.0, "fastinsight": 1.5, "lego": 2.0, "pathrag": 2.0, "reg": 0.3}.items():
+        yield Command(
+            f"papers {name}", ("papers.py", "--paper", name, "--questions", "30", "--untimed"), cost,
+            ((f"papers-{name}.json",),), after=after.get(name, ()), data=folders.get(name, ("long", "multihop")),
+        )  # fmt: skip

@@ -121,7 +121,8 @@ PR recall:
 {accelerations}
 
 Tables are made of one folder of rows, which calls of `benchmarks/published/lego.py` fill, in any order; each can be
-interrupted and repeated, and each writes the summary anew. `benchmarks/all.py` has calls that fill all of it.
+interrupted and repeated, and each writes the summary anew. `benchmarks/all.py` has calls that fill all of it. The
+figures of the paper, as tables with ours beside them, are in [papers-lego.md](papers-lego.md).
 
 ## Expressions
 
