@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache, partial
@@ -49,11 +48,9 @@ from fuzzing.seeds import (
     zipped,
 )
 from fuzzing.target import KEY, Target, kind, scratch, write
-from graphwright.build.graph_import import import_graph
 from graphwright.cli.app import main
 from graphwright.cli.terminal import clean
 from graphwright.data.document import Skipped
-from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.question_sets.graph_questions import read_graph_questions, read_triples
 from graphwright.data.question_sets.questions import read_questions
 from graphwright.data.records.openie import read_openie
@@ -77,14 +74,6 @@ DOCUMENTS = [
 ]
 TRIPLES = [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")]
 NOT_FUZZED = {"serve", "mcp", "keys", "demo", "doctor", "train", "evaluate"}  # they wait, or take long
-
-
-def imported(name: str, data: bytes) -> str:
-    """Import a file of triples."""
-    folder = scratch() / "import"
-    shutil.rmtree(folder, ignore_errors=True)
-    graph = import_graph([dump_of(write(name, data))], folder)
-    return f"{min(len(graph.columns.heads), 3)} {min(graph.malformed, 2)}"
 
 
 def read_all(read: Callable[[Path], Iterable[object]], name: str, data: bytes) -> str:
@@ -226,12 +215,12 @@ def _targets() -> Iterable[Target]:
         )
     yield Target("zip", partial(documents, "file.zip", same), (ODT(ODT_SEED), zipped({}, "a.txt", b"Graz.")), MARKS)
     for suffix, seeds in (
-        (".tsv", (b"Graz\tlies on\tMur\n" * 3,)),
-        (".csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
-        (".nt", (b'<http://a/Graz> <http://a/on> "Mur"@en .\n',)),
-        (".graphml", (GRAPHML_SEED,)),
+        ("tsv", (b"Graz\tlies on\tMur\n" * 3,)),
+        ("csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
+        ("nt", (b'<http://a/Graz> <http://a/on> "Mur"@en .\n',)),
+        ("graphml", (GRAPHML_SEED,)),
     ):
-        yield Target(f"import-{suffix[1:]}", partial(imported, f"kb{suffix}"), seeds, CELLS)
+        yield Target(f"import-{suffix}", partial(fuzz_graphs.imported, suffix), seeds, CELLS)
     for name, read, file, seed in (
         ("questions", read_questions, "questions.jsonl", ASKED),
         ("graph-questions", read_graph_questions, "questions.jsonl", ASKED),
