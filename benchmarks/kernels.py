@@ -43,6 +43,7 @@ from typing import Any
 import numpy as np
 from harness import (
     Record,
+    anonymous_memory,
     arguments,
     evidence_of,
     heavy_tailed,
@@ -490,10 +491,7 @@ def own_memory() -> Iterator[list[int]]:
 
     def watch() -> None:
         while not done.wait(0.2):
-            lines = Path("/proc/self/status").read_text().splitlines()
-            largest[0] = max(
-                [largest[0], *(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))]
-            )
+            largest[0] = max(largest[0], anonymous_memory())
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

@@ -58,6 +58,7 @@ from graphwright.operators.operator import Then
 from graphwright.operators.state import start
 from graphwright.operators.subgraph.seed_nodes import seeds
 from graphwright.store.settings import Settings
+from kernels import igraph_of
 
 DEFAULT = default_method(imported=False)
 
@@ -91,15 +92,11 @@ def warm(folder: Path, questions: Sequence[str], rounds: int, method: str) -> Re
 
 def pagerank(folder: Path, questions: Sequence[str], k: int = 500, restart: float = 0.5) -> Record:
     """Return the times of PageRank alone from the seeds of method `ppr`, ours and igraph's on the same graph."""
-    import igraph
-
     with Index.open(folder) as index:
         graph, steps = index.graph, index.method("ppr").search
         first = Then(steps.steps[:2]) if isinstance(steps, Then) else steps
         indptr, neighbours = graph.adjacency
-        owners = np.repeat(np.arange(len(graph)), np.diff(indptr))
-        once = owners < neighbours
-        other = igraph.Graph(n=len(graph), edges=np.stack((owners[once], neighbours[once]), 1).tolist())
+        other = igraph_of((indptr, neighbours))
         ours, theirs, recalls = [], [], []
         for question in questions:
             nodes, weights = seeds(first(start(question, graph)))

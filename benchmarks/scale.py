@@ -35,7 +35,7 @@ from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
-from harness import Record, arguments, elapsed, parse, table, update_results
+from harness import Record, anonymous_memory, arguments, elapsed, parse, table, update_results
 from stamps import made_by, read_stamped
 
 from graphwright.data.document import Document
@@ -135,14 +135,7 @@ def questions(folder: Path, encoder: WordTable, asked: list[str]) -> Record:
             row[f"{method} ms"] = round(1e3 * median(times), 1)
         row["disk MB"] = round(index.info()["bytes"] / 1e6)
         row |= {name: index.info()[name] for name in ("nodes", "edges")}
-    return row | {"anonymous MB": anonymous()}
-
-
-def anonymous() -> int | None:
-    """Return the anonymous memory of this process in MB, where the system tells it."""
-    status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    return next((int(line.split()[1]) // 1000 for line in lines if line.startswith("RssAnon")), None)
+    return row | {"anonymous MB": anonymous_memory() // 10**6 or None}
 
 
 def create(folder: Path, size: int) -> Index:

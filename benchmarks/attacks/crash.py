@@ -225,10 +225,10 @@ def train(root: Path, inputs: Path) -> None:
     Checkpoint("triple", {"weight": np.ones(4, np.float32)}, {"encoder": ENCODER.id}).save(root / "triple.npz")
 
 
-def contents(root: Path) -> Any:
+def contents(root: Path, encoder: HashEncoder = ENCODER) -> Any:
     """Return the contents of an index that passes verification, by checksums that are computed now, and its files."""
     layout = IndexLayout(root / "index")
-    with Index.open(layout.path, encoder=ENCODER) as index:
+    with Index.open(layout.path, encoder=encoder) as index:
         problems = [str(problem) for problem in index.verify()]
         snapshot, info = index.snapshot, index.info()
         spaces = [
