@@ -58,7 +58,7 @@ def commands() -> list[Command]:
 def _quality() -> Iterator[Command]:
     limit = ("--questions", str(QUESTIONS["recall"]))
     for name, cost in {"hotpotqa": 25.0, "2wiki": 18.0, "musique": 9.0, "hotpotqa100": 4.5}.items():
-        call = ("quality.py", "--only", "multihop", "--sets", name, *limit, "--rows-only")
+        call: Words = ("quality.py", "--only", "multihop", "--sets", name, *limit, "--rows-only")
         yield Command(f"quality multihop {name}", call, cost, data=("multihop",))
     yield Command(
         "quality multihop", ("quality.py", "--only", "multihop", *limit), 2.0, (("recall.json",),),

@@ -17,7 +17,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import tempfile
 import time
 from argparse import Namespace
@@ -38,11 +37,11 @@ from harness import (
     multihop_questions,
     parse,
     percentiles,
-    read_results,
     table,
+    update_results,
     write_results,
 )  # fmt: skip
-from scale import WordTable, varied_documents
+from scale import WordTable, in_process, varied_documents
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
@@ -145,14 +144,8 @@ def retrieval_page(results: Record) -> str:
         for name, of in results["methods, warm"].items()
     ]
     ranks = results["ppr alone"]
-    alone = [
-        ranks["nodes"],
-        ranks["edges"],
-        *ranks["ours"].values(),
-        *ranks["igraph"].values(),
-        ranks["ratio"],
-        ranks["recall"],
-    ]
+    alone = [ranks["nodes"], ranks["edges"], *ranks["ours"].values(), *ranks["igraph"].values()]
+    alone += [ranks["ratio"], ranks["recall"]]
     parts = {
         f"{results['passages']:,} passages": table(
             ["method", "p50 ms", "p95 ms", "of that the encoder, p50 ms"], methods
@@ -291,16 +284,7 @@ def measure_updates(options: Namespace) -> None:
 # The testbed
 
 MULTIHOP_METHODS = (
-    "vector",
-    "bm25",
-    "hybrid",
-    "ppr",
-    "hyde",
-    "hipporag2",
-    "lightrag-hybrid",
-    "pathrag",
-    "bubblerag",
-    "ircot",
+    *("vector", "bm25", "hybrid", "ppr", "hyde", "hipporag2", "lightrag-hybrid", "pathrag", "bubblerag", "ircot"),
 )
 LIGHT = tuple(f"lego-{n}" for n in (1, 2, 3, 6, 7, 10, 12, 14, 15))
 HEAVY = tuple(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))
@@ -364,7 +348,7 @@ def ask_alone(experiment: Experiment, folder: Path, name: str, queue: Any) -> No
 def sharing(options: Namespace) -> Record:
     """Return the time of all instances together and apart."""
     results: Record = {}
-    folder, context = options.work / "testbed" / "metaqa", multiprocessing.get_context("spawn")
+    folder = options.work / "testbed" / "metaqa"
     groups = {
         "all fifteen": ((*LIGHT, *HEAVY), options.heavy),
         "the nine that read little": (LIGHT, options.questions or 200),
@@ -376,11 +360,7 @@ def sharing(options: Namespace) -> Record:
         prepared = Prepared(experiment, folder)
         apart, own = 0.0, {}
         for name in names:
-            queue = context.Queue()
-            process = context.Process(target=ask_alone, args=(experiment, folder, name, queue))
-            process.start()
-            seconds, of = queue.get()
-            process.join()
+            seconds, of = in_process(ask_alone, experiment, folder, name)
             apart, own[name] = apart + seconds, of[name]
         together, reported = prepared.ask(names, together=True)
         results[label] = {
@@ -398,9 +378,7 @@ def measure_testbed(options: Namespace) -> None:
     (options.work / "testbed").mkdir(exist_ok=True)
     path = options.out / "testbed.json"
     for name, measure in {"overhead": overhead, "sharing": sharing}.items():
-        results = read_results(path) | {name: measure(options)}
-        write_results(path, results)
-        print(name, results[name], flush=True)
+        print(name, update_results(path, [name], measure(options))[name], flush=True)
 
 
 PARTS = {

@@ -362,13 +362,12 @@ def _problems(
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of this part."""
     parser.add_argument("--draws", type=int, default=3, help="states with reordered writes, at each call of a crash")
-    parser.add_argument("--operations", nargs="+", choices=list(OPERATIONS), default=list(OPERATIONS), metavar="NAME")
 
 
 def run(options: Namespace) -> Record:
     """Explore the crashes of every operation; an interrupted run continues with the operations that are missing."""
     rows = Rows(options.work / "crash.jsonl", "seed", "draws", "operation")
-    asked = [(options.seed, options.draws, name) for name in options.operations]
+    asked = [(options.seed, options.draws, name) for name in OPERATIONS]
     for identity in asked:
         if identity not in rows:
             with scratch_folder() as scratch:

@@ -252,14 +252,6 @@ def _targets() -> Iterable[Target]:
     yield Target("command", command, COMMANDS, (*(b"\0" + word for word in WORDS), *WORDS))
 
 
-TARGETS = {
-    target.name: target
-    for target in (
-        *_targets(),
-        *fuzz_data.targets(),
-        *fuzz_formats.targets(),
-        *fuzz_graphs.targets(),
-        *fuzz_server.targets(),
-    )
-}
+_PARTS = (_targets, fuzz_data.targets, fuzz_formats.targets, fuzz_graphs.targets, fuzz_server.targets)
+TARGETS = {target.name: target for targets in _PARTS for target in targets()}
 """The targets by name."""
