@@ -185,7 +185,7 @@ def command(data: bytes) -> str:
     return f"{arguments[0]} {code} {kind(told)[:60]}"
 
 
-def _targets() -> Iterable[Target]:
+def _documents() -> Iterable[Target]:
     for suffix, seeds, parts in (
         (".txt", (b"Graz lies on the Mur.",), MARKS),
         (".md", (b"# Graz\n\nGraz *lies* on the [Mur](mur.md).\n",), MARKS),
@@ -214,6 +214,9 @@ def _targets() -> Iterable[Target]:
             name, partial(documents, f"file.{name}", pack), (seed,), (b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>")
         )
     yield Target("zip", partial(documents, "file.zip", same), (ODT(ODT_SEED), zipped({}, "a.txt", b"Graz.")), MARKS)
+
+
+def _targets() -> Iterable[Target]:
     for suffix, seeds in (
         ("tsv", (b"Graz\tlies on\tMur\n" * 3,)),
         ("csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
@@ -252,6 +255,6 @@ def _targets() -> Iterable[Target]:
     yield Target("command", command, COMMANDS, (*(b"\0" + word for word in WORDS), *WORDS))
 
 
-_PARTS = (_targets, fuzz_data.targets, fuzz_formats.targets, fuzz_graphs.targets, fuzz_server.targets)
+_PARTS = (_documents, _targets, fuzz_data.targets, fuzz_formats.targets, fuzz_graphs.targets, fuzz_server.targets)
 TARGETS = {target.name: target for targets in _PARTS for target in targets()}
 """The targets by name."""
