@@ -9,8 +9,7 @@ against their SHA-256, extracted (manual pages need groff) and indexed together;
 folder of `--work`, the index in that of the state of the code. A source whose version is no longer served is named,
 and its questions are left out. With `graphs`,
 each file of `everyday/graphs` is imported into an index of its own. Every question of the half is asked, and scored by
-`questions/score.py`. Writes `everyday-documents.json` and `.md`, or `everyday-graphs.json` and `.md`; `--name` adds to
-these names.
+`questions/score.py`. Writes `everyday-documents.json` and `.md`, or `everyday-graphs.json` and `.md`.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ def main() -> None:
     options = parse(parser)
     stored = over_graphs(options) if options.over == "graphs" else over_documents(options)
     table = page(stored["counts"])
-    stem = "-".join(filter(None, (f"everyday-{options.over}", options.name)))
-    write_results(options.out / f"{stem}.json", stored, table)
+    write_results(options.out / f"everyday-{options.over}.json", stored, table)
     print(table)
 
 

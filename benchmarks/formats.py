@@ -20,8 +20,6 @@ Writes `formats.json` and `formats.md`.
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import re
 import resource
@@ -36,10 +34,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness import Record, arguments, mean, parse, table, update_results
+from harness import Record, arguments, in_child, mean, parse, table, update_results
 from questions.formats import asked_page, measure_asked
 from sources.formats_references import form_of, references
-from sources.packages import Source, Unavailable, fetched, read_sources, unpacked
+from sources.packages import Source, Unavailable, folder_of, read_sources
 
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_file
@@ -56,9 +54,7 @@ def corpus(work: Path) -> list[Path]:
         folder = work / "corpus" / source["name"]
         if not folder.exists():
             try:
-                _copied(
-                    source, unpacked(fetched(source, work / "packages"), work / "unpacked" / source["name"]), folder
-                )
+                _copied(source, folder_of(source, work), folder)
             except Unavailable as error:
                 print(f"left out: {error}", file=sys.stderr)
                 continue
@@ -82,18 +78,8 @@ def _copied(source: Source, package: Path, folder: Path) -> None:
 
 def read(path: Path) -> Record:
     """Read a file in a process of its own; return its words, reasons, time and memory, or how it failed."""
-    source, sink = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(source)
-        with os.fdopen(sink, "w") as out:
-            json.dump(_read(path), out)
-        os._exit(0)
-    os.close(sink)
-    with os.fdopen(source) as reports:
-        reported = reports.read()
-    status = os.waitpid(child, 0)[1]
-    return json.loads(reported) if reported else {"failed": f"ended by signal {os.WTERMSIG(status)}"}
+    found, signal = in_child(lambda: _read(path))
+    return found or {"failed": f"ended by signal {signal}"}
 
 
 def _read(path: Path) -> Record:

@@ -8,6 +8,7 @@ and unfinished runs for each state of the code, and results are written to `benc
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -250,6 +251,28 @@ def passages_of(state: State) -> list[int]:
     """Return the passages of a state, best first."""
     ids: list[int] = [] if state.passages is None else state.passages.ids.tolist()
     return ids
+
+
+def in_child(work: Callable[[], Record]) -> tuple[Record, int]:
+    """Return what a call returns in a child of this process, empty if it is lost, and the signal that ended it or 0."""
+    source, sink = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(source)
+        with os.fdopen(sink, "w") as out:
+            json.dump(work(), out)
+        os._exit(0)
+    os.close(sink)
+    with os.fdopen(source) as reports:
+        reported = reports.read()
+    return json.loads(reported or "{}"), os.WTERMSIG(os.waitpid(child, 0)[1])
+
+
+def anonymous_memory() -> int:
+    """Return the bytes of this process that no file has; 0 where the system does not tell."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
 
 
 def elapsed(work: Callable[[], Output]) -> tuple[Output, float]:

@@ -43,6 +43,7 @@ from typing import Any
 import numpy as np
 from harness import (
     Record,
+    anonymous_memory,
     arguments,
     evidence_of,
     heavy_tailed,
@@ -193,6 +194,7 @@ def run_ppr(options: Namespace) -> None:
 FLOW_GRAPHS = {"small": (57_000, 93_000), "middle": (150_000, 750_000), "large": (402_742, 5_840_000)}
 THRESHOLDS = (1e-2, 1e-4, 1e-6)
 FLOW_NODES, FLOW_KEPT = 40, 15
+QUERIES = 33  # on each graph
 
 
 def cluster(graph: Graph, rng: np.random.Generator) -> Evidence:
@@ -220,10 +222,10 @@ def fastest(step: Any, graph: Graph, evidence: Evidence, rounds: int = 3) -> tup
     return min(times)
 
 
-def measure_flow(name: str, graph: Graph, queries: int) -> Iterator[Record]:
+def measure_flow(name: str, graph: Graph) -> Iterator[Record]:
     """Yield a row for each threshold."""
     rng = np.random.default_rng(1)
-    clusters = [cluster(graph, rng) for _ in range(queries)]
+    clusters = [cluster(graph, rng) for _ in range(QUERIES)]
     for threshold in THRESHOLDS:
         row: Record = {"graph": name, "nodes": len(graph), "edges": len(graph.edges), "threshold": threshold}
         steps = {"all": FlowPaths(threshold=threshold), "best": FlowPaths(threshold=threshold) % FLOW_KEPT}
@@ -249,7 +251,7 @@ def run_flow(options: Namespace) -> None:
             continue
         graph = heavy_tailed(nodes, edges)
         _ = graph.adjacency, graph.columns.out, graph.columns.into
-        for row in measure_flow(name, graph, options.queries):
+        for row in measure_flow(name, graph):
             rows.append(row)
             print(row, flush=True)
     write_results(options.out / "flow.json", rows)
@@ -341,6 +343,7 @@ def run_bubble(options: Namespace) -> None:
 # Group Steiner trees
 
 NODES, EXTRA_EDGES, TERMINALS = 30, 25, 2
+GRAPHS = 500  # of each number of groups
 GROUPS, BUDGETS = (2, 3, 4, 5), (1, 5, 10, 20, 50)
 
 
@@ -404,7 +407,7 @@ def run_steiner(options: Namespace) -> None:
     rng, rows = np.random.default_rng(0), []
     for groups in GROUPS:
         ratios: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
-        for _ in range(options.graphs):
+        for _ in range(GRAPHS):
             instance = random_instance(rng, groups)
             exact = exact_cost(*instance)
             for budget in BUDGETS:
@@ -420,7 +423,7 @@ def run_steiner(options: Namespace) -> None:
         print(*rows[-1], flush=True)
     text = (
         "# Bubble expansion against exact group Steiner trees\n\n"
-        f"{options.graphs} random graphs of {NODES} nodes and up to {NODES - 1 + EXTRA_EDGES} edges for each number of "
+        f"{GRAPHS} random graphs of {NODES} nodes and up to {NODES - 1 + EXTRA_EDGES} edges for each number of "
         f"groups, {TERMINALS} terminals a group (`python benchmarks/kernels.py --only steiner`). In each cell: in how "
         "many graphs the cheapest of the first B items that cover every group costs no more than the best tree / in "
         "how many any item covers every group / the mean ratio of the costs where one does.\n\n"
@@ -490,10 +493,7 @@ def own_memory() -> Iterator[list[int]]:
 
     def watch() -> None:
         while not done.wait(0.2):
-            lines = Path("/proc/self/status").read_text().splitlines()
-            largest[0] = max(
-                [largest[0], *(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))]
-            )
+            largest[0] = max(largest[0], anonymous_memory())
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -623,9 +623,8 @@ def run_scale(options: Namespace) -> None:
             row |= result
             print(size, step, result, flush=True)
         update_results(path, [size], row, scale_page, list(SIZES))
-        if not options.keep:
-            for left in options.work.glob(f"{size}.*"):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        for left in options.work.glob(f"{size}.*"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 PARTS = {
@@ -641,10 +640,7 @@ def main() -> None:
     """Measure the parts asked for."""
     parser = arguments(__doc__, parts=list(PARTS))
     parser.add_argument("--largest", type=int, default=1_000_000, help="nodes of the largest synthetic graph")
-    parser.add_argument("--queries", type=int, default=33, help="for flow, on each graph")
-    parser.add_argument("--graphs", type=int, default=500, help="for steiner, of each number of groups")
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES), help="for scale")
-    parser.add_argument("--keep", action="store_true", help="for scale: keep files and snapshots")
     parser.add_argument("--step", choices=list(SCALE_STEPS), help=SUPPRESS)
     options = parse(parser)
     if options.step:

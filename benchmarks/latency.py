@@ -17,7 +17,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import tempfile
 import time
 from argparse import Namespace
@@ -38,11 +37,11 @@ from harness import (
     multihop_questions,
     parse,
     percentiles,
-    read_results,
     table,
+    update_results,
     write_results,
 )  # fmt: skip
-from scale import WordTable, varied_documents
+from scale import WordTable, in_process, varied_documents
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
@@ -58,6 +57,7 @@ from graphwright.operators.operator import Then
 from graphwright.operators.state import start
 from graphwright.operators.subgraph.seed_nodes import seeds
 from graphwright.store.settings import Settings
+from kernels import igraph_of
 
 DEFAULT = default_method(imported=False)
 
@@ -91,15 +91,11 @@ def warm(folder: Path, questions: Sequence[str], rounds: int, method: str) -> Re
 
 def pagerank(folder: Path, questions: Sequence[str], k: int = 500, restart: float = 0.5) -> Record:
     """Return the times of PageRank alone from the seeds of method `ppr`, ours and igraph's on the same graph."""
-    import igraph
-
     with Index.open(folder) as index:
         graph, steps = index.graph, index.method("ppr").search
         first = Then(steps.steps[:2]) if isinstance(steps, Then) else steps
         indptr, neighbours = graph.adjacency
-        owners = np.repeat(np.arange(len(graph)), np.diff(indptr))
-        once = owners < neighbours
-        other = igraph.Graph(n=len(graph), edges=np.stack((owners[once], neighbours[once]), 1).tolist())
+        other = igraph_of((indptr, neighbours))
         ours, theirs, recalls = [], [], []
         for question in questions:
             nodes, weights = seeds(first(start(question, graph)))
@@ -148,14 +144,8 @@ def retrieval_page(results: Record) -> str:
         for name, of in results["methods, warm"].items()
     ]
     ranks = results["ppr alone"]
-    alone = [
-        ranks["nodes"],
-        ranks["edges"],
-        *ranks["ours"].values(),
-        *ranks["igraph"].values(),
-        ranks["ratio"],
-        ranks["recall"],
-    ]
+    alone = [ranks["nodes"], ranks["edges"], *ranks["ours"].values(), *ranks["igraph"].values()]
+    alone += [ranks["ratio"], ranks["recall"]]
     parts = {
         f"{results['passages']:,} passages": table(
             ["method", "p50 ms", "p95 ms", "of that the encoder, p50 ms"], methods
@@ -294,16 +284,7 @@ def measure_updates(options: Namespace) -> None:
 # The testbed
 
 MULTIHOP_METHODS = (
-    "vector",
-    "bm25",
-    "hybrid",
-    "ppr",
-    "hyde",
-    "hipporag2",
-    "lightrag-hybrid",
-    "pathrag",
-    "bubblerag",
-    "ircot",
+    *("vector", "bm25", "hybrid", "ppr", "hyde", "hipporag2", "lightrag-hybrid", "pathrag", "bubblerag", "ircot"),
 )
 LIGHT = tuple(f"lego-{n}" for n in (1, 2, 3, 6, 7, 10, 12, 14, 15))
 HEAVY = tuple(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))
@@ -367,7 +348,7 @@ def ask_alone(experiment: Experiment, folder: Path, name: str, queue: Any) -> No
 def sharing(options: Namespace) -> Record:
     """Return the time of all instances together and apart."""
     results: Record = {}
-    folder, context = options.work / "testbed" / "metaqa", multiprocessing.get_context("spawn")
+    folder = options.work / "testbed" / "metaqa"
     groups = {
         "all fifteen": ((*LIGHT, *HEAVY), options.heavy),
         "the nine that read little": (LIGHT, options.questions or 200),
@@ -379,11 +360,7 @@ def sharing(options: Namespace) -> Record:
         prepared = Prepared(experiment, folder)
         apart, own = 0.0, {}
         for name in names:
-            queue = context.Queue()
-            process = context.Process(target=ask_alone, args=(experiment, folder, name, queue))
-            process.start()
-            seconds, of = queue.get()
-            process.join()
+            seconds, of = in_process(ask_alone, experiment, folder, name)
             apart, own[name] = apart + seconds, of[name]
         together, reported = prepared.ask(names, together=True)
         results[label] = {
@@ -401,9 +378,7 @@ def measure_testbed(options: Namespace) -> None:
     (options.work / "testbed").mkdir(exist_ok=True)
     path = options.out / "testbed.json"
     for name, measure in {"overhead": overhead, "sharing": sharing}.items():
-        results = read_results(path) | {name: measure(options)}
-        write_results(path, results)
-        print(name, results[name], flush=True)
+        print(name, update_results(path, [name], measure(options))[name], flush=True)
 
 
 PARTS = {

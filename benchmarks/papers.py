@@ -1,12 +1,13 @@
-"""Print the tables of the five papers of answers: the published numbers, with ours beside them.
+"""Print the tables and figures of the five papers: their rows, columns and published numbers, with ours beside them.
 
     python benchmarks/papers.py --paper bubblerag --data DIR [--table 2] [--questions 100]
     python benchmarks/papers.py --paper lego --data DIR --llm MODEL --base-url URL --questions 5 [--context-tokens 500]
 
-Without --llm every step of a language model is done by its offline twin. With --llm the tables are asked of that model,
-and it judges them too; the rows of each model stand beside the others, under its name. With --rows only these rows are
-asked, and added to the others of the same questions. An interrupted call continues. What other benchmarks measure of
-the papers' tables (retrieval, times, sizes) is on their own pages.
+Without --llm every step of a language model is done by its offline twin. Tables that other benchmarks measure are read
+from their results (`lego.json`, `reg.json`, ...); where these are missing, the command that makes them is printed. All
+other tables are asked here, by the testbed; an interrupted call continues. With --llm the tables that need answers are
+asked of that model, and it judges them too; the rows of each model stand beside the others, under its name. With --rows
+only these rows are asked, and added to the others of the same questions.
 
 The published numbers are those of the papers' texts, in `published/`. The data at hand are other ones than the papers'
 (no Freebase, ACL-OCL or UltraDomain), so numbers of a row cannot be compared across: each shows whether the order of
@@ -19,9 +20,11 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from harness import Record, arguments, parse, read_results, update_results
 from published.asked import ASKED, Settings
+from published.from_results import read_table, states_behind
 from published.tables import PAPERS, NotMeasured, Ours, Published, published, section, title
 from stamps import made_by, states_of, together
 
@@ -29,13 +32,14 @@ from graphwright.models import OpenAILLM
 
 OFFLINE = "offline"
 COMMAND = "python benchmarks/papers.py --paper {} --data DIR"
+NOT_ASKED = "not measured yet; a run without --llm has its offline row, or the reason why there is none."
 
 
 def main() -> None:
     """Measure and print the tables asked for."""
     parser = arguments(__doc__)
     parser.add_argument("--paper", choices=PAPERS, required=True)
-    parser.add_argument("--table", nargs="+", metavar="N", help="numbers of tables, or names such as 'Figure 2'")
+    parser.add_argument("--table", nargs="+", metavar="N", help="numbers of tables, or names such as 'Figure 4'")
     parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="names of methods, as in the first column")
     parser.add_argument("--questions", type=int, default=100, help="of each set")
     parser.add_argument("--llm", help="the model's name on the server")
@@ -52,17 +56,21 @@ def main() -> None:
     for name in chosen(list(tables), options.table):
         results: Record = read_results(path)
         label = f"{options.paper} {name}"
-        record, model = measure(options.paper, name, replace(settings, label=label)), settings.model or OFFLINE
-        before, states = results.get(name, {}).get(model, {}), made_by()
-        content: Record = {"missing": record}
-        if isinstance(record, Ours):
-            content = {"about": f"{options.about} {record.about}".strip(), "rows": record.rows}
-            if options.rows:
-                content, states = joined(name, before, content), together([states_of(path, name, model), made_by()])
-        if isinstance(record, Ours) or "rows" not in before:
-            write = partial(page, options.paper, tables)
-            results = update_results(path, [name, model], content, write, states=states)
-        print(section(tables[name], results[name]), flush=True)
+        measured = measure(options.paper, tables[name], replace(settings, label=label), options.out)
+        if measured is not None:
+            model, record = measured
+            before, states = results.get(name, {}).get(model, {}), made_by()
+            content: Record = {"missing": record}
+            if isinstance(record, Ours):
+                content = {"about": f"{options.about} {record.about}".strip(), "rows": record.rows}
+                if tables[name].ours and model == OFFLINE:
+                    states = states_behind(tables[name], options.out)
+                elif options.rows:
+                    content, states = joined(name, before, content), together([states_of(path, name, model), states])
+            if isinstance(record, Ours) or "rows" not in before:
+                write = partial(page, options.paper, tables)
+                results = update_results(path, [name, model], content, write, states=states)
+        print(section(tables[name], results.get(name, {OFFLINE: {"missing": NOT_ASKED}})), flush=True)
 
 
 def settings_of(options: Namespace) -> Settings:
@@ -97,12 +105,17 @@ def chosen(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
     return full
 
 
-def measure(paper: str, table: str, settings: Settings) -> Ours | str:
-    """Return the figures of a table, or the reason why there are none."""
+def measure(paper: str, of: Published, settings: Settings, results: Path) -> tuple[str, Ours | str] | None:
+    """Return a table's model and figures, or the reason why there are none; None where this run measures nothing."""
+    asked, model = ASKED.get(paper, {}).get(of.name), settings.model or OFFLINE
     try:
-        return ASKED[paper][table](settings)
+        if of.ours and model == OFFLINE:
+            return model, read_table(of, results)
+        if asked is not None:
+            return model, asked(settings)
     except NotMeasured as reason:
-        return str(reason)
+        return model, str(reason)
+    return (model, of.missing) if model == OFFLINE else None
 
 
 def page(paper: str, tables: dict[str, Published], results: Record) -> str:

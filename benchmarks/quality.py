@@ -19,7 +19,7 @@ Steps that need a language model run as their offline twins. Interrupted runs co
   the story. Scores: BLEU-1, BLEU-2, F1 of ROUGE-1, ROUGE-2 and ROUGE-L, METEOR (exact words and stems), with 95 %
   bootstrap intervals and paired tests against `vector`. Writes `squality.json` and `squality.md`.
 
-By default `long` asks all methods but those made for knowledge graphs and those in which a model reads each passage.
+`long` asks all methods but those made for knowledge graphs and those in which a model reads each passage.
 """
 
 from __future__ import annotations
@@ -315,6 +315,7 @@ def measure_overview(part: str, options: Namespace) -> None:
 
 BASELINE = "vector"
 PASSAGES, WORDS = 8, 200
+SEED = 0  # of the draw of stories
 
 
 @dataclass(frozen=True, repr=False)
@@ -389,10 +390,10 @@ def measure_long(options: Namespace) -> None:
     """Ask the methods on stories of SQuALITY."""
     data = read_dataset(options.data / "long" / "squality_train.jsonl")
     every = list(data.documents(print))
-    drawn = sorted(random.Random(options.seed).sample(range(len(every)), min(options.stories, len(every))))
+    drawn = sorted(random.Random(SEED).sample(range(len(every)), min(options.stories, len(every))))
     folder = options.work / "squality"
     rows = Rows(folder / "rows.jsonl", "story", "question", "method")
-    methods = ["opening", *(m for m in options.methods if not METHODS[m].required)]
+    methods = ["opening", *(m for m in FOR_DOCUMENTS if m in OFFLINE)]
     failures: dict[str, str] = {}
     for at in drawn:
         questions = [question for question in data.questions if every[at].id in question.gold]
@@ -411,7 +412,7 @@ def measure_long(options: Namespace) -> None:
         if row["story"] in stories and row["method"] in of:
             of[row["method"]].append(row)
     results = {
-        "stories": len(drawn), "of": len(every), "questions": len(of[BASELINE]), "seed": options.seed,
+        "stories": len(drawn), "of": len(every), "questions": len(of[BASELINE]), "seed": SEED,
         "baseline": BASELINE, "passages": PASSAGES, "words": WORDS, "left out": failures,
         "methods": {name: summarise_long(own, of[BASELINE]) for name, own in of.items()},
     }  # fmt: skip
@@ -474,9 +475,7 @@ def main() -> None:
     parser.add_argument("--read", type=int, default=30, help="of each set: recall of methods that read each passage")
     parser.add_argument("--few", type=int, default=12, help="of each set: rerankers, subgraph")
     parser.add_argument("--stories", type=int, default=50, help="for long answers")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw of stories")
     parser.add_argument("--rows-only", action="store_true", help="leave the tables to a later call for all sets")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=FOR_DOCUMENTS, metavar="METHOD")
     options = parse(parser)
     measures = {"multihop": measure_multihop, "long": measure_long}
     for part in options.only:

@@ -1,12 +1,12 @@
 """Measure an index as it grows: building, changes, questions, memory and disk, in one table.
 
-    python benchmarks/scale.py --data DIR [--sizes 1000 10000 100000 1000000] [--work runs] [--again]
+    python benchmarks/scale.py --data DIR [--sizes 1000 10000 100000 1000000] [--work runs]
 
 Passages are those of three sets (`multihop`), repeated with every name changed, so that distinct entities grow with
 them. A hash of words takes the encoder's place. Passages, names and sentences have vectors, above 100,000 passages only
 passages: vectors of a million passages' names and sentences take about 8 GB, and three times that in temporary files.
 Each size is measured in a process of its own, and its row is written
-when it is complete; a second call measures the sizes that are missing (`--again`: all). Writes `scale.json` and
+when it is complete; a second call measures the sizes that are missing. Writes `scale.json` and
 `scale.md`.
 
 - index: seconds of one `add` of all passages, processor time beside it, and the peak of resident memory meanwhile.
@@ -35,7 +35,7 @@ from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
-from harness import Record, arguments, elapsed, parse, table, update_results
+from harness import Record, anonymous_memory, arguments, elapsed, parse, table, update_results
 from stamps import made_by, read_stamped
 
 from graphwright.data.document import Document
@@ -135,14 +135,7 @@ def questions(folder: Path, encoder: WordTable, asked: list[str]) -> Record:
             row[f"{method} ms"] = round(1e3 * median(times), 1)
         row["disk MB"] = round(index.info()["bytes"] / 1e6)
         row |= {name: index.info()[name] for name in ("nodes", "edges")}
-    return row | {"anonymous MB": anonymous()}
-
-
-def anonymous() -> int | None:
-    """Return the anonymous memory of this process in MB, where the system tells it."""
-    status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    return next((int(line.split()[1]) // 1000 for line in lines if line.startswith("RssAnon")), None)
+    return row | {"anonymous MB": anonymous_memory() // 10**6 or None}
 
 
 def create(folder: Path, size: int) -> Index:
@@ -186,7 +179,7 @@ def measure(data: Path, folder: Path, size: int, queue: Any) -> None:
     queue.put(row)
 
 
-def in_process(work: Callable[..., None], *given: Any) -> Record:
+def in_process(work: Callable[..., None], *given: Any) -> Any:
     """Return what a function puts into a queue, called in a new process."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
@@ -196,9 +189,9 @@ def in_process(work: Callable[..., None], *given: Any) -> Record:
         time.sleep(0.2)
     if queue.empty() and process.exitcode:
         raise SystemExit(f"{work.__name__} ended with {process.exitcode}; rows written so far are kept.")
-    row: Record = queue.get()
+    result = queue.get()
     process.join()
-    return row
+    return result
 
 
 def written_table(rows: Sequence[Record]) -> str:
@@ -218,7 +211,7 @@ def main(options: Namespace) -> None:
     """Measure the sizes that the present code has no row of."""
     path = options.out / "scale.json"
     for size in options.sizes:
-        if not options.again and size_is_there(path, size):
+        if size_is_there(path, size):
             continue
         folder = options.work / "scale" / str(size)
         row = in_process(build, options.data, folder, size)
@@ -233,5 +226,4 @@ def main(options: Namespace) -> None:
 if __name__ == "__main__":
     parser = arguments(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
-    parser.add_argument("--again", action="store_true", help="measure sizes again that have a row")
     main(parse(parser))

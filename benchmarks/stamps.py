@@ -2,7 +2,7 @@
 
 A file of results is `{"code": {PART: [STATE, ...]}, "results": ...}`. PART names what was measured at one time, by the
 keys that lead to it (`hotpotqa > light`, and "" for the whole file); the states of a part are those of all code that
-took part in it, oldest first. Pages and figures end with a line that names the states of the results that they show.
+took part in it, oldest first. Pages end with a line that names the states of the results that they show.
 
 Comments, docstrings and files for readers (cards, notices, the browser's) are no part of the hash: they change no
 figure. Code is compared as text, so that every version of Python finds the same hash.
@@ -153,7 +153,7 @@ def made_by() -> list[str]:
 
 
 def line(states: Sequence[str]) -> str:
-    """Return the line that pages and figures end with."""
+    """Return the line that pages end with."""
     if len(states) == 1:
         return f"State of the code: {states[0]}."
     return f"States of the code: {', '.join(states)}."
@@ -179,10 +179,10 @@ def read_stamped(path: Path) -> tuple[dict[str, list[str]], Any]:
 
 
 def states_in(path: Path) -> list[str]:
-    """Return the states behind a file: results, a page, or a figure. An unknown one where it names none."""
+    """Return the states behind a file of results or a page. An unknown one where it names none."""
     if path.suffix == ".json":
         return together(read_stamped(path)[0].values())
-    named = _LINE.findall(path.read_bytes().decode("latin-1"))
+    named = _LINE.findall(path.read_text(encoding="utf-8"))
     return named[-1].split(", ") if named else [UNKNOWN]
 
 

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -261,11 +261,6 @@ def _problems_of(ended: Ended, kind: str, made: Attack, usual: set[int]) -> list
     return problems
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this part."""
-    parser.add_argument("--attacks", nargs="+", choices=list(ATTACKS), default=list(ATTACKS), metavar="ATTACK")
-
-
 def run(options: Namespace) -> Record:
     """Attack every command in every way in turn, for the time given, on a disk of 24 MB where one can be mounted."""
     rng, outcomes, failures = random.Random(options.seed), Counter[str](), list[str]()
@@ -274,7 +269,7 @@ def run(options: Namespace) -> Record:
         place = Path(folder)
         command = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
         mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
-        kinds = [kind for kind in options.attacks if mounted or kind not in ("full disk", "read-only")]
+        kinds = [kind for kind in ATTACKS if mounted or kind not in ("full disk", "read-only")]
         try:
             bench = Bench(place, Path(outputs))
             while time.monotonic() < end and len(failures) < 50:

@@ -225,10 +225,10 @@ def train(root: Path, inputs: Path) -> None:
     Checkpoint("triple", {"weight": np.ones(4, np.float32)}, {"encoder": ENCODER.id}).save(root / "triple.npz")
 
 
-def contents(root: Path) -> Any:
+def contents(root: Path, encoder: HashEncoder = ENCODER) -> Any:
     """Return the contents of an index that passes verification, by checksums that are computed now, and its files."""
     layout = IndexLayout(root / "index")
-    with Index.open(layout.path, encoder=ENCODER) as index:
+    with Index.open(layout.path, encoder=encoder) as index:
         problems = [str(problem) for problem in index.verify()]
         snapshot, info = index.snapshot, index.info()
         spaces = [
@@ -362,13 +362,12 @@ def _problems(
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of this part."""
     parser.add_argument("--draws", type=int, default=3, help="states with reordered writes, at each call of a crash")
-    parser.add_argument("--operations", nargs="+", choices=list(OPERATIONS), default=list(OPERATIONS), metavar="NAME")
 
 
 def run(options: Namespace) -> Record:
     """Explore the crashes of every operation; an interrupted run continues with the operations that are missing."""
     rows = Rows(options.work / "crash.jsonl", "seed", "draws", "operation")
-    asked = [(options.seed, options.draws, name) for name in options.operations]
+    asked = [(options.seed, options.draws, name) for name in OPERATIONS]
     for identity in asked:
         if identity not in rows:
             with scratch_folder() as scratch:

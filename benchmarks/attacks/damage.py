@@ -9,18 +9,17 @@ a signal or an error that is not graphwright's, nor give another answer than the
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness import Record
+from harness import Record, in_child
 
 from graphwright.errors import GraphwrightError
 from graphwright.graph import storage
@@ -101,18 +100,8 @@ def answers(folder: Path) -> dict[str, Any]:
 
 def examine(folder: Path) -> dict[str, Any]:
     """Ask and verify an index in a child; return what it found, and the signal that ended it, 0 for none."""
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(read)
-        with os.fdopen(write, "w") as out:
-            out.write(json.dumps(_examined(folder)))
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as reports:
-        reported = reports.read()
-    status = os.waitpid(child, 0)[1]
-    return {"signal": os.WTERMSIG(status), **(json.loads(reported) if reported else {})}
+    found, signal = in_child(lambda: _examined(folder))
+    return {"signal": signal, **found}
 
 
 def _examined(folder: Path) -> dict[str, Any]:
@@ -177,11 +166,6 @@ def attack(folder: Path, rng: random.Random, until: float, outcomes: Counter[str
     return failures
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of this part."""
-    parser.add_argument("--rounds", type=int, default=10**9, help="times that every file is damaged (damage)")
-
-
 def run(options: Namespace) -> Record:
     """Damage the files of all indexes in turn, for the time given."""
     rng, outcomes, failures = random.Random(options.seed), Counter[str](), []
@@ -189,5 +173,5 @@ def run(options: Namespace) -> Record:
         made = make_indexes(Path(scratch))
         share = options.minutes * 60 / len(made)
         for folder in made.values():
-            failures += attack(folder, rng, time.monotonic() + share, outcomes, options.rounds)
+            failures += attack(folder, rng, time.monotonic() + share, outcomes)
     return {"damaged": sum(outcomes.values()), "outcomes": dict(outcomes.most_common()), "failures": failures}

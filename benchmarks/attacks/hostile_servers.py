@@ -110,13 +110,8 @@ def _request(connection: socket.socket) -> bytes:
 
 def response(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     """Return the bytes of a response that closes the connection."""
-    lines = [
-        f"HTTP/1.1 {status}",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-        "Connection: close",
-    ]
-    return "\r\n".join([*lines, *headers, "", ""]).encode("utf-8") + body
+    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8") + body
 
 
 def _replaced(value: Any, rng: random.Random) -> Any:
@@ -150,17 +145,9 @@ def retry_after(server: Server, connection: socket.socket, rng: random.Random) -
 
 def redirects(server: Server, connection: socket.socket, rng: random.Random) -> None:
     """Redirect to itself, to another host, or to a file."""
-    place = rng.choice(
-        (
-            "/v1/chat/completions",
-            server.other,
-            server.other,
-            server.other.partition(":")[2],
-            "file:///etc/passwd",
-            "",
-            "\x00",
-        )
-    )
+    outside = server.other.partition(":")[2]
+    places = ("/v1/chat/completions", server.other, server.other, outside, "file:///etc/passwd", "", "\x00")
+    place = rng.choice(places)
     status = rng.choice(("301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent", "300 Many"))
     connection.sendall(response(b"", status, f"Location: {place}"))
 
@@ -221,14 +208,8 @@ def certificates(server: Server, connection: socket.socket, rng: random.Random) 
 def handshakes(server: Server, connection: socket.socket, rng: random.Random) -> None:
     """Answer a handshake of TLS with something else, slowly, or not at all."""
     alert, hello = b"\x15\x03\x03\x00\x02\x02\x28", b"\x16\x03\x03\x40\x00\x02"
-    choices = (
-        response(json.dumps(REPLY).encode()),
-        alert,
-        hello,
-        hello + rng.randbytes(5_000),
-        rng.randbytes(300),
-        b"",
-    )
+    reply, noise = response(json.dumps(REPLY).encode()), rng.randbytes(5_000)
+    choices = (reply, alert, hello, hello + noise, noise[:300], b"")
     connection.sendall(rng.choice(choices))
     if rng.random() < 0.5:
         server.slowly(connection, rng.randbytes(50))

@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -169,23 +169,18 @@ def _open_files() -> int:
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options of this part."""
-    parser.add_argument("--clients", nargs="+", choices=list(CLIENTS), default=list(CLIENTS), metavar="CLIENT")
-
-
 def run(options: Namespace) -> Record:
     """Attack until the time is over; return the outcomes and the failures."""
     rng, outcomes, failures = random.Random(options.seed), Counter[str](), list[str]()
     end = time.monotonic() + 60 * options.minutes
     with TemporaryDirectory() as folder:
         tls = {"certificates": certificate(Path(folder))}
-        for client in options.clients:  # what is opened once is open before files are counted
+        for client in CLIENTS:  # what is opened once is open before files are counted
             for name in attacks_on(client):
                 attack(name, rng, tls.get(name), client)
         files = _open_files()
         while time.monotonic() < end and len(failures) < 20:
-            for client in options.clients:
+            for client in CLIENTS:
                 for name in attacks_on(client):
                     outcome, problems = attack(name, rng, tls.get(name), client)
                     outcomes[outcome] += 1

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import multiprocessing
-import os
 import random
 import time
 from argparse import ArgumentParser, Namespace
@@ -23,7 +22,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
-from harness import Record, scratch_folder
+from harness import Record, anonymous_memory, scratch_folder
 
 from graphwright.graph.columns import natural
 from graphwright.index_folder.index import Index
@@ -177,12 +176,8 @@ def _resources() -> tuple[int, int]:
     gc.collect()
     with suppress(OSError, AttributeError):  # only glibc has this function
         ctypes.CDLL(None).malloc_trim(0)
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-        anonymous = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
-        return anonymous, len(os.listdir("/proc/self/fd"))
-    except (OSError, StopIteration):
-        return 0, 0
+    files = Path("/proc/self/fd")
+    return anonymous_memory(), len(list(files.iterdir())) if files.is_dir() else 0
 
 
 def mixed(folder: Path, operations: int, seed: int) -> Record:

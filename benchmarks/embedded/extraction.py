@@ -59,23 +59,13 @@ def tokens(options: Namespace) -> None:
                 excerpt = Excerpt(document.id, document.title, document.text)
                 prompt += sum(map(count, extraction_prompt(excerpt, kind)))
                 completion += count(REPLY_OF[kind.name](record))
-            rows.append(_row(name, kind.name, len(records), read, prompt, completion))
+            row = {"counted by": name, "extraction": kind.name, "chunks": len(records), "text": read}
+            rows.append(row | {"prompts": prompt, "replies": completion})
     write_results(options.out / "extraction.json", rows, _page(rows))
 
 
 def _word_pieces(text: str) -> int:
     return MiniLM().count_tokens([text])[0]
-
-
-def _row(counted: str, kind: str, chunks: int, read: int, prompt: int, completion: int) -> Record:
-    return {
-        "counted by": counted,
-        "extraction": kind,
-        "chunks": chunks,
-        "text": read,
-        "prompts": prompt,
-        "replies": completion,
-    }
 
 
 def _page(rows: Sequence[Record]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzzing.seeds import CELLS, JSON, TOML
+from fuzzing.seeds import CELLS, JSON, SEPARATOR, TOML
 from fuzzing.target import Target, kind, scratch, write
 from graphwright.cli.options import _object
 from graphwright.data.document import Skipped
@@ -31,8 +31,6 @@ from graphwright.serve.settings import read_server_file
 __all__ = ["targets"]
 
 ENCODER = HashEncoder(8)
-SEPARATOR = b"\n%%\n"
-"""Separates the files of one input."""
 HOTPOTQA = b"""[{"_id": "a", "question": "Where?", "answer": "Legrad", "type": "bridge",
 "supporting_facts": [["Mur", 0]], "context": [["Mur", ["It flows.", " It joins."]], ["Drava", ["It rises."]]]}]"""
 TWOWIKI = b"""[{"_id": "a", "question": "Where?", "answer": "Legrad", "type": "x", "evidences": [["a", "b", "c"]],

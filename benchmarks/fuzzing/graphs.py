@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from fuzzing.seeds import CELLS, GRAPHML_SEED, JSON
+from fuzzing.seeds import CELLS, GRAPHML_SEED, JSON, SEPARATOR
 from fuzzing.target import Target, scratch, write
 from graphwright.build.assembly import graph_of
 from graphwright.build.graph_import import import_graph
@@ -26,7 +26,6 @@ from graphwright.graph.graph import Graph
 
 __all__ = ["targets"]
 
-SEPARATOR = b"\n%%\n"
 TURTLE = b'@prefix a: <http://a/> . a:Graz a:on a:Mur ; a:name "Graz"@de . [] a:in ( a:Styria "x" ) .\n'
 RDF = {
     "ttl": TURTLE,
@@ -82,9 +81,9 @@ LIBRARY_GRAPH = b"""{"nodes": [["Graz", {"name": "Graz", "type": "city"}], [2, {
 "edges": [["Graz", 2, {"relation": "on", "text": "It lies on it."}]]}"""
 
 
-def rdf(suffix: str, data: bytes) -> str:
-    """Import a file of RDF."""
-    folder = scratch() / "rdf"
+def imported(suffix: str, data: bytes) -> str:
+    """Import a file of triples."""
+    folder = scratch() / "import"
     shutil.rmtree(folder, ignore_errors=True)
     graph = import_graph([dump_of(write(f"kb.{suffix}", data))], folder)
     return f"{min(len(graph.columns.heads), 3)} {min(graph.malformed, 2)}"
@@ -217,7 +216,7 @@ def of_igraph(given: Any) -> Graph | None:
 def targets() -> Iterable[Target]:
     """Yield the targets."""
     for suffix, seed in RDF.items():
-        yield Target(f"rdf-{suffix}", partial(rdf, suffix), (seed,), RDF_PARTS)
+        yield Target(f"rdf-{suffix}", partial(imported, suffix), (seed,), RDF_PARTS)
     for name, file, seeds in (
         ("node-link", "graph.json", (NODE_LINK, b'{"graph": ' + NODE_LINK + b"}")),
         ("apoc-json", "graph.jsonl", (APOC,)),

@@ -16,6 +16,10 @@ def zipped(members: dict[str, bytes], main_part: str, data: bytes) -> bytes:
     return file.getvalue()
 
 
+SEPARATOR = b"\n%%\n"
+"""Separates the files of one input."""
+
+
 def same(data: bytes) -> bytes:
     """Return the data."""
     return data
@@ -63,65 +67,19 @@ WHOLE = b'{"choices": [{"message": {"content": "Graz."}, "finish_reason": "stop"
 DELTA = b'data: {"choices": [{"delta": {"content": "Graz"}, "finish_reason": null}]}\n\n'
 MARKS = tuple(b"<div>,</p>,<!--,&#0;,&amp;,[a](b),```,# ,---\n,| ,* ,<script>,\x00,\xff,\r\n,\xe2\x80\xae".split(b","))
 JSON = (
-    b"null",
-    b"1e999",
-    b"-1",
-    b"9" * 5000,
-    b"[" * 5000,
-    b"[" * 800 + b"]" * 800,
-    b"[" * 960 + b"]" * 960,
-    b"[[[[",
-    b'"\\ud800"',
-    b"{}",
-    b"[]",
-    b"true",
-    b"\xef\xbb\xbf",
-    b"\n",
-    b",",
+    *(b"null", b"1e999", b"-1", b"9" * 5000, b"[" * 5000, b"[" * 800 + b"]" * 800, b"[" * 960 + b"]" * 960, b"[[[["),
+    *(b'"\\ud800"', b"{}", b"[]", b"true", b"\xef\xbb\xbf", b"\n", b","),
 )
 CELLS = (
-    b"\t",
-    b",",
-    b'"',
-    b"\r",
-    b"\n",
-    b"\\",
-    b"#",
-    b"|",
-    b";",
-    b"\x00",
-    b"\xff",
-    b"<http://a/b>",
-    b'"x"@en .',
-    b"_:b",
+    *(b"\t", b",", b'"', b"\r", b"\n", b"\\", b"#", b"|", b";", b"\x00", b"\xff", b"<http://a/b>", b'"x"@en .', b"_:b"),
 )
 TOML = (
-    b"[llm]\n",
-    b"model = 5\n",
-    b"a = " + b"[" * 5000,
-    b"[[",
-    b"='''",
-    b"\xff",
-    b"methods = [1]\n",
-    b"nan",
-    b"1979-05-27",
-    b"data = '.'\n",
+    *(b"[llm]\n", b"model = 5\n", b"a = " + b"[" * 5000, b"[[", b"='''", b"\xff", b"methods = [1]\n", b"nan"),
+    *(b"1979-05-27", b"data = '.'\n"),
 )
 SIGNS = (
-    b" >> ",
-    b"-" * 5000,
-    b"(" * 5000,
-    b" | ",
-    b" % ",
-    b"(",
-    b")",
-    b"Keep()",
-    b"KHop(2)",
-    b"__import__('os')",
-    b"'",
-    b"=",
-    b"lambda: 0",
-    b"-1",
+    *(b" >> ", b"-" * 5000, b"(" * 5000, b" | ", b" % ", b"(", b")", b"Keep()", b"KHop(2)", b"__import__('os')", b"'"),
+    *(b"=", b"lambda: 0", b"-1"),
 )
 WORDS = tuple(
     b"index,ask,retrieve,import,sync,remove,methods,info,verify,documents,show,export,reextract,--index,--into,index,new,"
@@ -149,4 +107,3 @@ COMMANDS = tuple(
         b"sync . --into new",
     )
 )
-NOTEBOOK = b'{"cells": [{"cell_type": "markdown", "source": ["# Graz"]}], "metadata": {}}'

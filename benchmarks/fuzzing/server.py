@@ -54,30 +54,12 @@ ADDRESSES = tuple(
     )
 )
 PARTS = (
-    b"%00",
-    b"%ff",
-    b"%2F",
-    b"%",
-    b"..",
-    b"//",
-    b"?",
-    b"&",
-    b"=",
-    b"-1",
-    b"9" * 30,
-    b"#",
-    b"\xc3\xa9",
-    b"%ED%A0%80",
+    *(b"%00", b"%ff", b"%2F", b"%", b"..", b"//", b"?", b"&", b"=", b"-1", b"9" * 30, b"#", b"\xc3\xa9", b"%ED%A0%80"),
 )
-LINES: tuple[bytes, ...] = (
-    b"\r\n",
-    b"\n",
-    b"\0",
-    b"Content-Length: 5\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-    b"Expect: 100-continue\r\n",
+LINES = (
+    *(b"\r\n", b"\n", b"\0", b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n"),
+    *(b"Host: evil\r\n", b"Authorization: Bearer x\r\n", b"Accept: text/event-stream\r\n", b"X: " + b"y" * 70_000),
 )
-LINES += (b"Host: evil\r\n", b"Authorization: Bearer x\r\n", b"Accept: text/event-stream\r\n", b"X: " + b"y" * 70_000)
 BODIES = {
     "ask": (
         b'{"question": "Where?", "method": "bm25", "top_k": 3, "filter": {"documents": ["a/b#c.md"]}}',
@@ -159,29 +141,11 @@ def _checked(received: bytes) -> str:
     return str(status)
 
 
-def body(name: str, data: bytes) -> str:
+def post(place: str, data: bytes, content_type: str = "application/json") -> str:
     """Post a body."""
-    lines = [
-        f"POST {PLACES[name]} HTTP/1.1",
-        "Host: localhost",
-        "Content-Type: application/json",
-        "Accept: application/json, text/event-stream",
-        f"Content-Length: {len(data)}",
-        "Connection: close",
-    ]
-    return _checked(_response("\r\n".join([*lines, "", ""]).encode() + data))
-
-
-def upload(data: bytes) -> str:
-    """Post files."""
-    lines = [
-        "POST /v1/indexes/cities/documents/estimate HTTP/1.1",
-        "Host: localhost",
-        "Content-Type: multipart/form-data; boundary=x1x",
-        f"Content-Length: {len(data)}",
-        "Connection: close",
-    ]
-    return _checked(_response("\r\n".join([*lines, "", ""]).encode() + data))
+    lines = [f"POST {place} HTTP/1.1", "Host: localhost", f"Content-Type: {content_type}", "Connection: close"]
+    lines += ["Accept: application/json, text/event-stream", f"Content-Length: {len(data)}", "", ""]
+    return _checked(_response("\r\n".join(lines).encode() + data))
 
 
 def get(data: bytes) -> str:
@@ -203,9 +167,9 @@ def raw(data: bytes) -> str:
 def targets() -> Iterable[Target]:
     """Yield the targets."""
     for name, seeds in BODIES.items():
-        yield Target(f"post-{name}", partial(body, name), seeds, JSON)
-    yield Target(
-        "post-files", upload, (UPLOAD,), (b"\r\n", b"--x1x", b"--x1x--", b'name="a"', b'filename="../a"', b"\0")
-    )
+        yield Target(f"post-{name}", partial(post, PLACES[name]), seeds, JSON)
+    upload = partial(post, PLACES["estimate"], content_type=f"multipart/form-data; boundary={BOUNDARY.decode()}")
+    parts = (b"\r\n", b"--x1x", b"--x1x--", b'name="a"', b'filename="../a"', b"\0")
+    yield Target("post-files", upload, (UPLOAD,), parts)
     yield Target("get", get, ADDRESSES, PARTS)
     yield Target("http", raw, RAW, LINES)

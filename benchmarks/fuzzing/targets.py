@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache, partial
@@ -49,11 +48,9 @@ from fuzzing.seeds import (
     zipped,
 )
 from fuzzing.target import KEY, Target, kind, scratch, write
-from graphwright.build.graph_import import import_graph
 from graphwright.cli.app import main
 from graphwright.cli.terminal import clean
 from graphwright.data.document import Skipped
-from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.question_sets.graph_questions import read_graph_questions, read_triples
 from graphwright.data.question_sets.questions import read_questions
 from graphwright.data.records.openie import read_openie
@@ -76,14 +73,6 @@ DOCUMENTS = [
 ]
 TRIPLES = [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")]
 NOT_FUZZED = {"serve", "mcp", "keys", "demo", "doctor", "train", "evaluate"}  # they wait, or take long
-
-
-def imported(name: str, data: bytes) -> str:
-    """Import a file of triples."""
-    folder = scratch() / "import"
-    shutil.rmtree(folder, ignore_errors=True)
-    graph = import_graph([dump_of(write(name, data))], folder)
-    return f"{min(len(graph.columns.heads), 3)} {min(graph.malformed, 2)}"
 
 
 def read_all(read: Callable[[Path], Iterable[object]], name: str, data: bytes) -> str:
@@ -195,7 +184,7 @@ def command(data: bytes) -> str:
     return f"{arguments[0]} {code} {kind(told)[:60]}"
 
 
-def _targets() -> Iterable[Target]:
+def _documents() -> Iterable[Target]:
     for suffix, seeds, parts in (
         (".txt", (b"Graz lies on the Mur.",), MARKS),
         (".md", (b"# Graz\n\nGraz *lies* on the [Mur](mur.md).\n",), MARKS),
@@ -224,13 +213,16 @@ def _targets() -> Iterable[Target]:
             name, partial(documents, f"file.{name}", pack), (seed,), (b"<", b"&a;", b"<a>" * 5000, b"<!DOCTYPE a>")
         )
     yield Target("zip", partial(documents, "file.zip", same), (ODT(ODT_SEED), zipped({}, "a.txt", b"Graz.")), MARKS)
+
+
+def _targets() -> Iterable[Target]:
     for suffix, seeds in (
-        (".tsv", (b"Graz\tlies on\tMur\n" * 3,)),
-        (".csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
-        (".nt", (b'<http://a/Graz> <http://a/on> "Mur"@en .\n',)),
-        (".graphml", (GRAPHML_SEED,)),
+        ("tsv", (b"Graz\tlies on\tMur\n" * 3,)),
+        ("csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
+        ("nt", (b'<http://a/Graz> <http://a/on> "Mur"@en .\n',)),
+        ("graphml", (GRAPHML_SEED,)),
     ):
-        yield Target(f"import-{suffix[1:]}", partial(imported, f"kb{suffix}"), seeds, CELLS)
+        yield Target(f"import-{suffix}", partial(fuzz_graphs.imported, suffix), seeds, CELLS)
     for name, read, file, seed in (
         ("questions", read_questions, "questions.jsonl", ASKED),
         ("graph-questions", read_graph_questions, "questions.jsonl", ASKED),
@@ -262,14 +254,6 @@ def _targets() -> Iterable[Target]:
     yield Target("command", command, COMMANDS, (*(b"\0" + word for word in WORDS), *WORDS))
 
 
-TARGETS = {
-    target.name: target
-    for target in (
-        *_targets(),
-        *fuzz_data.targets(),
-        *fuzz_formats.targets(),
-        *fuzz_graphs.targets(),
-        *fuzz_server.targets(),
-    )
-}
+_PARTS = (_documents, _targets, fuzz_data.targets, fuzz_formats.targets, fuzz_graphs.targets, fuzz_server.targets)
+TARGETS = {target.name: target for targets in _PARTS for target in targets()}
 """The targets by name."""

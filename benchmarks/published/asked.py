@@ -358,7 +358,7 @@ def pathrag_models(settings: Settings) -> Ours:
 def pathrag_costs(settings: Settings) -> Ours:
     """Return the tokens of a question."""
     if settings.llm is None:
-        raise NotMeasured("needs a language model.")
+        raise NotMeasured("needs a language model; `quality.py --only short` estimates the tokens of prompts offline.")
     names = {"LightRAG": "lightrag-hybrid", "PathRAG-lt": "pathrag-lt", "PathRAG": "pathrag"}
     return costs(settings, "SQuALITY", rows_of(names, settings), 1)
 
@@ -471,7 +471,7 @@ def _second(settings: Settings, ours: Ours) -> Ours:
 def reg_answers(settings: Settings) -> Ours:
     """Return the answers of ReG and of the systems compared, with a language model that reads their evidence."""
     if settings.llm is None:
-        raise NotMeasured("needs a language model; `published/reg.py` measures what is retrieved offline.")
+        raise NotMeasured("is read from reg.json offline.")
     model = settings.model
     names = {
         "StructGPT": "structgpt",

@@ -1,8 +1,9 @@
 """Measure FastInsight against its baselines on corpus graphs, with one cross-encoder and a budget of 100 (Table 3).
 
-    python benchmarks/published/fastinsight.py --data DIR [--sets scifact cisi ...] [--questions N]
+    python benchmarks/published/fastinsight.py --data DIR [--sets scifact cisi ...] [--questions N] [--no-sweeps]
 
-Writes `corpora/corpora.md` (a table for each set and their average), and a JSON file for each set.
+Writes `corpora/corpora.md` (a table for each set and their average, correlations as in Table 6), and a JSON file for
+each set, from which `papers.py` makes the tables of Figures 4 to 7.
 
 Recall is capped at what 10 places can hold; a document has the rank of its first passage; TR is the topological recall
 of the first ten passages on the graph of passages that refer to each other. Model outputs are shared by all methods of
@@ -17,8 +18,9 @@ passages, and the relevant ones are those of gold documents. Cora has no questio
 about two linked documents. Of sets that the embedded cross-encoder was trained on (scifact, 2wiki) only the questions
 held out of its training are asked.
 
-The cross-encoder reads hundreds of different pairs a question, at 10 ms a pair. Interrupted runs continue; other
-weights, settings or another index begin a new file below --work.
+The cross-encoder reads 320 to 490 different pairs a question: at 10 ms a pair, 15 minutes for the 236 questions of
+scifact on two idle cores; --no-sweeps reads a third less. Interrupted runs continue; other weights, settings or
+another index begin a new file below --work.
 """
 
 from __future__ import annotations
@@ -82,10 +84,16 @@ from harness import (
 from reading_data import REAL, Asked
 from stamps import states_in, together
 
+from published.budgets import budget_gain, rankings_by_budget
+
 ENTITIES = "-entities"
 SETS = ("scifact", "cisi", "cranfield", "cora", "musique", "hotpotqa100", "2wiki", f"scifact{ENTITIES}")
 BUDGET, BATCH, K = 100, 10, 10
+BUDGETS = tuple(range(BATCH, BUDGET + 1, BATCH))
+SWEEPS = {"alpha": (0.0, 0.1, 0.2, 0.4, 0.6, 0.8), "beta": (0.0, 0.5, 1.0, 2.0, 4.0)}
+DEFAULTS = {"alpha": 0.2, "beta": 1.0}
 BASELINE = "rerank (vector)"  # the reranking baseline of the paper
+RERANKERS = ("rerank", "rerank (vector)", "gar", "gar (vector)", "fastinsight")
 METRICS = {"recall": "recall@10", "ndcg": "nDCG@10"}
 LABELS = {"hyde": "hyde (its offline twin, feedback)"}
 
@@ -110,6 +118,13 @@ class CorpusGraph:
         self.ix: Snapshot = self.index.snapshot
         self.questions = [q for q in self.data.questions if held_out(self.name, q)][: options.questions]
         self.methods = {name: self.method(name) for name in self.named}
+        sweeps = {} if options.no_sweeps else SWEEPS
+        self.swept = {
+            f"{name}={value:g}": self.fastinsight(**{name: value})
+            for name, values in sweeps.items()
+            for value in values
+            if value != DEFAULTS[name]
+        }
 
     @cached_property
     def graph(self) -> Graph:
@@ -167,19 +182,23 @@ class CorpusGraph:
 
     def settings(self) -> Record:
         """Return what results depend on, except the code and the machine."""
-        operators = {name: repr(operator) for name, operator in self.methods.items()}
+        operators = {name: repr(operator) for name, operator in (self.methods | self.swept).items()}
         models = {"cross_encoder": self.model.id, "encoder": self.encoder.id}
         return {"operators": operators, "graph": self.graph.checksum, "k": K, **models, **self.data.checksums}
 
     def ask(self, question: QuestionRecord) -> Record:
-        """Ask one question by every method; return its row."""
+        """Ask one question by every method and with every setting; return its row."""
         memory, relevant = ModelMemory(), self.relevant(question)
-        row: Record = {"question": question.id, "methods": {}}
+        row: Record = {"question": question.id, "methods": {}, "curves": {}, "gain": {}, "swept": {}}
         for name, operator in self.methods.items():
             state, seconds = self.run(operator, question, memory)
             nodes = self.retrieved(state)
             tr = round(topological_recall(self.graph, nodes[:K], relevant), 5)
             row["methods"][name] = [*self.quality(nodes, question), tr, round(1000 * seconds, 2)]
+            if name in RERANKERS:
+                row["curves"][name], row["gain"][name] = self.by_budget(state, question, relevant)
+        for name, operator in self.swept.items():
+            row["swept"][name] = self.quality(self.retrieved(self.run(operator, question, memory)[0]), question)
         return row
 
     def run(self, operator: Operator, question: QuestionRecord, memory: ModelMemory) -> tuple[State, float]:
@@ -188,6 +207,18 @@ class CorpusGraph:
         begun = time.perf_counter()
         state = operator(start(Question(question.text, question.id), self.ix.graph), run)
         return state, time.perf_counter() - begun + run.usage.saved
+
+    def by_budget(self, state: State, question: QuestionRecord, relevant: list[int]) -> tuple[list[Any], list[float]]:
+        """Return quality and topological recall at each budget, and the gain after the first batch."""
+        ranked = rankings_by_budget(state, BATCH)
+        recalls = {read: topological_recall(self.graph, nodes, relevant) for read, nodes in ranked.items()}
+        curve = []
+        for budget in BUDGETS:
+            # A method that ran out of passages keeps what it had.
+            read = max((read for read in ranked if read <= budget), default=min(ranked))
+            curve.append([read, *self.quality(ranked[read].tolist(), question), round(recalls[read], 5)])
+        gain = budget_gain(self.graph, ranked, relevant)
+        return curve, [round(value, 5) for value in gain]
 
 
 class EntityCorpus(CorpusGraph):
@@ -280,6 +311,7 @@ def ask_all(corpus: CorpusGraph) -> list[Record]:
 def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
     """Return the means of a set with their intervals and tests, and the curves of its figures."""
     values = {name: np.array([row["methods"][name] for row in rows]) for name in corpus.named}
+    rerankers = [name for name in RERANKERS if name in values]
     methods = {name: method_summary(values[name], values[BASELINE], name) for name in values}
     degrees = np.diff(corpus.graph.adjacency.indptr)[corpus.nodes]
     return {
@@ -291,6 +323,10 @@ def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
         "encoder": corpus.encoder.id,
         "cross_encoder": corpus.model.id,
         "methods": methods,
+        "curves": {name: np.mean([row["curves"][name] for row in rows], axis=0).tolist() for name in rerankers},
+        "sweeps": sweep_curves(methods["fastinsight"], rows),
+        "correlations": {name: correlations([row["gain"][name] for row in rows]) for name in rerankers},
+        "quarters": {name: quarters(values[name][:, 0], values["vector"][:, 2]) for name in rerankers},
     }
 
 
@@ -303,6 +339,38 @@ def method_summary(values: NDArray[Any], baseline: NDArray[Any], name: str) -> R
         if name != BASELINE:
             summary[metric]["p"] = paired_test(values[:, at], baseline[:, at])
     return summary
+
+
+def sweep_curves(default: Record, rows: Sequence[Record]) -> Record:
+    """Return recall and nDCG by the values of alpha and beta."""
+    swept = {name: np.mean([row["swept"][name] for row in rows], axis=0).tolist() for name in rows[0]["swept"]}
+    usual = [default[metric]["mean"] for metric in METRICS]
+    curves = {
+        name: [[value, *swept.get(f"{name}={value:g}", usual)] for value in values] for name, values in SWEEPS.items()
+    }
+    return curves if swept else {}
+
+
+def correlations(gains: Sequence[Sequence[float]]) -> Record:
+    """Return the correlations of recall and of MissTR after the first batch with the recall gained later (Table 6).
+
+    `open`: that of MissTR over the questions for which the first batch left something to gain; for the others both are
+    0, which alone makes a correlation.
+    """
+    points = np.array(gains)
+
+    def with_gain(some: NDArray[Any], column: int) -> float | None:
+        values, gained = some[:, column], some[:, 2]
+        varied = len(some) > 2 and values.std() > 0 < gained.std()
+        return float(np.corrcoef(values, gained)[0, 1]) if varied else None
+
+    incomplete = points[points[:, 0] < 1]
+    return {"recall": with_gain(points, 0), "missed": with_gain(points, 1), "open": with_gain(incomplete, 1)}
+
+
+def quarters(recalls: NDArray[Any], first: NDArray[Any]) -> list[float]:
+    """Return the mean recall of each quarter of the questions by the topological recall of vector search, rising."""
+    return [float(recalls[part].mean()) for part in np.array_split(np.argsort(first, kind="stable"), 4)]
 
 
 def averaged(summaries: Sequence[Record]) -> Record:
@@ -336,6 +404,18 @@ def cell(methods: Record, name: str, metric: str) -> str:
     return f"{mean} ({100 * value['low']:.1f}–{100 * value['high']:.1f}{p})"
 
 
+def correlation_table(summaries: Sequence[Record]) -> str:
+    """Return the correlations of all sets."""
+    names = [name for name in RERANKERS if not name.startswith("rerank")]
+    header = ["set", *(f"{name}, {what}" for name in names for what in ("recall", "MissTR", "MissTR where open"))]
+    rows = []
+    for summary in summaries:
+        of = summary["correlations"]
+        values = [of.get(name, {}).get(what) for name in names for what in ("recall", "missed", "open")]
+        rows.append([summary["set"], *("" if value is None else f"{value:.2f}" for value in values)])
+    return table(header, rows)
+
+
 def page(summaries: Sequence[Record]) -> str:
     """Return the tables of all sets."""
     parts = [
@@ -354,6 +434,11 @@ def page(summaries: Sequence[Record]) -> str:
     of_passages = [summary for summary in summaries if not summary["set"].endswith(ENTITIES)]
     if len(of_passages) > 1:
         parts.append(f"## Average of {len(of_passages)} sets of passages\n\n{methods_table(averaged(of_passages))}")
+    parts.append(
+        "## Correlations with the gain\n\nCorrelation of recall and of MissTR after the first batch with the recall "
+        "gained from there to the end of the budget; where open: over the questions for which the first batch left "
+        f"something to gain, as for the others both are 0.\n\n{correlation_table(summaries)}"
+    )
     return "\n\n".join(parts)
 
 
@@ -361,6 +446,7 @@ def main() -> None:
     """Measure the sets asked for."""
     parser = arguments(__doc__, sets=SETS)
     parser.add_argument("--questions", type=int, help="of each set, the first ones")
+    parser.add_argument("--no-sweeps", action="store_true", help="keep alpha and beta at their defaults")
     options = parse(parser)
     out = options.out / "corpora"
     out.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Write the page of lego.py from its summary."""
+"""Write the page of lego.py from its summary; `lego_page.md` is its text, with names for the tables."""
 
 from __future__ import annotations
 
@@ -7,130 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import Record, read_results, table, write_page
-from stamps import RESULTS, states_in
+from stamps import states_in
 
-PPR = RESULTS / "ppr.json"
-ABOUT = """# Graph retrieval taken apart: LEGO-GraphRAG on knowledge graphs
-
-Answers that each module keeps, the first answer, and costs, on MetaQA (films: 43,234 nodes,
-133,582 triples) and PathQuestion (pq-2h: 1,056 nodes, 1,211 triples; pql-2h: 5,034 and 4,247). Questions are drawn by
-seed, from the development questions of MetaQA as many of one hop as of two and three together; the entities are those
-given with them. Systems that read many texts were asked fewer questions, the first of the same order; how many stands
-in each row, and the table of common questions compares all instances on the same ones.
-
-- **SE** is the subgraph that extraction leaves, judged by the names of its nodes; **PR** the 32 best paths, judged
-  by the names they lead to (query entities are no targets). Precision, recall and F1 are those of footnote 11, in
-  percent, means over questions. An answer that the graph does not hold counts as not found: that is so for 16
-  answers in pql-2h, and 6 % (pq-2h) and 29 % (pql-2h) of the questions have their own entity as an answer, which no
-  path finds.
-- F1 compares only what gives equally many paths: fewer mean more precision. A pruned graph often holds fewer than
-  32, and two paths may lead to one name.
-- **Hits@1**: whether the name that the first path leads to is an answer. There is no language model here: in the
-  paper one reads all 32 paths and answers, so these are far lower than its figures and not to be compared with
-  them.
-- **E** is the embedded encoder, all-MiniLM-L6-v2, as in the paper. **C** is the embedded cross-encoder, in the
-  place of the paper's language model L (and of its reranker): another model than E, trained on questions with
-  passages and not with triples. Findings about language models are not testable here. E has the vectors of all
-  triples and names, made beforehand as an index has them; C and BM25 read texts for each question.
-- Brackets hold 95 % intervals (bootstrap over questions). Nodes, edges and components (weakly connected) are means.
-- **ms** are medians by the clock on two cores which other work shared: `load` is the median load average meanwhile.
-  **CPU ms** are medians of processor time over all threads, which other work changes less. Texts and tokens are
-  what models read, means; `peak MB` is the highest memory of the process during retrieval, on the mean of
-  questions. No graphics memory is used.
-
-## The fifteen instances
-
-SE/PR: 1 PPR + SPR; OSAR: 2 E/E, 3 E/L, 4 L/E, 5 L/L; ISAR: 6 E/E, 7 E/L, 8 L/E, 9 L/L; SPR: 10 E, 11 L; on plain PPR:
-12 OSAR E, 13 OSAR L, 14 ISAR E, 15 ISAR L. **Offline L is the cross-encoder C.**
-
-### MetaQA
-
-{metaqa_quality}
-
-{metaqa_cost}
-
-Milliseconds by the clock, medians of a few questions that were asked again while nothing else ran, on two cores:
-
-{quiet}
-
-### MetaQA, the questions that all instances were asked
-
-{common}
-
-### PathQuestion, pq-2h
-
-{pq_2h_quality}
-
-{pq_2h_cost}
-
-### PathQuestion, pql-2h
-
-{pql_2h_quality}
-
-{pql_2h_cost}
-
-## Other cells of the map, published systems, and what is ours
-
-A name "A / B" is extraction A with retrieval B, as `graphwright.methods.papers.lego.cell` takes them; their expressions
-are at the end. Besides E, C and BM25, S scores the steps of a path one by one (triple-level scoring), D prunes beams by
-the distribution of their scores (dynamic pruning), both by E, and V, T and P read next to nothing (see below). LSA and
-LDA are statistical models, fitted to the texts of each question. F is E fine-tuned on training questions of the set by
-`benchmarks/published/tune.py`, and G a cross-encoder made of the same base; both in float32. Of
-`rog`, `gsr`, `kelp` and `tog` the language model is left out, and E or C is in its place.
-
-### MetaQA
-
-{metaqa_others}
-
-{metaqa_others_cost}
-
-### PathQuestion, pq-2h
-
-{pq_2h_others}
-
-{pq_2h_others_cost}
-
-### PathQuestion, pql-2h
-
-{pql_2h_others}
-
-{pql_2h_others_cost}
-
-### Scorers that read next to nothing
-
-V: Composed from vectors of names and relations; T: Composed from vectors of triples; P: Patterns, the relations of a
-path against the question, names masked. On PPR-1000 of MetaQA, against the same retrieval with every path read by E, in
-points on the questions that both were asked, and by the processor:
-
-{scorers}
-
-## By kind of question, MetaQA
-
-Every question has one query entity, so that nothing can be said about their number. Hits@1:
-
-{kinds_hits}
-
-PR recall:
-
-{kinds_recall}
-
-## Accelerated extraction, MetaQA (Table 7)
-
-`before`: seconds to prepare the graph, once. PPR needs nothing.
-
-{accelerations}
-
-Tables are made of one folder of rows, which calls of `benchmarks/published/lego.py` fill, in any order; each can be
-interrupted and repeated, and each writes the summary anew. `benchmarks/all.py` has calls that fill all of it.
-
-## Expressions
-
-In every expression 128 paths are kept, of which the tables judge the first 32: the same as with `% 32`.
-
-MetaQA:
-
-{metaqa_expressions}
-"""
+PAGE = Path(__file__).with_suffix(".md")
 
 
 SEARCHED = ("PPR", "PPR+TP-E", "PPR+TP-C")
@@ -295,7 +174,7 @@ def page(results: Record) -> str:
         "scorers": scorers(metaqa),
         "accelerations": accelerations(metaqa),
     }
-    return ABOUT.format(**{name: part.rstrip("\n") for name, part in parts.items()})
+    return PAGE.read_text(encoding="utf-8").format(**{name: part.rstrip("\n") for name, part in parts.items()})
 
 
 def write_lego(out: Path) -> None:

@@ -310,15 +310,19 @@ def split_by_path(questions: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     return parts
 
 
+def pathquestion(sets: MetaQA, name: str) -> tuple[Snapshot, Labels, list[Any]]:
+    """Return the graph of a set of PathQuestion, the labels of what is learned, and the questions to ask."""
+    data = read_dataset(sets.data / name, "questions")
+    ix = snapshot_of(data.triples, sets.encoder)
+    learn, ask = split_by_path(data.questions)
+    return ix, make_labels(ix.graph, examples_of(learn, ix.graph), sets.refined, sets.work / f"{name}.jsonl"), ask
+
+
 def measure_pathquestion(sets: MetaQA, options: Namespace) -> Record:
     """Train and ask retrievers on PathQuestion, and carry them over from and to MetaQA."""
     results: Record = {}
     for name in ("pq-2h", "pql-2h"):
-        data = read_dataset(sets.data / name, "questions")
-        ix = snapshot_of(data.triples, sets.encoder)
-        learn, ask = split_by_path(data.questions)
-        examples = examples_of(learn, ix.graph)
-        labels = make_labels(ix.graph, examples, sets.refined, sets.work / f"{name}.jsonl")
+        ix, labels, ask = pathquestion(sets, name)
         row: Record = {"learned": len(labels.rows)}
         row["path, trained on MetaQA"] = answer_quality(ix.graph, explained(sets.retriever("path")[0]), ask)
         for level in ("path", "triple"):
@@ -335,10 +339,7 @@ def measure_seeds(sets: MetaQA, options: Namespace) -> Record:
     """Train on PathQuestion with several seeds."""
     results: Record = {}
     for name, level in itertools.product(("pq-2h", "pql-2h"), ("path", "triple")):
-        data = read_dataset(sets.data / name, "questions")
-        ix = snapshot_of(data.triples, sets.encoder)
-        learn, ask = split_by_path(data.questions)
-        labels = make_labels(ix.graph, examples_of(learn, ix.graph), sets.refined, sets.work / f"{name}.jsonl")
+        ix, labels, ask = pathquestion(sets, name)
         hits = []
         for seed in SEEDS:
             checkpoint = train_retriever(ix, labels, level, schedule=Schedule(epochs=60, patience=10, seed=seed))

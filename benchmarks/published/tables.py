@@ -21,12 +21,18 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True)
 class Published:
-    """A table or figure of a paper: what it shows, and the numbers printed, by row and column."""
+    """A table or figure of a paper: what it shows, and the numbers printed, by row and column.
+
+    `missing`: why there is nothing of ours, where there is not. `ours`: where other benchmarks measure it, see
+    `from_results`.
+    """
 
     name: str
     about: str
     columns: tuple[str, ...] = ()
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: str = ""
+    ours: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Ours:
 def published(paper: str) -> dict[str, Published]:
     """Return the tables and figures of a paper by name."""
     content = tomllib.loads((FOLDER / f"{paper}.toml").read_text(encoding="utf-8"))
-    return {entry["name"]: _published(entry) for entry in content["tables"]}
+    return {entry["name"]: _published(entry, content) for entry in content["tables"]}
 
 
 def title(paper: str) -> str:
@@ -58,14 +64,29 @@ def title(paper: str) -> str:
     return name
 
 
-def _published(entry: Mapping[str, Any]) -> Published:
+def _published(entry: Record, content: Record) -> Published:
     columns, rows = tuple(entry.get("columns", ())), {}
     for line in entry.get("rows", "").strip().splitlines():
         name, *cells = (cell.strip() for cell in line.split(" | "))
         if len(cells) != len(columns):
             raise ValueError(f"{entry['name']}, {name}: {len(cells)} numbers in {len(columns)} columns")
         rows[name] = tuple(cells)
-    return Published(entry["name"], entry["about"], columns, rows)
+    groups = tuple(_cells(group, content) for group in entry.get("ours", ()))
+    return Published(entry["name"], entry["about"], columns, rows, entry.get("missing", ""), groups)
+
+
+def _cells(group: Record, content: Record) -> Record:
+    """Return a group of cells with its source, its rows and its labels."""
+    source, rows = content["sources"][group["source"]], group.get("rows", {"": ""})
+    return {
+        "row": "{row}",
+        "column": "{column}",
+        "times": 1,
+        **source,
+        **group,
+        "rows": content["names"][rows] if isinstance(rows, str) else rows,
+        "about": [source.get("about", ""), group.get("about", "")],
+    }
 
 
 def shown(value: object) -> str:

@@ -63,13 +63,11 @@ def main() -> None:
     parser.add_argument("--set", choices=list(SETS), default="metaqa")
     parser.add_argument("--base", required=True, help="model of sentence-transformers to begin with")
     parser.add_argument("--train", type=int, default=300, help="training questions")
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--negatives", type=int, default=7)
     options = parse(parser)
     kit = Kit.open(options.data / "kgqa" / options.set, options.work / "lego" / "vectors")
     labels, path = labels_of(kit, options), options.out / "tuned.json"
     for kind in options.only:
-        begun, schedule = time.process_time(), TuneSchedule(epochs=options.epochs, negatives=options.negatives)
+        begun, schedule = time.process_time(), TuneSchedule()
         with shown_progress() as show:
             record = tune(kit.graph, labels, kind, options.base, kit.tuned(kind), schedule, show)
         row: Record = {name: record[name] for name in SHOWN}

@@ -25,7 +25,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--llm", help="language model that answers; without it answers are offline")
     parser.add_argument("--base-url", help="address of the language model's server")
     parser.add_argument("--half", choices=[*HALVES, "both"], default="open", help="nobody tunes on the closed half")
-    parser.add_argument("--name", default="", help="part of the names of the result files")
     parser.add_argument("--show", action="store_true", help="print each question with its answer and verdict")
 
 

@@ -31,16 +31,7 @@ from graphwright.operators.state import Answer, Citation
 
 VERDICTS = ("good", "half", "useless", "missed", "wrong")
 KINDS = (
-    "fact",
-    "howto",
-    "compare",
-    "list",
-    "count",
-    "date",
-    "yesno",
-    "broad",
-    "superlative",
-    "negation",
+    *("fact", "howto", "compare", "list", "count", "date", "yesno", "broad", "superlative", "negation"),
     "unanswerable",
 )
 

@@ -1,6 +1,6 @@
 """Measure what an adapter's call to a framework costs over `Index.retrieve`.
 
-    python benchmarks/serving/adapters.py [--calls 300] [--only langchain llamaindex haystack pyterrier dspy]
+    python benchmarks/serving/adapters.py [--only langchain llamaindex haystack pyterrier dspy]
 
 An index of 200 made-up passages is asked by `bm25`, the fastest method, for 15 passages: by `Index.retrieve` and by the
 retriever of each framework, in random order, after a first call that is not counted. Given are the medians of the
@@ -26,7 +26,7 @@ from graphwright.models.fake import HashEncoder
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import Record, arguments, parse, table, write_results
 
-METHOD, TOP_K, PASSAGES, LENGTH = "bm25", 15, 200, 40
+METHOD, TOP_K, PASSAGES, CALLS = "bm25", 15, 200, 300
 WORDS = ("river", "lake", "town", "bridge", "mill", "abbey", "source", "valley", "castle", "road", "forest", "market")
 Call = Callable[[str], Any]
 
@@ -98,7 +98,7 @@ def measure(options: Namespace) -> Record:
     with TemporaryDirectory() as folder, made_index(Path(folder), rng) as index:
         calls = calls_of(index, options.only)
         seconds: dict[str, list[float]] = {name: [] for name in calls}
-        for number in range(options.calls + 20):
+        for number in range(CALLS + 20):
             question = f"Which {rng.choice(WORDS)} is near the {rng.choice(WORDS)}?"
             index.retrieve(question, METHOD, top_k=TOP_K)  # so that no call is the first with this question
             for name, call in rng.sample(sorted(calls.items()), len(calls)):
@@ -119,7 +119,6 @@ def page(milliseconds: Record) -> str:
 def main() -> None:
     """Measure, and write the results."""
     parser = arguments(__doc__, parts=list(ADAPTERS), data=False)
-    parser.add_argument("--calls", type=int, default=300)
     options = parse(parser)
     milliseconds = measure(options)
     write_results(options.out / "adapters.json", milliseconds, page(milliseconds))

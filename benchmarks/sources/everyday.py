@@ -6,12 +6,11 @@ import gzip
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sources.packages import Source, Unavailable, fetched, unpacked
+from sources.packages import Source, Unavailable, folder_of, printed
 
 _BROKEN_WORD = re.compile(r"‐\n\s*")
 
@@ -26,7 +25,7 @@ def documents_of(source: Source, work: Path) -> Path:
     made_from = json.dumps(source, sort_keys=True)
     if not (stamp.exists() and stamp.read_text(encoding="utf-8") == made_from):
         shutil.rmtree(folder, ignore_errors=True)
-        folder_of_package = unpacked(fetched(source, work / "packages"), work / "unpacked" / source["name"])
+        folder_of_package = folder_of(source, work)
         for base, path, form in _files(source["parts"], folder_of_package):
             _write(path, path.relative_to(base).as_posix(), form, folder)
         stamp.write_text(made_from, encoding="utf-8")
@@ -58,12 +57,7 @@ def _write(path: Path, name: str, form: str, folder: Path) -> None:
 
 def _manual_page(source: bytes) -> tuple[bytes, str]:
     """Return a manual page as `man` prints it, without adjusting and without divided words."""
-    command = ("groff", "-k", "-t", "-mandoc", "-Tutf8", "-P-cbou", "-rHY=0", "-dAD=l")
-    try:
-        page = subprocess.run(command, input=source, capture_output=True, check=True).stdout.decode()
-    except FileNotFoundError as error:
-        raise Unavailable("manual pages need groff (Debian: apt-get install groff)") from error
-    return _BROKEN_WORD.sub("", page).encode(), ".txt"
+    return _BROKEN_WORD.sub("", printed(source).decode()).encode(), ".txt"
 
 
 def _plain(source: bytes) -> tuple[bytes, str]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from harness import Record
 
 from graphwright.data.formats.html import html_text
-from sources.packages import Source, Unavailable, fetched, unpacked
+from sources.packages import Source, fetched, printed, unpacked
 
 MAX_PAGES = 240  # of a language
 MAX_CHARACTERS = 8000  # of a page, half as many of a script with wide characters
@@ -59,14 +59,11 @@ def read_page(name: str, path: Path) -> Page | None:
 
 
 def _manual_page(path: Path, name: str) -> Page | None:
-    command = ("groff", "-k", "-t", "-mandoc", "-Tutf8", "-P-cbou", "-rHY=0", "-dAD=l", "-rLL=9000n")
     try:
-        done = subprocess.run(command, input=gzip.decompress(path.read_bytes()), capture_output=True, check=True)
-    except FileNotFoundError as error:
-        raise Unavailable("manual pages need groff (Debian: apt-get install groff)") from error
+        text = printed(gzip.decompress(path.read_bytes()), "-rLL=9000n").decode("utf-8", "replace")
     except subprocess.CalledProcessError:
         return None
-    lines = [re.sub(r"\s+", " ", line).rstrip() for line in done.stdout.decode("utf-8", "replace").splitlines()[1:-1]]
+    lines = [re.sub(r"\s+", " ", line).rstrip() for line in text.splitlines()[1:-1]]
     headings = [at for at, line in enumerate(lines) if line and not line.startswith(" ")]
     if len(headings) < 2:
         return None

@@ -1,11 +1,7 @@
 """Make questions that need two linked documents, for a corpus that has links and no questions.
 
-    python benchmarks/sources/linked_questions.py --data DATA/ir/cora --out runs/cora [--questions 200] [--seed 0]
-    graphwright evaluate --data runs/cora --methods vector,fastinsight --out runs/cora-results
-
---data is a folder with corpus.jsonl and links.tsv (pairs of document ids); --out gets copies and questions.jsonl. In
-FastInsight (section 4.2.1) a language model writes the questions. Here a question is made of the most informative words
-of the most central sentence of each document; so word search is easier on them than on real questions.
+In FastInsight (section 4.2.1) a language model writes the questions. Here a question is made of the most informative
+words of the most central sentence of each document; so word search is easier on them than on real questions.
 """
 
 from __future__ import annotations
@@ -14,7 +10,6 @@ import math
 import random
 import re
 import shutil
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -171,13 +166,3 @@ class TermWriter:
         vector = {word: n * self._rarity.get(word, 0.0) for word, n in Counter(words(sentence)).items()}
         length = math.sqrt(sum(weight * weight for weight in vector.values()))
         return sum(weight * weights.get(word, 0.0) for word, weight in vector.items()) / length if length else 0.0
-
-
-if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--questions", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(f"{write_linked_questions(given.data, given.out, given.questions, given.seed)} questions in {given.out}")

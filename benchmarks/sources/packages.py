@@ -75,3 +75,17 @@ def unpacked(package: Path, folder: Path) -> Path:
     else:
         shutil.unpack_archive(package, folder, "zip" if package.suffix == ".whl" else None)
     return folder
+
+
+def folder_of(source: Source, work: Path) -> Path:
+    """Return the folder with the files of a package, fetched and unpacked below `work`. Raises Unavailable."""
+    return unpacked(fetched(source, work / "packages"), work / "unpacked" / source["name"])
+
+
+def printed(page: bytes, *more: str) -> bytes:
+    """Return a manual page as groff prints it. Raises Unavailable without groff, CalledProcessError for a bad page."""
+    command = ("groff", "-k", "-t", "-mandoc", "-Tutf8", "-P-cbou", "-rHY=0", "-dAD=l", *more)
+    try:
+        return subprocess.run(command, input=page, capture_output=True, check=True).stdout
+    except FileNotFoundError as error:
+        raise Unavailable("manual pages need groff (Debian: apt-get install groff)") from error
