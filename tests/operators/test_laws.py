@@ -6,7 +6,9 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -43,6 +45,7 @@ from graphwright import (
     VectorSearch,
     start,
 )
+from graphwright.errors import NeedsError
 from graphwright.generate import (
     ChainAnswer,
     ChainContext,
@@ -454,6 +457,7 @@ def operators_with_arguments() -> list[Operator]:
     ]
 
 
+@cache
 def full_state() -> State:
     """A state with everything that an operator may need."""
     state = (LinkEntities() >> SEARCH % 3 >> ToPassages() >> PassageContext())(start(QUESTION, SNAPSHOT.graph))
@@ -555,6 +559,10 @@ class TestEveryOperator:
         again = pickle.loads(pickle.dumps(op))
         assert again == op
         assert fingerprint(again(full_state())) == fingerprint(op(full_state()))
+
+    def test_operator_without_its_needs_raises_needs_error(self, op: Operator) -> None:
+        with pytest.raises(NeedsError) if op.needs else nullcontext():
+            op(start(QUESTION, SNAPSHOT.graph))
 
     def test_operator_is_a_value(self, op: Operator) -> None:
         assert {op: 1}[op] == 1

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from graphwright import Anchor, Graph, start
-from graphwright.errors import OptionError
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Fallback, Keywords, NamesAndPhrases
 from graphwright.operators.anchors.keywords import themes
@@ -113,8 +112,3 @@ def test_theme_anchor_differs_from_entity_anchor() -> None:
         and Anchor("a") != Anchor("a", kind="theme")
         and len({Anchor("a", kind="theme"), Anchor("a")}) == 2
     )
-
-
-def test_keywords_with_invalid_model_raise() -> None:
-    with pytest.raises(OptionError, match="a language model"):
-        Keywords("gpt")  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, start
-from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import Choose, Explore, Rerank
 
@@ -115,13 +114,3 @@ def test_think_on_graph_stays_in_part() -> None:
     evidence = Explore(Rerank(HashEncoder()))(start("Who?", part, entities=["Bertha"])).evidence
     assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida"]
     assert len(Explore(Rerank(HashEncoder()))(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
-
-
-@pytest.mark.parametrize(
-    "options", [{"width": 0}, {"depth": 0}, {"max_nodes": 0}, {"max_relations": 0}, {"width": True}]
-)
-def test_think_on_graph_with_invalid_option_raises(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match=rf"Explore: {next(iter(options))} is .*it must be a whole number"):
-        Explore(Rerank(MODEL), **options)
-    with pytest.raises(OptionError, match="Explore: ranker is 'gpt'; it must be an operator"):
-        Explore("gpt")  # type: ignore[arg-type]

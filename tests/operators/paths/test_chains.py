@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphwright import Anchor, Chains, Evidence, Graph, MergeChains, start
-from graphwright.errors import NeedsError, OptionError
+from graphwright.errors import NeedsError
 from graphwright.graph.items import path_item, tree_item
 from graphwright.graph.relation_paths import ways_of
 from graphwright.operators import Instances, RelationPaths
@@ -120,13 +120,6 @@ def test_merge_keeps_other_items_in_place() -> None:
         ((1, 2), (0, 1)),
         ((0, 1, 0), (0, 0)),
     ]
-
-
-@pytest.mark.parametrize("length", [0, -1, 1.5, True, "2"])
-def test_chain_length_is_validated(length: object) -> None:
-    with pytest.raises(OptionError, match=rf"Chains: length is {length!r}; it must be a whole number, at least 1"):
-        Chains(length)  # type: ignore[arg-type]
-    assert repr(Chains(np.int64(2), inverse=False)).startswith("Chains(length=") and repr(Chains()) == "Chains()"
 
 
 @dataclass

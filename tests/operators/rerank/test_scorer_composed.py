@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, State, Triples, VectorIndex, start
-from graphwright.errors import OptionError
 from graphwright.models import HashEncoder
 from graphwright.operators import Composed, Patterns
 from graphwright.operators.rerank.mask import mask_names
@@ -131,17 +130,6 @@ def test_scorer_pickles(scorer: Composed | Patterns) -> None:
     again = (Triples() >> Rerank(pickle.loads(pickle.dumps(scorer))))(start(QUESTION, FAMILY))
     assert state.evidence is not None and again.evidence is not None
     assert again.evidence.identities() == state.evidence.identities()
-
-
-@pytest.mark.parametrize("make", [
-    lambda: Composed(),
-    lambda: Composed(VectorIndex.from_array([[1.0]])),
-    lambda: Composed(HashEncoder()),  # type: ignore[arg-type]
-    lambda: Patterns(None),  # type: ignore[arg-type]
-])  # fmt: skip
-def test_scorer_with_invalid_option_raises(make: object) -> None:
-    with pytest.raises(OptionError, match=r"Composed|Patterns"):
-        make()  # type: ignore[operator]
 
 
 def test_patterns_of_long_paths_are_distinct() -> None:

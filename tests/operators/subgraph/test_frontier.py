@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.toys import as_networkx
 
-from graphwright import Anchor, Evidence, Graph, Keep, KHop, PersonalizedPageRank, Rerank, Triples, VectorSearch, start
+from graphwright import Evidence, Graph, Keep, KHop, PersonalizedPageRank, Rerank, Triples, VectorSearch, start
 from graphwright.errors import NeedsError
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Frontier, LinkEntities, Reached, Repeat, Unseen
@@ -66,10 +66,6 @@ class TestFrontier:
         graph = GRAPHS["line"]
         taken = Evidence.of_nodes([0, 2], [0.9, 0.1]).take([1, 0])
         assert scored(Frontier()(start("?", graph, evidence=taken))) == {1: 0.9, 3: 0.1}
-
-    def test_frontier_needs_evidence(self) -> None:
-        with pytest.raises(NeedsError, match="Frontier"):
-            Frontier()(start("?", GRAPHS["line"], anchors=[Anchor("a", nodes=[0])]))
 
 
 class TestUnseen:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.toys import as_networkx
 
 from graphwright import Evidence, GRanker, Graph, Keep, STeX, VectorIndex, VectorSearch, start
-from graphwright.errors import OptionError
-from graphwright.models import HashEncoder, OverlapCrossEncoder
+from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Reached, Repeat, Run
 from graphwright.search.vector_index import joined
 from graphwright.testing import GRAPHS, FixedEncoder, vectors_of
@@ -198,10 +197,3 @@ def test_fastinsight_loop_ends_without_neighbours() -> None:
     loop = Repeat((Keep() | STeX(vectors_of(graph)) % 1) >> ranker, until=Reached(nodes=100))
     result = loop(start("a", graph, evidence=Evidence.of_nodes([graph.id("a")]))).evidence
     assert sorted(graph.names.take(result.nodes)) == ["a", "b", "c"]
-
-
-def test_stex_with_invalid_option_raises() -> None:
-    index = VectorIndex.from_array(np.zeros((5, 2)), HashEncoder(2))
-    for beta in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(OptionError, match="STeX"):
-            STeX(index, beta)
