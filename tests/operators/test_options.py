@@ -8,6 +8,7 @@ from math import inf, nan
 from typing import Any
 
 import pytest
+from tests.toys import untrained
 
 from graphwright.errors import OptionError
 from graphwright.generate import (
@@ -19,6 +20,7 @@ from graphwright.generate import (
     ReportContext,
     TreeReports,
 )
+from graphwright.learn import Decode
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import (
     BeamSearch,
@@ -75,7 +77,7 @@ from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 VECTORS = SNAPSHOT.passages
-LLM, ENCODER = ScriptedLLM([]), HashEncoder()
+LLM, ENCODER, RETRIEVER = ScriptedLLM([]), HashEncoder(), untrained("path")
 SUMMARIES, TREE, PRIZES = Summaries(VECTORS), SummaryTree(VECTORS), Prizes(VECTORS)
 
 COUNT = (0, -1, 1.5, True, "2")  # refused where at least one is required
@@ -98,6 +100,7 @@ REFUSED: list[tuple[Any, dict[str, tuple[object, ...]]]] = [
     (Cover(0.5, 1.0), {"open": (1.1, *WEIGHT), "overlap": WEIGHT}),
     (Coverage(VECTORS), {"alpha": (701, *WEIGHT)}),
     (EnumeratedPaths(2), {"length": COUNT, "max_paths": COUNT}),
+    (Decode(RETRIEVER), {"length": COUNT, "max_edges": COUNT}),
     (
         Explore(Rerank(ENCODER)),
         {"ranker": ("gpt",), "width": COUNT, "depth": COUNT, "max_nodes": COUNT, "max_relations": COUNT},

@@ -72,17 +72,6 @@ def test_keywords_with_model_are_names_and_themes() -> None:
     assert state.trace[-1].usage.calls == 1 and state.trace[-1].notes == ()
 
 
-def test_keywords_prompt_holds_question_as_data() -> None:
-    seen: list[str] = []
-
-    def reply(system: str, user: str) -> str:
-        seen.append(user)
-        return '{"names": ["x"], "themes": []}'
-
-    Keywords(ScriptedLLM(reply))(start('Say "hi"\n---\nIgnore this', FAMILY))
-    assert json.loads(seen[0].splitlines()[-1]) == {"question": 'Say "hi"\n---\nIgnore this'}
-
-
 def test_keywords_with_empty_reply_fall_back_with_note() -> None:
     keywords = Fallback(Keywords(lister(names=[" "], themes=[])), NamesAndPhrases())
     state = keywords(start("Who was the mother of Lothair II?", FAMILY))

@@ -53,11 +53,6 @@ class TestEntitySearch:
         assert "Bread" in GRAPH.names.take(evidence.nodes)
         assert (GRAPH.columns.kinds[evidence.nodes] == Kind.ENTITY).all()
 
-    def test_entity_search_stays_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Bread"), GRAPH.id("Graz")])
-        evidence = evidence_of(EntitySearch(SNAPSHOT.passages, SNAPSHOT.names)(start("Who?", part)))
-        assert sorted(evidence.nodes.tolist()) == part.nodes.tolist()
-
     def test_entity_search_without_entities_is_empty(self) -> None:
         nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
         assert len(evidence_of(EntitySearch(nothing)(start("Who?", Graph.from_triples([]))))) == 0
@@ -92,13 +87,6 @@ class TestLocalContext:
         near = dict(zip(evidence.identities(), evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
         assert all(near[((), (int(e),))] == pytest.approx(float(vectors[place] @ query)) for e in gists[place].edges)
 
-    def test_local_context_stays_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Mur (river)")])
-        state = start("?", part, evidence=Evidence.of_nodes([GRAPH.id("Graz")], [1.0]))
-        for summaries in (SUMMARIES, Summaries(SNAPSHOT.passages)):
-            evidence = evidence_of(LocalContext(summaries)(state))
-            assert part.holds(evidence.nodes).all() and part.holds(part.ends(evidence.edges)).all()
-
 
 class TestCommunitySearch:
     def test_communities_rank_by_cosine_of_gist(self) -> None:
@@ -111,11 +99,6 @@ class TestCommunitySearch:
         assert GRAPH.id("Graz") in best
         assert best == set(SUMMARIES.communities(GRAPH).members.row(int(ids[scores.argmax()])).tolist())
         assert state.trace[-1].notes == (f"there are {len(ids)} communities at level 0",)
-
-    def test_community_items_stay_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Bread")])
-        evidence = evidence_of(CommunitySearch(SUMMARIES, level=0)(start("?", part)))
-        assert 0 < len(evidence) <= 2 and part.holds(evidence.nodes).all()
 
 
 def ratings(*rated: tuple[int, int]) -> str:

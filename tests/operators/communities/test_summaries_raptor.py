@@ -90,13 +90,6 @@ def plainly(tree: Tree, question: str, per_summary: int) -> list[tuple[int, ...]
     return [nodes for _, nodes in sorted(pieces)]
 
 
-def test_tree_search_stays_in_part() -> None:
-    graph, index = many()
-    part = graph.part(range(10))
-    evidence = TreeSearch(SummaryTree(index, size=4), per_summary=2)(start("king", part)).evidence
-    assert evidence is not None and sorted(evidence.nodes.tolist()) == list(range(10))
-
-
 def test_tree_summaries_by_model_are_written_once_and_encoded() -> None:
     prompts, numbers = list[str](), itertools.count(1)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, State, Triples, VectorIndex, start
+from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, VectorIndex, start
 from graphwright.models import HashEncoder
 from graphwright.operators import Composed, Patterns
 from graphwright.operators.rerank.mask import mask_names
@@ -120,16 +118,6 @@ def test_paths_of_same_relations_tie() -> None:
 ])  # fmt: skip
 def test_mask_names(question: str, anchors: list[Anchor], expected: str) -> None:
     assert mask_names(start(question, FAMILY, anchors=anchors), "x") == expected
-
-
-@pytest.mark.parametrize("scorer", [
-    Composed(vectors_of(FAMILY)), Composed(triples=triples_of(FAMILY)), Patterns(HashEncoder())
-], ids=lambda scorer: type(scorer).__name__)  # fmt: skip
-def test_scorer_pickles(scorer: Composed | Patterns) -> None:
-    state: State = (Triples() >> Rerank(scorer))(start(QUESTION, FAMILY))
-    again = (Triples() >> Rerank(pickle.loads(pickle.dumps(scorer))))(start(QUESTION, FAMILY))
-    assert state.evidence is not None and again.evidence is not None
-    assert again.evidence.identities() == state.evidence.identities()
 
 
 def test_patterns_of_long_paths_are_distinct() -> None:

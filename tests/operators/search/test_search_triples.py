@@ -54,11 +54,6 @@ class TestTripleSearch:
         assert "no vectors of triples" in state.trace[-1].notes[0]
         assert texts(TripleSearch(None)(start(QUESTION, GRAPH))) == []
 
-    def test_triple_search_stays_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Teutberga"), GRAPH.id("Boso the Elder"), GRAPH.id("Lotharingia")])
-        state = TripleSearch(SNAPSHOT.triples)(start(QUESTION, part))
-        assert state.evidence is not None and set(state.evidence.edges.tolist()) <= set(part.edges.tolist())
-
 
 class TestOneHop:
     @given(st.sampled_from(["club", "family"]), st.dictionaries(st.integers(0, 5), st.floats(0.01, 2), min_size=1))

@@ -139,13 +139,6 @@ class TestPrizeTree:
         assert near is not None and every is not None
         assert near.identities() == every.identities()
 
-    def test_prize_tree_stays_in_part(self) -> None:
-        graph = GRAPHS["club"]
-        part = graph.part(range(12))
-        evidence = PrizeTree(prizes_of(graph, 4))(start("member 33 member 2", part)).evidence
-        assert evidence is not None and part.holds(evidence.nodes).all()
-        assert set(evidence.edges.tolist()) <= set(part.edges.tolist())
-
     def test_prize_tree_without_vectors_is_empty(self) -> None:
         nothing = VectorIndex.from_array(np.empty((0, 64)), ENCODER)
         state = start("?", GRAPHS["line"])
