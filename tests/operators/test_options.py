@@ -1,4 +1,4 @@
-"""Options of operators, and of the values that they are given: what each refuses, and how the error names it."""
+"""Options of operators, of what they are given, and of training: what each refuses, and how the error names it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from graphwright.generate import (
     TreeReports,
 )
 from graphwright.learn import Decode
+from graphwright.learn.training import Schedule
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import (
     BeamSearch,
@@ -138,6 +139,10 @@ REFUSED: list[tuple[Any, dict[str, tuple[object, ...]]]] = [
     (Relax(LLM), {"model": (3, None), "passages": FROM_ZERO}),
     (ReportContext(TreeReports(TREE)), {"passages": COUNT, "tokens": (499,)}),
     (Rerank(ENCODER), {"model": ("all-MiniLM-L6-v2",)}),
+    (
+        Schedule(),
+        {name: COUNT for name in ("epochs", "patience", "batch", "negatives")} | {"rate": (0,), "held_out": (0, 1)},
+    ),
     (SentenceThought(ENCODER), {"passages": COUNT}),
     (SharedBudget(ToPassages()), {"limit": COUNT}),
     (SharedWords(SNAPSHOT.words), {"weight": WEIGHT, "threshold": (1.1, *WEIGHT)}),

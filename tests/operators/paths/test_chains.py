@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphwright import Anchor, Chains, Evidence, Graph, MergeChains, start
@@ -236,7 +236,6 @@ def test_chains_and_merged_chains_have_texts(world: tuple[list[Triple], list[str
     assert set(texts_of(triples, entities, Chains(longest, inverse=False))) == expected
 
 
-@settings(deadline=None)
 @given(worlds(), st.randoms())
 def test_chains_do_not_depend_on_numbering(world, random) -> None:
     triples, entities, longest = world
@@ -248,7 +247,6 @@ def test_chains_do_not_depend_on_numbering(world, random) -> None:
         assert texts_of(triples, entities, steps) == texts_of(shuffled, entities, steps, order=back)
 
 
-@settings(deadline=None)
 @given(worlds(), st.booleans())
 def test_merged_chains_cover_all_chains(world, inverse) -> None:
     triples, entities, longest = world

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import as_networkx
 
@@ -67,7 +67,6 @@ def test_granker_equals_worked_numbers() -> None:
     assert result.scores.tolist() == pytest.approx([np.tanh(fused[n]) for n in ("b", "a", "hub", "alone")], abs=1e-6)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(GRAPHS)), st.floats(0, 1), st.data())
 def test_granker_equals_algorithm_2(name, alpha, data) -> None:
     graph = GRAPHS[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import as_networkx
 
@@ -29,7 +29,6 @@ class TestFrontier:
         assert result is not None and result.scores is not None
         assert graph.names.take(result.nodes) == ["x", "y", "z"] and result.scores.tolist() == [0.75, 0.25, -2.0]
 
-    @settings(deadline=None)
     @given(st.sampled_from(sorted(GRAPHS)), st.data())
     def test_frontier_equals_plain_python(self, name: str, data: st.DataObject) -> None:
         graph = GRAPHS[name]

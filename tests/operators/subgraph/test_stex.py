@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import as_networkx
 
@@ -71,7 +71,6 @@ def test_stex_equals_worked_numbers() -> None:
     assert dict(zip(graph.names.take(single.nodes), single.scores.tolist(), strict=True)) == {"q": 0.0, "y": -0.5}
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(GRAPHS)), st.floats(0, 3), st.integers(1, 8), st.data())
 def test_stex_equals_algorithm_3_and_cut_is_first_of_all(name, beta, k, data) -> None:
     graph, index = GRAPHS[name], vectors_of(GRAPHS[name])
@@ -122,7 +121,6 @@ def same(result, other) -> bool:
     return result.nodes.tolist() == other.nodes.tolist() and result.scores.tolist() == other.scores.tolist()
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
