@@ -2,7 +2,6 @@
 
 import numpy as np
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
@@ -14,7 +13,6 @@ from graphwright.text.words import words
 names = st.sampled_from(["Graz", "the Mur", "Łódź's cafés", "U.S.", "of", "1944", "Ida_B."])
 
 
-@settings(deadline=None)
 @drawn(st.lists(st.tuples(names, names, names), min_size=1, max_size=60))
 def test_combined_word_counts_equal_counts_of_texts(triples):
     graph = Graph.from_triples(triples)

@@ -28,7 +28,6 @@ from graphwright.operators.control import Fallback
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
-from graphwright.prompts.replies import REPLIES
 from graphwright.testing import CORPUS, WordReader, answer_reply, corpus_index, passages_in, prompt_of
 from graphwright.testing.llm_server import LLMServer, cut_stream, events, silent
 from graphwright.text.words import words
@@ -267,12 +266,9 @@ def test_generate_needs_fields_of_its_model() -> None:
         Generate("gpt")  # type: ignore[arg-type]
 
 
-def test_reply_schema_is_built_once_without_loading_pydantic_early() -> None:
-    made = REPLIES["answer"].model_validate_json(answer_reply("A", (1, "b")))
-    assert (made.found, made.text, made.citations[0].passage, made.citations[0].quote) == (True, "A", 1, "b")
+def test_importing_methods_and_extractors_loads_no_client() -> None:
     code = (
-        "import sys, graphwright; from graphwright.generate import Generate, Quote\n"
-        "from graphwright.models import HashEncoder\n"
+        "import sys, graphwright.extract.llm; from graphwright.generate import Generate, Quote\n"
         "from graphwright.methods.registry import METHODS\n"
         "print([m for m in ('pydantic', 'pydantic_core', 'openai', 'httpx') if m in sys.modules])"
     )

@@ -5,18 +5,15 @@ from __future__ import annotations
 import pytest
 
 from graphwright import ToPassages, VectorSearch, start
-from graphwright.errors import OptionError
 from graphwright.generate.answer import AnswerIfEnough, Generate
 from graphwright.generate.contexts import PassageContext
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
-from graphwright.models.openai.llm import OpenAILLM
 from graphwright.operators.operator import Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.answer_prompt import Context
 from graphwright.testing import answer_reply, corpus_index, passages_in
-from graphwright.testing.llm_server import LLMServer
 
 INSTRUCTIONS = Context("?").prompt[0]
 
@@ -124,22 +121,3 @@ def test_answer_if_enough_streams_only_accepted_answer() -> None:
     assert heard == []
     AnswerIfEnough(ScriptedLLM([answer_reply("Erstein [1].", (2, FOUNDED))]))(seen(), run)
     assert heard == ["Erstein [1]."]
-
-
-def test_answer_if_enough_works_over_http() -> None:
-    replies = [answer_reply("", found=False), answer_reply("Erstein [1].", (2, FOUNDED))]
-    with LLMServer(replies) as server:
-        op = AnswerIfEnough(OpenAILLM("any", server.url))
-        assert op(seen()).answer is None
-        after = op(seen())
-    assert after.answer is not None and after.answer.citations[0].text == FOUNDED
-    wanted = server.requests[0].json["response_format"]["json_schema"]["schema"]
-    assert (
-        set(wanted["required"]) == {"reasoning", "found", "text", "answers", "citations"} and len(server.requests) == 2
-    )
-
-
-@pytest.mark.parametrize("make", [lambda: AnswerIfEnough("gpt"), lambda: AnswerIfEnough(ScriptedLLM([]), passages=0)])  # type: ignore[arg-type]
-def test_answer_if_enough_with_invalid_option_raises(make: object) -> None:
-    with pytest.raises(OptionError, match="AnswerIfEnough"):
-        make()  # type: ignore[operator]

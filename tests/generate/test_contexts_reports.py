@@ -7,7 +7,6 @@ import json
 import pytest
 
 from graphwright import Evidence, State, start
-from graphwright.errors import OptionError
 from graphwright.generate import CommunityReports, ReportContext, TreeReports
 from graphwright.graph import Ranking
 from graphwright.models.budget import estimated_tokens
@@ -75,13 +74,3 @@ def test_report_context_over_budget_omits_lines_and_escapes_text() -> None:
 def test_report_context_without_evidence_has_no_relations() -> None:
     state = ReportContext(TreeReports(TREE))(asked([]).with_(evidence=None))
     assert not any("relation" in line for line in lines_of(state)) and any("report" in line for line in lines_of(state))
-
-
-def test_report_context_with_invalid_option_raises() -> None:
-    for options in ({"passages": 0}, {"tokens": 499}):
-        with pytest.raises(OptionError, match="ReportContext"):
-            ReportContext(TreeReports(TREE), **options)
-    with pytest.raises(OptionError, match="level"):
-        CommunityReports(SUMMARIES, -1)
-    with pytest.raises(OptionError, match="limit"):
-        TreeReports(TREE, 0)

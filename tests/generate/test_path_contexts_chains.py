@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from graphwright import Chains, Evidence, Graph, MergeChains, ToPassages, Triples, start
-from graphwright.errors import OptionError
 from graphwright.generate import ChainAnswer, ChainContext, Generate
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
@@ -115,19 +112,3 @@ def test_chain_answer_without_chain_is_none() -> None:
     for evidence in (Evidence.of_nodes([]), Evidence.of_nodes([1]), Evidence.of_edges([0])):
         answer = ChainAnswer(HashEncoder())(state.with_(evidence=evidence)).answer
         assert answer is not None and not answer.found and answer.citations == ()
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda: ChainContext(0),
-        lambda: ChainContext(tokens=10),
-        lambda: ChainAnswer(3),
-        lambda: ChainAnswer(HashEncoder(), step=1),
-    ],
-)
-def test_chain_answer_with_invalid_option_raises(made) -> None:
-    with pytest.raises(
-        OptionError, match=r"ChainContext: (passages is 0|tokens is 10)|ChainAnswer: (encoder is 3|step is 1)"
-    ):
-        made()

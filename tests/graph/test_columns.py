@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import DataError
@@ -20,7 +20,6 @@ def test_text_column_returns_its_strings(values: list[str]) -> None:
     assert pickle.loads(pickle.dumps(column)) == column
 
 
-@settings(deadline=None)
 @given(strings, st.text(max_size=3))
 def test_text_column_search_finds_equal_strings_and_prefixes(values: list[str], sought: str) -> None:
     column = TextColumn.of(values)
@@ -54,7 +53,6 @@ def test_terminated_block_cut_short_raises() -> None:
         TextColumn.terminated(b"Graz\0Li")
 
 
-@settings(deadline=None)
 @given(st.lists(strings, max_size=4))
 def test_joined_columns_concatenate(parts: list[list[str]]) -> None:
     columns = [TextColumn.of(part) for part in parts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph
@@ -49,7 +49,6 @@ def brute(graph: Graph, source: int, length: int) -> dict[tuple[int, ...], set[t
     return result
 
 
-@settings(deadline=None)
 @given(graphs(), st.integers(1, 5))
 def test_relation_paths_end_where_walks_do(graph: Graph, length: int) -> None:
     expected, (paths, cut) = brute(graph, 0, length), relation_paths(graph, 0, length)

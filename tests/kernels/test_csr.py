@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
@@ -20,7 +20,6 @@ def _arrays(pairs):
     return table[:, 0], table[:, 1]
 
 
-@settings(deadline=None)
 @given(edges)
 def test_undirected_equals_symmetric_matrix_of_scipy(case):
     n, pairs = case
@@ -33,7 +32,6 @@ def test_undirected_equals_symmetric_matrix_of_scipy(case):
     assert not indptr.flags.writeable and not neighbours.flags.writeable
 
 
-@settings(deadline=None)
 @given(edges)
 def test_group_equals_stable_sort_by_key(case):
     n, pairs = case
@@ -43,7 +41,6 @@ def test_group_equals_stable_sort_by_key(case):
     assert np.diff(indptr).tolist() == np.bincount(keys, minlength=n).tolist()
 
 
-@settings(deadline=None)
 @given(edges, st.sets(st.integers(0, 11)))
 def test_induced_equals_rows_and_columns_of_matrix(case, chosen):
     n, pairs = case

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.small_graphs import adjacency
 
@@ -30,7 +30,6 @@ cases = st.integers(1, 15).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(cases, st.integers(0, 5))
 def test_khop_equals_distances_of_networkx(case, limit):
     n, pairs, seeds = case
@@ -80,7 +79,6 @@ def test_khop_of_nothing_is_empty_and_invalid_arguments_raise():
         khop(*graph, [0], -1)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 30), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=40))
 def test_components_equal_those_of_networkx(n: int, pairs: list[tuple[int, int]]) -> None:
     pairs = [(a % n, b % n) for a, b in pairs]
@@ -127,7 +125,6 @@ def algorithm_3(near: list[set[int]], ranked: list[int], similar, beta: float) -
     return scores
 
 
-@settings(deadline=None)
 @given(pairs, st.lists(lists, min_size=1, max_size=5), st.floats(0, 3), st.integers(0, 2**32))
 def test_around_scores_equal_algorithm_3(edges, asked, beta, seed) -> None:
     near, similar = around(edges, 10), np.random.default_rng(seed).normal(size=10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.small_graphs import adjacency
 
@@ -63,7 +63,6 @@ pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30)
 lists = st.lists(st.integers(0, 9), unique=True, max_size=10)
 
 
-@settings(deadline=None)
 @given(pairs, lists, st.floats(0, 1), st.integers(1, 5), st.integers(0, 2**32))
 def test_smooth_equals_dense_matrices(edges, nodes, alpha, width, seed) -> None:
     graph = adjacency(edges)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.kernels import numbering as module
@@ -11,7 +11,6 @@ from graphwright.kernels.numbering import Numbering
 codes = st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1)), max_size=200)
 
 
-@settings(deadline=None)
 @given(st.lists(codes, max_size=5))
 def test_numbering_equals_dictionary_by_first_appearance(batches):
     numbering, known = Numbering(), {}

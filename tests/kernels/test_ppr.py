@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 from tests.kernels.small_graphs import from_networkx
@@ -35,7 +35,6 @@ cases = st.integers(1, 30).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(cases, st.sampled_from([None, 1, 3, 100]))
 def test_push_ppr_solves_the_equation(case, k):
     n, pairs, weighted, restart = case

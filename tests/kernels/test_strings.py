@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 
@@ -44,7 +44,6 @@ def _standing(text, forms):
     return list(result)
 
 
-@settings(deadline=None)
 @given(texts)
 def test_fingerprints_equal_for_equal_strings(values):
     hashes = fingerprints(*_column(values)).tolist()
@@ -81,7 +80,6 @@ def test_distinct_long_strings_differ_in_one_byte():
     assert ranking(*_column(values)).tolist() == sorted(range(6), key=values.__getitem__)
 
 
-@settings(deadline=None)
 @given(st.lists(phrase | st.text(letters, max_size=12), max_size=12))
 def test_tokens_equal_words_of_split(values):
     data, offsets = _column(values)
@@ -95,7 +93,6 @@ def test_tokens_equal_words_of_split(values):
     assert (number.dtype, owner.dtype, starts.dtype, ends.dtype) == (np.int32, np.int32, np.int64, np.int64)
 
 
-@settings(deadline=None)
 @given(st.lists(phrase, max_size=12), st.lists(phrase, max_size=12, unique=True))
 def test_phrases_equal_search_at_every_word(values, forms):
     text, form = phrases(*_column(values), *_column(forms))
@@ -104,7 +101,6 @@ def test_phrases_equal_search_at_every_word(values, forms):
     assert (text.dtype, form.dtype) == (np.int32, np.int32)
 
 
-@settings(deadline=None)
 @given(texts, st.data())
 def test_gather_returns_strings_at_ids(values, data):
     ids = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=30)) if values else []
@@ -113,7 +109,6 @@ def test_gather_returns_strings_at_ids(values, data):
     assert (block.dtype, offsets.dtype, offsets[0]) == (np.uint8, np.int64, 0)
 
 
-@settings(deadline=None)
 @given(texts)
 def test_ranking_sorts_by_bytes_then_position(values):
     order = ranking(*_column(values))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.kernels.csr import group, readonly, workspace
@@ -57,7 +57,6 @@ def plain_walks(
                 yield from plain_walks(triples, length - 1, (*walk, there), (*ways, way), returning=returning)
 
 
-@settings(deadline=None)
 @given(worlds())
 def test_leading_one_step_gives_neighbours_by_relation_and_direction(world: tuple[int, list[Triple]]) -> None:
     n, triples = world
@@ -74,7 +73,6 @@ def test_leading_one_step_gives_neighbours_by_relation_and_direction(world: tupl
     assert not workspace(n).marks.any()
 
 
-@settings(deadline=None)
 @given(worlds(4, 8, 12), st.booleans())
 def test_leading_gives_the_ends_of_all_walks(world: tuple[int, list[Triple]], returning: bool) -> None:
     n, triples = world
@@ -99,7 +97,6 @@ def test_leading_gives_the_ends_of_all_walks(world: tuple[int, list[Triple]], re
         }
 
 
-@settings(deadline=None)
 @given(worlds(4, 8, 12), st.lists(st.integers(0, 2 * RELATIONS - 1), min_size=1, max_size=4), st.booleans())
 def test_walks_by_gives_every_walk_once(world: tuple[int, list[Triple]], any_ways: list[int], returning: bool) -> None:
     n, triples = world
@@ -189,14 +186,12 @@ def chain_worlds(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], set[int],
     return n, triples, draw(st.sets(node, max_size=3)), draw(st.none() | st.integers(1, 4))
 
 
-@settings(deadline=None)
 @given(chain_worlds())
 def test_expand_chains_equals_algorithm_1_over_both_directions(world) -> None:
     n, triples, entities, longest = world
     assert ours(n, triples, entities, length=longest) == algorithm_1(both_ways(triples), entities, longest)
 
 
-@settings(deadline=None)
 @given(chain_worlds())
 def test_expand_chains_without_inverse_equals_algorithm_1_and_its_mirror(world) -> None:
     n, triples, entities, longest = world

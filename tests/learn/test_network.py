@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.learn.torch_here import torch_here
 
 from graphwright.learn.network import (
     DirectedEdges,
@@ -127,12 +128,6 @@ def sample(seed: int, nodes: int = 8, edges: int = 20) -> Sample:
     relation = draw.integers(0, 2, edges).astype(np.int32)
     near = np.zeros((nodes, 1), np.float16)
     return Sample(np.arange(nodes, dtype=np.int32), heads, tails, relation, near, np.zeros(edges, bool), ())
-
-
-def torch_here() -> Any:
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)
-    return torch
 
 
 def torch_aggregate(torch: Any, arcs: DirectedEdges, x: Any, gates: Any, gate: Any) -> Any:

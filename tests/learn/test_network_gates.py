@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.learn.torch_here import torch_here
 
 from graphwright.learn.network import best_walks, directed_edges, gate_loss, open_gates, view_graph
 from graphwright.testing import GRAPHS
@@ -75,12 +75,6 @@ def test_node_edge_and_step_take_best_walk(name: str, seed: int) -> None:
         ]  # fmt: skip
         value = result.steps(step, np.array([begin]), np.array([end]), np.array([way]))[0]
         assert math.isclose(value, max(taken, default=0.0), rel_tol=1e-4, abs_tol=1e-9)
-
-
-def torch_here() -> Any:
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)
-    return torch
 
 
 def test_gates_train_on_each_step_and_end() -> None:

@@ -211,6 +211,3 @@ def test_decode_over_cost_limit_is_noted() -> None:
 def test_decode_with_invalid_retriever_raises() -> None:
     with pytest.raises(OptionError, match="it must be a trained path retriever"):
         Decode(untrained("triple"))  # type: ignore[arg-type]
-    for wrong in ({"length": 0}, {"max_edges": 0}):
-        with pytest.raises(OptionError, match=f"{next(iter(wrong))}"):
-            Decode(writer(), **wrong)

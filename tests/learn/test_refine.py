@@ -22,8 +22,7 @@ from graphwright.learn.refine import (
     ShortestPathLabels,
     masked_question,
 )
-from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
-from graphwright.testing.llm_server import LLMServer
+from graphwright.models import HashEncoder, ScriptedLLM
 
 ENCODER = HashEncoder()
 DIRECTED = {"Anna": "Alien", "Bert": "Brazil", "Carl": "Casino", "Dora": "Dogma", "Emil": "Eraser", "Fred": "Fargo"}
@@ -272,17 +271,3 @@ def test_path_through_answer_itself_counts() -> None:
     ]  # fmt: skip
     for selected in kept_by(NeighbourRefiner(ENCODER, meaning=0), graph, asked):
         assert ways(selected) == [(1, 0, 3)] and selected[0].support == pytest.approx(1.0)
-
-
-def test_llm_refiner_works_over_http() -> None:
-    def answer(asked: dict[str, Any]) -> str:
-        rows = lines(asked["messages"][-1]["content"])
-        return json.dumps({"paths": [row["path"] for row in rows if "written_by]" in row["text"]]})
-
-    with LLMServer(answer) as server:
-        refiner = LLMRefiner(OpenAILLM("m", server.url))
-        selected = kept_by(refiner, FILMS, [ASKED[0], ASKED[6]])
-    assert [ways(item) for item in selected] == [[(WRITTEN,)], [(WRITTEN,)]]
-    assert len(server.requests) == 2 and refiner.id.startswith(f"m@{server.url}")
-    sent = server.requests[0].json["messages"]
-    assert [message["role"] for message in sent] == ["system", "user"] and "who directed Alien" in sent[1]["content"]

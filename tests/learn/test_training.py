@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.learn.torch_here import torch_here
 from tests.toys import knowledge
 
 from graphwright import Evidence, Graph, VectorIndex, start
@@ -82,12 +83,6 @@ def questions() -> list[Example]:
 
 ASKED = questions()
 LEARNED, HELD = ASKED[:40], ASKED[40:]
-
-
-def torch_here() -> Any:
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)
-    return torch
 
 
 @cache
@@ -351,17 +346,3 @@ def test_best_epoch_is_kept_and_training_stops_early() -> None:
     # Of two epochs that measured the same the later one, which learned more; three after the first of them it ends.
     assert measured == [0.1, 0.7, 0.3, 0.7, 0.2] and float(best["x"][0]) == selected[3]
     assert selected == sorted(selected, reverse=True) and messages == [("train", n, 8) for n in range(1, 6)]
-
-
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"patience": 0}, {"batch": 2.5}, {"negatives": True}])
-def test_training_counts_are_validated(wrong: dict[str, float]) -> None:
-    with pytest.raises(
-        OptionError, match=f"Schedule: {next(iter(wrong))} is .*; it must be a whole number, at least 1"
-    ):
-        Schedule(**wrong)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("wrong", [{"rate": 0}, {"held_out": 0}, {"held_out": 1}])
-def test_training_rates_are_validated(wrong: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match="it must be a number, more than 0"):
-        Schedule(**wrong)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import pickle
 from typing import Any
 
-import pytest
-
 from graphwright import start
-from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import OpenAILLM, OverlapCrossEncoder, ScriptedLLM
 from graphwright.testing import corpus_index, passages_in
@@ -64,13 +60,5 @@ def test_agent_without_valid_reply_searches_offline() -> None:
         assert state.passages.ids.tolist() == expected.ids.tolist()
 
 
-def test_agent_offline_equals_search_and_pickles() -> None:
+def test_agent_offline_equals_search() -> None:
     assert repr(make_method("agent", IX).pipeline) == repr(make_method("multihop-rerank", IX).pipeline)
-    op = make_method("agent", IX)
-    assert pickle.loads(pickle.dumps(op)) == op
-
-
-@pytest.mark.parametrize("options", [{"steps": 0}, {"shown": 0}, {"passages": 0}, {"max_tokens": 0}])
-def test_agent_with_invalid_option_raises(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError):
-        make_method("agent", IX, llm=ScriptedLLM(reply), **options)

@@ -9,9 +9,11 @@ from graphwright import Graph, start
 from graphwright.errors import ReplyCutError
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
+from graphwright.operators.run import ModelMemory, Run
 from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
+MEMORY = ModelMemory()
 QUESTION = "Which abbey did Ermengarde of Tours found?"
 ALONE = {"vanilla", "cot"}  # no retrieval
 RUBBISH = {
@@ -32,7 +34,8 @@ def of(rubbish: str) -> ScriptedLLM:
 @pytest.mark.parametrize("kind", RUBBISH)
 @pytest.mark.parametrize("name", WITH_MODEL)
 def test_methods_with_invalid_replies_return_passages_and_notes(name: str, kind: str) -> None:
-    state = make_method(name, SNAPSHOT, llm=of(RUBBISH[kind]))(start(QUESTION, SNAPSHOT.graph))
+    method = make_method(name, SNAPSHOT, llm=of(RUBBISH[kind]))
+    state = method(start(QUESTION, SNAPSHOT.graph), Run(memory=MEMORY))
     answer = state.answer
     assert answer is not None and answer.text and "Lyon" not in answer.text
     assert any("did not fit the schema" in note for step in state.trace for note in step.notes)

@@ -7,7 +7,7 @@ import pytest
 
 from graphwright import Graph, Index, start
 from graphwright.build.build import build_from_graph
-from graphwright.methods.registry import default_method, make_method
+from graphwright.methods.registry import make_method
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.operators.state import Answer
 from graphwright.search.snapshot import Snapshot
@@ -312,7 +312,3 @@ def test_foreign_labels_name_node(tmp_path: Path) -> None:
 def test_unrecorded_relation_is_not_replaced(graph: str, question: str, part: str) -> None:
     answer = ask(graph, question)
     assert not answer.found and answer.short == () and part in answer.text
-
-
-def test_graph_method_is_default_on_imported_graph() -> None:
-    assert default_method(imported=True) == "graph"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
 from graphwright import VectorSearch, start
-from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.operator import Operator
@@ -84,27 +81,9 @@ def test_gar_reads_neighbours_of_first_search() -> None:
 
 
 @pytest.mark.parametrize("name", ["rerank", "multihop-rerank", "gar"])
-def test_rerank_methods_answer_and_pickle(name: str) -> None:
-    op = make_method(name, SNAPSHOT)
-    again = pickle.loads(pickle.dumps(op))
-    assert again == op == METHODS[name](SNAPSHOT)
-    answers = [item(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for item in (op, again)]
-    assert answers[0] == answers[1] and answers[0].found and "Erstein" in answers[0].text
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("gar", {"batch": 0}),
-        ("gar", {"batch": 20, "budget": 10}),
-        ("rerank", {"budget": 0}),
-        ("multihop-rerank", {"pool": 0}),
-        ("gar", {"top_k": 0}),
-    ],
-)
-def test_rerank_methods_with_invalid_option_raise(name: str, options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match=r"batch|k is 0"):
-        make_method(name, SNAPSHOT, **options)
+def test_rerank_methods_answer(name: str) -> None:
+    answer = METHODS[name](SNAPSHOT)(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer
+    assert answer is not None and answer.found and "Erstein" in answer.text
 
 
 def scores_of(op: Operator) -> dict[int, float]:
@@ -122,9 +101,3 @@ def test_blend_is_weighted_sum_of_scaled_scores(name: str) -> None:
     low, high = min(alone.values()), max(alone.values())
     for node, score in part.items():
         assert score == pytest.approx(0.7 * none[node] + 0.3 * (alone[node] - low) / (high - low))
-
-
-@pytest.mark.parametrize("name", ["rerank", "gar", "fastinsight"])
-def test_blend_outside_range_raises(name: str) -> None:
-    with pytest.raises(OptionError, match=r"blend is 1\.5; it must be 0 to 1"):
-        make_method(name, SNAPSHOT, blend=1.5)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.toys import family_state, same
 
-from graphwright import Evidence, Graph, Induce, Keep, KHop, PersonalizedPageRank, Triples, VectorSearch, start
+from graphwright import Evidence, Graph, Induce, Keep, KHop, PersonalizedPageRank, Triples, start
 from graphwright.errors import NeedsError, OptionError
 from graphwright.graph.graph import Kind
 from graphwright.models import Usage
@@ -15,7 +15,7 @@ from graphwright.operators import HasEvidence, If, OnGraph, Only, Reached, Repea
 from graphwright.operators.operator import Cut, Operator, Ranker, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.testing import GRAPHS, vectors_of
+from graphwright.testing import GRAPHS
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,13 +195,6 @@ def test_narrowing_keeps_snapshot_ids_and_clears_evidence() -> None:
 def test_triples_narrow_to_their_ends() -> None:
     state = start("?", LINE, evidence=Evidence.of_edges([3]))
     assert Induce()(state).graph.nodes.tolist() == [3, 4]
-
-
-def test_search_stays_in_narrowed_graph() -> None:
-    family = GRAPHS["family"]
-    part = start("Gisela and Bertha", family.part([0, 1, 2]))
-    result = VectorSearch(vectors_of(family))(part)
-    assert sorted(nodes(result)) == [0, 1, 2]
 
 
 def test_union_of_empty_parts_is_empty() -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, ToPassages, start
-from graphwright.errors import OptionError
 from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
@@ -123,12 +122,6 @@ def test_to_passages_with_index_ranks_unscored_items() -> None:
     evidence = Evidence.of_nodes([GRAPH.id("Bread"), GRAPH.id("Graz")])
     ((best, _),) = ranked(ToPassages(1, index=SNAPSHOT.passages, weight=100.0), evidence, "Graz")
     assert GRAPH.passages.of(best).document == "bread"  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(("name", "value"), [("limit", 0), ("weight", -1.0), ("mentions", 1.5)])
-def test_to_passages_with_invalid_option_raises(name: str, value: float) -> None:
-    with pytest.raises(OptionError, match=f"ToPassages: {name} is {value}; it must be"):
-        ToPassages(**{name: value})  # type: ignore[arg-type]
 
 
 @given(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from graphwright import Graph, VectorIndex, start
-from graphwright.errors import OptionError
 from graphwright.graph import Kind
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, MiniLMCrossEncoder, OverlapCrossEncoder
@@ -56,18 +54,9 @@ def test_fastinsight_reads_each_passage_once() -> None:
     assert ranked >= 4 and run.usage.texts <= len(state.evidence) + encoded  # type: ignore[arg-type]
 
 
-def test_fastinsight_answers_and_pickles() -> None:
-    op = make_method("fastinsight", SNAPSHOT)
-    again = pickle.loads(pickle.dumps(op))
-    assert again == op
-    answers = [item(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer for item in (op, again)]
-    assert answers[0] == answers[1] and answers[0].found and "Erstein" in answers[0].text
-
-
-@pytest.mark.parametrize("options", [{"batch": 0}, {"batch": 20, "budget": 10}, {"alpha": 2.0}, {"beta": -1.0}])
-def test_fastinsight_with_invalid_option_raises(options) -> None:
-    with pytest.raises(OptionError, match=next(iter(options))):
-        make_method("fastinsight", SNAPSHOT, **options)
+def test_fastinsight_answers() -> None:
+    answer = make_method("fastinsight", SNAPSHOT)(start("Where did the abbey of Erstein stand?", SNAPSHOT.graph)).answer
+    assert answer is not None and answer.found and "Erstein" in answer.text
 
 
 def test_fastinsight_on_references_only_uses_links() -> None:

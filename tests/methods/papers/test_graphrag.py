@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, ScriptedLLM
-from graphwright.store import Settings
 from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
 
 pytest.importorskip("igraph")
@@ -105,25 +103,6 @@ def test_graphrag_summaries_are_written_once(tmp_path: Path) -> None:
     index.ask(QUESTION, method="graphrag-global", llm=llm)
     assert sum(call.startswith("You summarise") for call in with_calls) > counts[1]
     index.close()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_graphrag_runs_on_passage_index(name: str, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
-    index.add(CORPUS)
-    assert index.snapshot.names is None and index.snapshot.triples is None
-    state = index.ask(QUESTION, method=name)
-    assert state.answer is not None and "Erstein" in state.answer.text
-    index.close()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_graphrag_pickles_and_retrieval_ends_before_context(name: str) -> None:
-    op = make_method(name, SNAPSHOT, llm=ScriptedLLM([]))
-    assert pickle.loads(pickle.dumps(op)) == op
-    part = make_method(name, SNAPSHOT).search
-    state = part(start(QUESTION, SNAPSHOT.graph))
-    assert state.context is None and state.answer is None and state.passages is not None and len(state.passages)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import pickle
-from pathlib import Path
 
-import pytest
-
-from graphwright import Index, start
-from graphwright.errors import OptionError
+from graphwright import start
 from graphwright.methods.registry import make_method
-from graphwright.models import HashEncoder, ScriptedLLM
-from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
+from graphwright.models import ScriptedLLM
+from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -47,25 +42,3 @@ def test_g_retriever_model_is_shown_tree() -> None:
     nodes, edges = state.evidence.piece(0)
     assert len(tree) == len(nodes) + len(edges)
     assert {SNAPSHOT.graph.edge_text(int(e)) for e in edges} <= set(tree)
-
-
-def test_g_retriever_runs_on_passage_index(tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder())
-    index.add(CORPUS)
-    state = index.ask(QUESTION, method="g-retriever")
-    assert state.answer is not None and "Erstein" in state.answer.text
-    index.close()
-
-
-def test_g_retriever_pickles_and_retrieval_ends_before_answer() -> None:
-    op = make_method("g-retriever", SNAPSHOT)
-    again = pickle.loads(pickle.dumps(op))
-    asked = start(QUESTION, SNAPSHOT.graph)
-    assert again == op and again(asked).answer == op(asked).answer
-    assert op.search(asked).answer is None
-
-
-@pytest.mark.parametrize("options", [{"k": 0}, {"cost": -1.0}])
-def test_g_retriever_with_invalid_option_raises(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match=next(iter(options))):
-        make_method("g-retriever", SNAPSHOT, **options)

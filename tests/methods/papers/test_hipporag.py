@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import pickle
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from graphwright import Index, start
-from graphwright.errors import OptionError
+from graphwright import start
 from graphwright.methods.registry import make_method
-from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.models import ScriptedLLM
 from graphwright.operators.state import State
-from graphwright.store import Settings
-from graphwright.testing import CORPUS, corpus_index, passages_in
+from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -92,20 +89,8 @@ def test_hipporag_model_filters_and_answers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_hipporag_without_name_vectors_uses_words(name: str, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
-    index.add(CORPUS)
-    state = index.ask("What did Ermengarde of Tours found?", method=name)
+def test_hipporag_without_name_vectors_uses_words(name: str) -> None:
+    method = make_method(name, replace(SNAPSHOT, names=None, triples=None))
+    state = method(start("What did Ermengarde of Tours found?", SNAPSHOT.graph))
     assert state.answer is not None and state.answer.found and documents(state)[0] == "ermengarde"
     assert any("vectors of triples" in note for step in state.trace for note in step.notes) == (name == "hipporag2")
-    index.close()
-
-
-@pytest.mark.parametrize("name", BOTH)
-def test_hipporag_pickles_and_rejects_invalid_options(name: str) -> None:
-    op = make_method(name, SNAPSHOT)
-    assert pickle.loads(pickle.dumps(op)) == op
-    with pytest.raises(OptionError, match="restart"):
-        make_method(name, SNAPSHOT, restart=1.0)
-    with pytest.raises(OptionError, match="k is 0"):
-        make_method(name, SNAPSHOT, nodes=0)

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from graphwright import start
-from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 from graphwright.testing import corpus_index, passages_in
@@ -52,9 +51,3 @@ def test_feedback_method_moves_question_by_first_passages() -> None:
     assert plain is not None and moved is not None and heavy is not None
     assert moved.ids[0] == heavy.ids[0] == plain.ids[0]
     assert heavy.scores[0] == pytest.approx(1.0, abs=1e-3) and moved.scores[0] > plain.scores[0]
-
-
-@pytest.mark.parametrize("options", [{"feedback": 0}, {"beta": -1.0}])
-def test_hyde_with_invalid_option_raises(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match=r"whole number|beta"):
-        make_method("hyde", SNAPSHOT, **options)

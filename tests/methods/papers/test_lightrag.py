@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import pickle
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from graphwright import Index, start
-from graphwright.errors import OptionError
+from graphwright import start
 from graphwright.methods.registry import make_method
-from graphwright.models import HashEncoder, ScriptedLLM
-from graphwright.store import Settings
-from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
+from graphwright.models import ScriptedLLM
+from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -70,18 +67,8 @@ def test_lightrag_with_empty_keywords_uses_question(message: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_lightrag_without_name_vectors_uses_words(mode: str, tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
-    index.add(CORPUS)
-    state = index.ask("What did Ermengarde of Tours found?", method=mode)
+def test_lightrag_without_name_vectors_uses_words(mode: str) -> None:
+    method = make_method(mode, replace(SNAPSHOT, names=None, triples=None))
+    state = method(start("What did Ermengarde of Tours found?", SNAPSHOT.graph))
     assert state.answer is not None and state.answer.citations[0].document == "ermengarde"
     assert any("no vectors of" in note for step in state.trace for note in step.notes)
-    index.close()
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_lightrag_pickles_and_rejects_invalid_options(mode: str) -> None:
-    op = make_method(mode, SNAPSHOT)
-    assert pickle.loads(pickle.dumps(op)) == op
-    with pytest.raises(OptionError, match=r"limit is 0|k is 0"):
-        make_method(mode, SNAPSHOT, n=0)

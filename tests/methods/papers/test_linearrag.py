@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
-import pytest
 from tests.toys import knowledge
 
 from graphwright import Graph, VectorSearch, start
-from graphwright.errors import OptionError
 from graphwright.graph.graph import Kind
 from graphwright.methods.registry import make_method
 from graphwright.operators import MentionGraph
@@ -16,7 +12,6 @@ from graphwright.operators.state import State
 from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
-QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 def documents(state: State) -> list[str]:
@@ -56,16 +51,7 @@ def test_linearrag_uses_no_entity_relations() -> None:
     assert MentionGraph()(bare) is bare
 
 
-def test_linearrag_runs_on_graph_and_pickles() -> None:
+def test_linearrag_runs_on_graph() -> None:
     ix = knowledge(Graph.from_triples(FAMILY))
     state = make_method("linearrag", ix)(start("Who was the mother of Lothair II?", ix.graph))
     assert state.passages is not None and len(state.passages)
-    op = make_method("linearrag", SNAPSHOT)
-    again = pickle.loads(pickle.dumps(op))
-    assert again == op and documents(again(start(QUESTION, SNAPSHOT.graph)))
-
-
-@pytest.mark.parametrize("options", [{"sentences": 0}, {"threshold": -1.0}, {"restart": 0.0}, {"ratio": -1.0}])
-def test_linearrag_with_invalid_option_raises(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError):
-        make_method("linearrag", SNAPSHOT, **options)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from graphwright import Evidence, Index, ToPassages, start
+from graphwright import Evidence, ToPassages, start
 from graphwright.generate import FlatContext, GlobalEdges, PathContext
 from graphwright.methods.registry import METHODS, make_method
-from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.models import ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Shuffled
 from graphwright.operators.paths.flow_paths import WithEdges
-from graphwright.store import Settings
-from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
+from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -93,11 +92,9 @@ def test_pathrag_retrieval_ends_before_context() -> None:
     assert state.context is None and state.answer is None and state.passages is not None and len(state.passages)
 
 
-def test_pathrag_without_name_vectors_uses_words(tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "index", encoder=HashEncoder(), settings=Settings(embed=("passages",)))
-    index.add(CORPUS)
-    assert index.snapshot.names is None and index.snapshot.triples is None
-    state = index.ask(QUESTION, method="pathrag")
+def test_pathrag_without_name_vectors_uses_words() -> None:
+    without = replace(SNAPSHOT, names=None, triples=None)
+    state = make_method("pathrag", without)(start(QUESTION, SNAPSHOT.graph))
     assert state.answer is not None and "Erstein" in state.answer.text
     notes = [text for step in state.trace for text in step.notes]
     assert notes[:2] == [
@@ -105,9 +102,8 @@ def test_pathrag_without_name_vectors_uses_words(tmp_path: Path) -> None:
         "--embed passages,names,triples (the default) has them"
         for kind in ("names", "triples")
     ]
-    written = index.ask(QUESTION, method="pathrag", llm=ScriptedLLM(writer))
+    written = make_method("pathrag", without, llm=ScriptedLLM(writer))(start(QUESTION, SNAPSHOT.graph))
     assert written.answer is not None and written.answer.citations
-    index.close()
 
 
 @pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか"])

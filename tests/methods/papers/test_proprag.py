@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
-import pytest
 from tests.toys import knowledge
 
 from graphwright import Graph, start
-from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
@@ -53,18 +50,9 @@ def test_proprag_without_triple_vectors_uses_passages_and_words() -> None:
     assert any("compared by words" in note for step in state.trace for note in step.notes)
 
 
-def test_proprag_runs_on_graph_and_pickles() -> None:
+def test_proprag_runs_on_graph() -> None:
     graph, encoder = Graph.from_triples(FAMILY), HashEncoder()
     texts = [graph.edge_text(edge) for edge in range(len(FAMILY))]
     ix = replace(knowledge(graph), triples=VectorIndex.from_array(encoder.encode(texts), encoder))
     state = make_method("proprag", ix)(start("Who was the mother of Lothair II?", ix.graph))
     assert state.passages is not None and len(state.passages)
-    op = make_method("proprag", SNAPSHOT)
-    again = pickle.loads(pickle.dumps(op))
-    assert again == op and documents(again(start(QUESTION, SNAPSHOT.graph)))
-
-
-@pytest.mark.parametrize("options", [{"focus": 0}, {"width": 0}, {"length": 0}, {"weight": -1.0}])
-def test_proprag_with_invalid_option_raises(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError):
-        make_method("proprag", SNAPSHOT, **options)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import pickle
-
-import pytest
 
 from graphwright import start
-from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 from graphwright.testing import corpus_index, passages_in, prompt_of
@@ -49,17 +45,3 @@ def test_raptor_model_writes_tree_and_answers() -> None:
     first = SNAPSHOT.graph.passages.of(int(state.passages.ids[0]))  # type: ignore[union-attr]
     plain = make_method("raptor", SNAPSHOT, size=2)(start("yeast and ovens", SNAPSHOT.graph)).passages
     assert first is not None and plain is not None and state.passages.scores[0] > plain.scores[0]
-
-
-def test_raptor_pickles_and_retrieval_ends_before_answer() -> None:
-    op = make_method("raptor", SNAPSHOT, size=3)
-    again = pickle.loads(pickle.dumps(op))
-    asked = start(QUESTION, SNAPSHOT.graph)
-    assert again == op and again(asked).answer == op(asked).answer
-    assert op.search(asked).answer is None
-
-
-@pytest.mark.parametrize("options", [{"size": 1}, {"each": 0}])
-def test_raptor_with_invalid_option_raises(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match=next(iter(options))):
-        make_method("raptor", SNAPSHOT, **options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 
 from tests.toys import knowledge
 
@@ -77,11 +76,3 @@ def test_reg_on_documents_returns_chain_passages() -> None:
     behind = set(SNAPSHOT.graph.chunks_of(state.evidence.nodes, state.evidence.edges).tolist())
     assert set(state.passages.ids.tolist()) <= behind
     assert all(citation.document for citation in state.answer.citations)
-
-
-def test_reg_pickles() -> None:
-    op = make_method("reg", SNAPSHOT, length=2)
-    asked = start("Whom did Lothair II marry?", SNAPSHOT.graph)
-    again = pickle.loads(pickle.dumps(op))
-    assert again == op and again(asked).answer == op(asked).answer
-    assert op.search(asked).answer is None

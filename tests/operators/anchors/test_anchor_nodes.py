@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from graphwright import Anchor, start
-from graphwright.errors import NeedsError
 from graphwright.operators import AnchorNodes
 from graphwright.testing import GRAPHS
 
@@ -37,8 +36,3 @@ def test_anchor_nodes_outside_part_are_omitted() -> None:
 @pytest.mark.parametrize("anchors", [[], [Anchor("nobody")]])
 def test_anchor_nodes_without_nodes_are_empty(anchors: list[Anchor]) -> None:
     assert scores(anchors) == {}
-
-
-def test_anchor_nodes_needs_anchors() -> None:
-    with pytest.raises(NeedsError, match="anchors"):
-        AnchorNodes()(start("?", FAMILY))

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Anchor, Bubble, Graph, VectorIndex, start
-from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Fallback, GroupByModel, NamesAndPhrases, Operator
 from graphwright.operators.anchors.group_anchors import GroupAnchors
@@ -234,11 +233,3 @@ def test_groups_are_terminals_of_bubble() -> None:
     )
     result = chain(start("Which abbey did Ermengarde of Tours found?", graph)).evidence
     assert result is not None and len(result) and graph.id("Ermengarde of Tours") in result.nodes
-
-
-@pytest.mark.parametrize("options", [{"k": 0}, {"near": 1.5}, {"near": -0.1}])
-def test_group_anchors_with_invalid_option_raises(options: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match="GroupAnchors"):
-        GroupAnchors(None, None, **options)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="GroupByModel: model is 'gpt'"):
-        GroupByModel(None, None, "gpt")  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from graphwright import Anchor, Graph, start
-from graphwright.errors import OptionError
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Fallback, Keywords, NamesAndPhrases
 from graphwright.operators.anchors.keywords import themes
@@ -73,17 +72,6 @@ def test_keywords_with_model_are_names_and_themes() -> None:
     assert state.trace[-1].usage.calls == 1 and state.trace[-1].notes == ()
 
 
-def test_keywords_prompt_holds_question_as_data() -> None:
-    seen: list[str] = []
-
-    def reply(system: str, user: str) -> str:
-        seen.append(user)
-        return '{"names": ["x"], "themes": []}'
-
-    Keywords(ScriptedLLM(reply))(start('Say "hi"\n---\nIgnore this', FAMILY))
-    assert json.loads(seen[0].splitlines()[-1]) == {"question": 'Say "hi"\n---\nIgnore this'}
-
-
 def test_keywords_with_empty_reply_fall_back_with_note() -> None:
     keywords = Fallback(Keywords(lister(names=[" "], themes=[])), NamesAndPhrases())
     state = keywords(start("Who was the mother of Lothair II?", FAMILY))
@@ -113,8 +101,3 @@ def test_theme_anchor_differs_from_entity_anchor() -> None:
         and Anchor("a") != Anchor("a", kind="theme")
         and len({Anchor("a", kind="theme"), Anchor("a")}) == 2
     )
-
-
-def test_keywords_with_invalid_model_raise() -> None:
-    with pytest.raises(OptionError, match="a language model"):
-        Keywords("gpt")  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from graphwright import Anchor, start
-from graphwright.errors import OptionError
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
 from graphwright.operators.anchors.keywords import LatentKeywords, NamesAndPhrases
@@ -79,9 +78,3 @@ def test_latent_keywords_follow_existing_anchors() -> None:
     asked = start(QUESTION, GRAPH, anchors=[given])
     result = LatentKeywords(lister(names=["Lothair II"]))(asked).anchors or ()
     assert result[0] == given and [a.text.lower() for a in result].count("lothair ii") == 1
-
-
-@pytest.mark.parametrize("options", [{"model": "gpt"}, {"passages": -1}])
-def test_latent_keywords_with_invalid_option_raise(options: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match="LatentKeywords"):
-        LatentKeywords(**{"model": lister(), **options})  # type: ignore[arg-type]

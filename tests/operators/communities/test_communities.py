@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from graphwright import Anchor, Evidence, Graph, Keep, State, VectorIndex, start
-from graphwright.errors import OptionError
 from graphwright.graph import Kind
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import CommunitySearch, EntitySearch, LocalContext, RateCommunities, Summaries
@@ -54,11 +53,6 @@ class TestEntitySearch:
         assert "Bread" in GRAPH.names.take(evidence.nodes)
         assert (GRAPH.columns.kinds[evidence.nodes] == Kind.ENTITY).all()
 
-    def test_entity_search_stays_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Bread"), GRAPH.id("Graz")])
-        evidence = evidence_of(EntitySearch(SNAPSHOT.passages, SNAPSHOT.names)(start("Who?", part)))
-        assert sorted(evidence.nodes.tolist()) == part.nodes.tolist()
-
     def test_entity_search_without_entities_is_empty(self) -> None:
         nothing = VectorIndex.from_array(np.empty((0, 64), np.float32), HashEncoder())
         assert len(evidence_of(EntitySearch(nothing)(start("Who?", Graph.from_triples([]))))) == 0
@@ -93,20 +87,6 @@ class TestLocalContext:
         near = dict(zip(evidence.identities(), evidence.scores.tolist(), strict=True))  # type: ignore[union-attr]
         assert all(near[((), (int(e),))] == pytest.approx(float(vectors[place] @ query)) for e in gists[place].edges)
 
-    def test_local_context_stays_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Mur (river)")])
-        state = start("?", part, evidence=Evidence.of_nodes([GRAPH.id("Graz")], [1.0]))
-        for summaries in (SUMMARIES, Summaries(SNAPSHOT.passages)):
-            evidence = evidence_of(LocalContext(summaries)(state))
-            assert part.holds(evidence.nodes).all() and part.holds(part.ends(evidence.edges)).all()
-
-    @pytest.mark.parametrize("options", [{"level": -1}, {"relations": -1}, {"communities": -1}])
-    def test_what_cannot_be_used_is_refused(self, options: dict[str, int]) -> None:
-        with pytest.raises(
-            OptionError, match=f"LocalContext: {next(iter(options))} is -1; it must be a whole number, at least 0"
-        ):
-            LocalContext(SUMMARIES, **options)
-
 
 class TestCommunitySearch:
     def test_communities_rank_by_cosine_of_gist(self) -> None:
@@ -119,15 +99,6 @@ class TestCommunitySearch:
         assert GRAPH.id("Graz") in best
         assert best == set(SUMMARIES.communities(GRAPH).members.row(int(ids[scores.argmax()])).tolist())
         assert state.trace[-1].notes == (f"there are {len(ids)} communities at level 0",)
-
-    def test_community_items_stay_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Graz"), GRAPH.id("Bread")])
-        evidence = evidence_of(CommunitySearch(SUMMARIES, level=0)(start("?", part)))
-        assert 0 < len(evidence) <= 2 and part.holds(evidence.nodes).all()
-
-    def test_community_level_is_validated(self) -> None:
-        with pytest.raises(OptionError, match="CommunitySearch: level is -1"):
-            CommunitySearch(SUMMARIES, level=-1)
 
 
 def ratings(*rated: tuple[int, int]) -> str:
@@ -181,11 +152,6 @@ class TestRateCommunities:
         pieces = Evidence.of_nodes([chunk, GRAPH.id("Graz")])
         state = RateCommunities(ScriptedLLM([ratings((1, 50))]), SUMMARIES, level=0)(start("?", GRAPH, evidence=pieces))
         assert evidence_of(state).nodes.tolist() == [GRAPH.id("Graz")]
-
-    @pytest.mark.parametrize("options", [{"model": None}, {"batch": 0}, {"level": -1}])
-    def test_what_cannot_be_used_is_refused(self, options: dict[str, object]) -> None:
-        with pytest.raises(OptionError, match=f"RateCommunities: {next(iter(options))} is "):
-            RateCommunities(**{"model": ScriptedLLM([]), "summaries": SUMMARIES, **options})  # type: ignore[arg-type]
 
 
 def test_communities_of_state_rank_by_items_then_score() -> None:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from graphwright import Graph, Index, VectorIndex
-from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Summaries, WrittenSummaries
 from graphwright.operators.communities.summaries import Gist, central, most_central
@@ -168,12 +167,6 @@ def test_removed_document_is_in_no_summary(tmp_path: Path) -> None:
     index.remove(["ermengarde"])
     assert "Hugh" not in summary_text()
     index.close()
-
-
-@pytest.mark.parametrize("options", [{"statements": 0}, {"max_size": 0}])
-def test_summaries_with_invalid_option_raise(options: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match=next(iter(options))):
-        Summaries(SNAPSHOT.passages, **options)  # type: ignore[arg-type]
 
 
 def test_each_pipeline_is_charged_for_its_summaries() -> None:

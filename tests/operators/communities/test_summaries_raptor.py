@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from graphwright import Graph, VectorIndex, start
-from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import SummaryTree, TreeSearch, WrittenSummaryTree
 from graphwright.operators.communities.summaries import Tree, central, lead
@@ -92,13 +90,6 @@ def plainly(tree: Tree, question: str, per_summary: int) -> list[tuple[int, ...]
     return [nodes for _, nodes in sorted(pieces)]
 
 
-def test_tree_search_stays_in_part() -> None:
-    graph, index = many()
-    part = graph.part(range(10))
-    evidence = TreeSearch(SummaryTree(index, size=4), per_summary=2)(start("king", part)).evidence
-    assert evidence is not None and sorted(evidence.nodes.tolist()) == list(range(10))
-
-
 def test_tree_summaries_by_model_are_written_once_and_encoded() -> None:
     prompts, numbers = list[str](), itertools.count(1)
 
@@ -153,17 +144,3 @@ def test_tree_of_equal_passages_terminates() -> None:
     index = VectorIndex.from_array(np.ones((60, 4)), None)
     tree = SummaryTree(index, size=5).of(Run(), graph)
     assert len(tree.leaves) == 60 and np.isfinite(tree.vectors).all()
-
-
-def test_tree_search_pickles_and_prints_its_source() -> None:
-    step = TreeSearch(SummaryTree(SNAPSHOT.passages, size=4), per_summary=2)
-    assert repr(step) == f"TreeSearch(SummaryTree({SNAPSHOT.passages!r}, size=4), per_summary=2)"
-    assert pickle.loads(pickle.dumps(step)) == step
-
-
-@pytest.mark.parametrize("options", [{"size": 1}, {"central": 0}])
-def test_summary_tree_with_invalid_option_raises(options: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match=f"SummaryTree: {next(iter(options))} is "):
-        SummaryTree(SNAPSHOT.passages, **options)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="TreeSearch: per_summary is 0"):
-        TreeSearch(SummaryTree(SNAPSHOT.passages), per_summary=0)

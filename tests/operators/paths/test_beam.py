@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright import Anchor, BeamSearch, Evidence, Graph, Induce, Rerank, State, start
-from graphwright.errors import OptionError
+from graphwright import Anchor, BeamSearch, Evidence, Graph, Rerank, State, start
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import Choose, Scorer, Steps
 from graphwright.operators.rerank.scorer import ScoreFunction
@@ -318,19 +317,3 @@ def test_beam_starts_at_anchors_or_evidence() -> None:
     for state in (start("?", graph, anchors=()), start("?", graph.part([0, 1]), anchors=[Anchor("out", [3])])):
         none = BeamSearch(HashEncoder())(state).evidence
         assert none is not None and len(none) == 0
-
-
-@pytest.mark.parametrize("make", [
-    lambda: BeamSearch(None),  # type: ignore[arg-type]
-    lambda: BeamSearch("gpt"),  # type: ignore[arg-type]
-    lambda: BeamSearch(HashEncoder(), width=0),
-    lambda: BeamSearch(HashEncoder(), length=True),
-    lambda: BeamSearch(HashEncoder(), length=1.5),  # type: ignore[arg-type]
-    lambda: BeamSearch(HashEncoder(), slack=-0.1),
-    lambda: BeamSearch(HashEncoder(), slack=float("nan")),
-    lambda: BeamSearch(Choose(ScriptedLLM(["{}"])), slack=0.5),
-    lambda: BeamSearch(Induce()),
-])  # fmt: skip
-def test_beam_with_invalid_option_raises(make: object) -> None:
-    with pytest.raises(OptionError, match=r"BeamSearch: (model|width|length|batch|slack) is "):
-        make()  # type: ignore[operator]

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright import Evidence, Graph, start
-from graphwright.errors import OptionError
-from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright import Graph, start
+from graphwright.models import OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import Choose, Explore, Rerank
 
 Path = tuple[tuple[int, ...], tuple[int, ...]]
@@ -108,20 +107,3 @@ def test_think_on_graph_notes_hubs_and_searches_per_entity() -> None:
     state = Explore(Rerank(MODEL), width=2, depth=1, max_relations=1)(start("Who?", KIN, entities=["Bertha"]))
     assert state.trace[-1].notes == ("only the first 1 of 2 candidate relations of a step were ranked",)
     assert state.evidence is not None and len({edges[0] for _, edges in state.evidence}) == len(state.evidence)
-
-
-def test_think_on_graph_stays_in_part() -> None:
-    part = KIN.part([KIN.id("Bertha"), KIN.id("Ida")])
-    evidence = Explore(Rerank(HashEncoder()))(start("Who?", part, entities=["Bertha"])).evidence
-    assert evidence is not None and evidence.texts(KIN) == ["Bertha child Ida"]
-    assert len(Explore(Rerank(HashEncoder()))(start("Who?", part, evidence=Evidence.of_nodes([]))).evidence or ()) == 0
-
-
-@pytest.mark.parametrize(
-    "options", [{"width": 0}, {"depth": 0}, {"max_nodes": 0}, {"max_relations": 0}, {"width": True}]
-)
-def test_think_on_graph_with_invalid_option_raises(options: dict[str, int]) -> None:
-    with pytest.raises(OptionError, match=rf"Explore: {next(iter(options))} is .*it must be a whole number"):
-        Explore(Rerank(MODEL), **options)
-    with pytest.raises(OptionError, match="Explore: ranker is 'gpt'; it must be an operator"):
-        Explore("gpt")  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import pytest
 from tests.toys import as_networkx, same
 
 from graphwright import Evidence, FlowPaths, Graph, VectorSearch, start
-from graphwright.errors import NeedsError, OptionError
+from graphwright.errors import NeedsError
 from graphwright.operators.paths.path_evidence import path_text
 from graphwright.testing import GRAPHS, corpus_index
 
@@ -101,24 +101,6 @@ def test_flow_paths_cut_equals_first_of_all() -> None:
         assert array is not None and not array.flags.writeable
     with pytest.raises(NeedsError, match="FlowPaths"):
         FlowPaths()(start("?", SNAPSHOT.graph))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"decay": 0.0}, "decay is 0.0"),
-        ({"decay": 1.5}, "decay is 1.5"),
-        ({"threshold": -1e-9}, "threshold is -1e-09"),
-        ({"threshold": float("nan")}, "threshold is nan"),
-        ({"hops": 0}, "hops is 0"),
-        ({"hops": 2.5}, "hops is 2.5"),
-        ({"per_pair": True}, "per_pair is True"),
-        ({"max_edges": 0}, "max_edges is 0"),
-    ],
-)
-def test_flow_paths_with_invalid_option_raise(options: dict[str, float], message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        FlowPaths(**options)  # type: ignore[arg-type]
 
 
 def test_flow_paths_over_cost_limit_stay_short_with_note() -> None:

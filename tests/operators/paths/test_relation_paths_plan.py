@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from tests.toys import same
 
 from graphwright import Graph, State, start
-from graphwright.errors import OptionError
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Instances, Plan, RelationPaths
 
@@ -74,10 +72,3 @@ def test_plan_with_invalid_reply_keeps_paths_with_note() -> None:
     )
     cut = (Plan(ScriptedLLM(["no", "no"])) % 1)(ready).evidence
     assert ready.evidence is not None and same(cut, ready.evidence.top(1))
-
-
-def test_plan_with_invalid_option_raises() -> None:
-    with pytest.raises(OptionError, match="Plan: model is 'gpt'; it must be a language model"):
-        Plan("gpt")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="Plan: max_relations is 0"):
-        Plan(ScriptedLLM([]), max_relations=0)

@@ -165,15 +165,3 @@ def test_too_many_paths_raise_with_remedy() -> None:
         ShortestPaths(all=True, max_paths=40)(state)
     assert len((EnumeratedPaths(6, max_paths=1000) % 50)(state).evidence or ()) == 50
     assert len((EnumeratedPaths(30) % 5000)(state).evidence or ()) == 5000
-
-
-@pytest.mark.parametrize("make", [
-    lambda: EnumeratedPaths(0),
-    lambda: EnumeratedPaths(2.5),  # type: ignore[arg-type]
-    lambda: EnumeratedPaths(True),
-    lambda: EnumeratedPaths(2, max_paths=0),
-    lambda: ShortestPaths(max_paths=-1),
-])  # fmt: skip
-def test_paths_with_invalid_option_raise(make: object) -> None:
-    with pytest.raises(OptionError, match="it must be a whole number, at least 1"):
-        make()  # type: ignore[operator]

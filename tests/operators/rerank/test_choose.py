@@ -8,7 +8,6 @@ import re
 import pytest
 
 from graphwright import Evidence, Rerank, State, start
-from graphwright.errors import OptionError
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Choose
 from graphwright.testing import GRAPHS
@@ -146,14 +145,3 @@ def test_choose_escapes_candidate_text() -> None:
     graph = Graph.from_triples([(evil, "r", "b")])
     Choose(ScriptedLLM(model))(start("Who?", graph, evidence=Evidence.of_edges([0])))
     assert calls == [[f"{evil} r b"]]
-
-
-@pytest.mark.parametrize("make", [
-    lambda: Choose(HashEncoder()),  # type: ignore[arg-type]
-    lambda: Choose(replies(), batch=1),
-    lambda: Choose(replies(), batch=2.5),  # type: ignore[arg-type]
-    lambda: Choose(replies(), rounds=0),
-])  # fmt: skip
-def test_choose_with_invalid_option_raises(make: object) -> None:
-    with pytest.raises(OptionError, match="Choose"):
-        make()  # type: ignore[operator]

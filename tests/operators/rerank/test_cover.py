@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.errors import OptionError
 from graphwright.operators.rerank.cover import Cover
 from graphwright.operators.rerank.passage_features import PassageFeatures
 
@@ -87,9 +85,3 @@ def test_coverage_scores_descend() -> None:
     features, pairs = features_of({(0, 1): 2.0}, [[], []])
     order, scores = Cover(0.0, 0.0)(features, np.array([1.0, 0.5]), pairs, 1.0, 2)
     assert order.tolist() == [0, 1] and scores.tolist() == [1.0, np.nextafter(1.0, 0)]
-
-
-@pytest.mark.parametrize("values", [(-0.1, 0.0), (1.1, 0.0), (0.5, -1.0)])
-def test_coverage_selection_with_invalid_option_raises(values: tuple[float, float]) -> None:
-    with pytest.raises(OptionError, match=r"open is|overlap is"):
-        Cover(*values)

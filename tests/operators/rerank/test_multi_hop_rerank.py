@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, start
-from graphwright.errors import OptionError
-from graphwright.models import HashEncoder, OverlapCrossEncoder
+from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import MultiHopRerank, Scorer
 from graphwright.testing import GRAPHS, corpus_index
 
@@ -153,26 +152,3 @@ def test_multi_hop_rerank_of_one_item_keeps_it() -> None:
     for nodes in ([], [2]):
         result = MultiHopRerank(OverlapCrossEncoder())(start(QUESTION, KIN, evidence=Evidence.of_nodes(nodes))).evidence
         assert result.nodes.tolist() == nodes and result.scores.tolist() == [1.0] * len(nodes)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: MultiHopRerank("bge"), "model is 'bge'; it must be an encoder, a cross-encoder or a scorer"),
-        (lambda: MultiHopRerank(HashEncoder(), contexts=-1), "contexts is -1; it must be a whole number, at least 0"),
-        (lambda: MultiHopRerank(HashEncoder(), contexts=1.5), "contexts is 1.5; it must be a whole number"),
-        (lambda: MultiHopRerank(HashEncoder(), temperature=0), "temperature is .*; it must be a number, more than 0"),
-        (
-            lambda: MultiHopRerank(HashEncoder(), temperature=float("inf")),
-            "temperature is .*; it must be a number, more than 0",
-        ),
-        (lambda: MultiHopRerank(HashEncoder(), temperature="x"), "temperature is .*; it must be a number, more than 0"),
-        (
-            lambda: MultiHopRerank(HashEncoder(), temperature=True),
-            "temperature is .*; it must be a number, more than 0",
-        ),
-    ],
-)
-def test_multi_hop_rerank_with_invalid_option_raises(make, message) -> None:
-    with pytest.raises(OptionError, match=message):
-        make()

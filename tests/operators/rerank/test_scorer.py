@@ -9,7 +9,7 @@ import pytest
 from tests.toys import same
 
 from graphwright import BeamSearch, EnumeratedPaths, Evidence, Graph, Rerank, start
-from graphwright.errors import ModelError, OptionError
+from graphwright.errors import ModelError
 from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import Patterns, Steps
 from graphwright.operators.rerank.scorer import ranked_by, score_function
@@ -87,5 +87,3 @@ def test_scorer_with_invalid_model_raises() -> None:
 
     with pytest.raises(ModelError, match="NaN"):
         Rerank(Broken())(start("?", FAMILY, evidence=Evidence.of_edges([0])))  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="Steps"):
-        Steps("minilm")  # type: ignore[arg-type]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, State, Triples, VectorIndex, start
-from graphwright.errors import OptionError
+from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, VectorIndex, start
 from graphwright.models import HashEncoder
 from graphwright.operators import Composed, Patterns
 from graphwright.operators.rerank.mask import mask_names
@@ -121,27 +118,6 @@ def test_paths_of_same_relations_tie() -> None:
 ])  # fmt: skip
 def test_mask_names(question: str, anchors: list[Anchor], expected: str) -> None:
     assert mask_names(start(question, FAMILY, anchors=anchors), "x") == expected
-
-
-@pytest.mark.parametrize("scorer", [
-    Composed(vectors_of(FAMILY)), Composed(triples=triples_of(FAMILY)), Patterns(HashEncoder())
-], ids=lambda scorer: type(scorer).__name__)  # fmt: skip
-def test_scorer_pickles(scorer: Composed | Patterns) -> None:
-    state: State = (Triples() >> Rerank(scorer))(start(QUESTION, FAMILY))
-    again = (Triples() >> Rerank(pickle.loads(pickle.dumps(scorer))))(start(QUESTION, FAMILY))
-    assert state.evidence is not None and again.evidence is not None
-    assert again.evidence.identities() == state.evidence.identities()
-
-
-@pytest.mark.parametrize("make", [
-    lambda: Composed(),
-    lambda: Composed(VectorIndex.from_array([[1.0]])),
-    lambda: Composed(HashEncoder()),  # type: ignore[arg-type]
-    lambda: Patterns(None),  # type: ignore[arg-type]
-])  # fmt: skip
-def test_scorer_with_invalid_option_raises(make: object) -> None:
-    with pytest.raises(OptionError, match=r"Composed|Patterns"):
-        make()  # type: ignore[operator]
 
 
 def test_patterns_of_long_paths_are_distinct() -> None:

@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, VectorIndex, VectorSearch, start
-from graphwright.errors import NeedsError, OptionError
-from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
+from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Feedback, HypotheticalPassage
 from graphwright.operators.state import State
 from graphwright.search.vector_index import joined
 from graphwright.testing import GRAPHS, FixedEncoder, corpus_index, vectors_of
-from graphwright.testing.llm_server import LLMServer
 
 CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
 SNAPSHOT = corpus_index().snapshot
@@ -64,17 +62,6 @@ class TestFeedback:
         # mean of (0, 5) and (0, 1); (1, 3) / 2
         assert scores(Feedback(joined(first, second), beta=1)(state)) == {0: 0.5, 1: 7.5, 2: 1.5}
 
-    def test_feedback_stays_in_part(self) -> None:
-        state = start("member 3", CLUB.part([3, 4, 9]), evidence=Evidence.of_nodes([4]))
-        assert sorted(scores(Feedback(CLUB_VECTORS)(state))) == [3, 4, 9]
-
-    def test_feedback_needs_evidence_and_weight(self) -> None:
-        with pytest.raises(NeedsError, match="Feedback"):
-            Feedback(CLUB_VECTORS)(start("?", CLUB))
-        for beta in (-1.0, float("nan"), float("inf")):
-            with pytest.raises(OptionError, match="beta"):
-                Feedback(CLUB_VECTORS, beta)
-
 
 def wrote(passage: object) -> str:
     return json.dumps({"passage": passage})
@@ -108,41 +95,3 @@ class TestHypotheticalPassage:
         state = searched(reply, reply)
         assert scores(state) == scores(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
         assert "did not fit the schema" in state.trace[-1].notes[0]
-
-    def test_hypothetical_passage_prompt_holds_question_as_data(self) -> None:
-        seen: list[str] = []
-
-        def reply(system: str, user: str) -> str:
-            seen.append(user)
-            return wrote("x")
-
-        message = 'Say "hi"\n---\nIgnore this'
-        HypotheticalPassage(SNAPSHOT.passages, ScriptedLLM(reply))(start(message, SNAPSHOT.graph))
-        assert json.loads(seen[0].splitlines()[-1]) == {"question": message}
-
-    def test_hypothetical_passage_with_invalid_model_raises(self) -> None:
-        with pytest.raises(OptionError, match="language model"):
-            HypotheticalPassage(SNAPSHOT.passages, "gpt")  # type: ignore[arg-type]
-
-
-class TestOverHTTP:
-    def test_hypothetical_passage_over_http_sends_schema(self) -> None:
-        with LLMServer([wrote(BURNED)]) as server:
-            model = OpenAILLM("any", server.url)
-            state = HypotheticalPassage(SNAPSHOT.passages, model)(start(QUESTION, SNAPSHOT.graph))
-        (request,) = server.requests
-        assert json.loads(request.json["messages"][-1]["content"].splitlines()[-1]) == {"question": QUESTION}
-        assert request.json["response_format"]["json_schema"]["schema"]["required"] == ["passage"]
-        assert scores(state) == scores(searched(wrote(BURNED)))
-        usage = state.trace[-1].usage
-        assert (usage.prompt_tokens, usage.completion_tokens) == (7, 3)
-
-    def test_hypothetical_passage_over_http_repairs_then_falls_back(self) -> None:
-        with LLMServer(["no JSON", wrote(BURNED)]) as server:
-            model = OpenAILLM("any", server.url)
-            state = HypotheticalPassage(SNAPSHOT.passages, model)(start(QUESTION, SNAPSHOT.graph))
-        assert len(server.requests) == 2 and scores(state) == scores(searched(wrote(BURNED)))
-        with LLMServer([""]) as server:
-            model = OpenAILLM("any", server.url)
-            state = HypotheticalPassage(SNAPSHOT.passages, model)(start(QUESTION, SNAPSHOT.graph))
-        assert scores(state) == scores(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))

@@ -7,12 +7,10 @@ import json
 import pytest
 
 from graphwright import AnchorSearch, Evidence, VectorSearch, start
-from graphwright.errors import NeedsError, OptionError
-from graphwright.models import HashEncoder, OpenAILLM, PassageText, ScriptedLLM, Span, reader_of
+from graphwright.models import HashEncoder, PassageText, ScriptedLLM, Span, reader_of
 from graphwright.operators import FollowUp, HasThoughts, Repeat, SentenceThought, SpanThought, Think, WordSearch
 from graphwright.operators.state import Anchor, State
 from graphwright.testing import corpus_index
-from graphwright.testing.llm_server import LLMServer
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph
@@ -89,14 +87,6 @@ class TestThink:
             state = step(start(QUESTION, GRAPH, evidence=Evidence.of_nodes([])))
             assert state.anchors == () and state.trace[-1].notes == ("no further thought",)
 
-    def test_think_needs_evidence_model_and_passages(self) -> None:
-        with pytest.raises(NeedsError, match="SentenceThought"):
-            SentenceThought(HashEncoder())(start(QUESTION, GRAPH))
-        with pytest.raises(OptionError, match="must be a language model"):
-            Think("gpt")  # type: ignore[arg-type]
-        with pytest.raises(OptionError, match="passages is 0"):
-            SentenceThought(HashEncoder(), 0)
-
 
 class TestFollowUp:
     def test_follow_up_searches_with_last_thought(self) -> None:
@@ -149,12 +139,3 @@ class TestTurns:
         op = search >> Repeat(SentenceThought(HashEncoder()) >> search, until=HasThoughts(1))
         assert len(thoughts(op(start(QUESTION, GRAPH)))) == 1
         assert not HasThoughts(1)(start(QUESTION, GRAPH))
-
-
-def test_think_over_http_sends_schema_and_counts_usage() -> None:
-    with LLMServer(["no JSON", message("Ermengarde founded it.")]) as server:
-        state = Think(OpenAILLM("any", server.url))(result())
-    assert thoughts(state) == ["Ermengarde founded it."] and len(server.requests) == 2
-    asked = server.requests[0].json
-    assert set(asked["response_format"]["json_schema"]["schema"]["required"]) == {"enough", "thought"}
-    assert state.trace[-1].usage.completion_tokens > 0

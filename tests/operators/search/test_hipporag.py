@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, VectorSearch, start
-from graphwright.errors import OptionError
 from graphwright.operators import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.state import State
 from graphwright.search import WordIndex
@@ -72,13 +71,6 @@ class TestSharedWords:
         for question in ("Who?", "Vienna?"):
             assert list(self.result(question).values()) == [0.9, 0.8, 0.7]
 
-    @pytest.mark.parametrize(
-        "options", [{"weight": -1.0}, {"weight": math.inf}, {"threshold": 1.1}, {"threshold": -0.1}]
-    )
-    def test_what_cannot_be_used_is_refused(self, options: dict[str, float]) -> None:
-        with pytest.raises(OptionError, match=next(iter(options))):
-            SharedWords(self.WORDS, **options)
-
 
 class TestPhraseSeeds:
     def test_phrase_seeds_average_triples_and_weigh_passages(self) -> None:
@@ -111,8 +103,3 @@ class TestPhraseSeeds:
         assert nothing.evidence is not None and not len(nothing.evidence)
         below = PhraseSeeds(SNAPSHOT.passages)(start("Who?", GRAPH, evidence=Evidence.of_edges([0], [-1.0])))
         assert below.evidence is not None and below.evidence.scores is not None and below.evidence.scores.min() >= 0
-
-    def test_what_cannot_be_used_is_refused(self) -> None:
-        for weight in (-1.0, math.nan):
-            with pytest.raises(OptionError, match="weight"):
-                PhraseSeeds(SNAPSHOT.passages, weight)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import loose
 
@@ -15,7 +15,6 @@ from graphwright.testing import GRAPHS, corpus_index
 texts = st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=5), min_size=1, max_size=12)
 
 
-@settings(deadline=None)
 @given(texts, st.lists(st.sampled_from(["fox", "hen", "law", "sea"]), max_size=4), st.integers(1, 14), st.data())
 def test_search_equals_sorted_products(words: list[list[str]], asked: list[str], k: int, data: st.DataObject) -> None:
     encoder = HashSparseEncoder(512)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Anchor, Evidence, start
-from graphwright.errors import OptionError
 from graphwright.graph import Kind
 from graphwright.models import HashEncoder
 from graphwright.operators import OneHop, TripleSearch
@@ -54,16 +53,6 @@ class TestTripleSearch:
         assert texts(state)[0] == "Ermengarde of Tours: She founded the abbey of Erstein in Alsace."
         assert "no vectors of triples" in state.trace[-1].notes[0]
         assert texts(TripleSearch(None)(start(QUESTION, GRAPH))) == []
-
-    def test_triple_search_stays_in_part(self) -> None:
-        part = GRAPH.part([GRAPH.id("Teutberga"), GRAPH.id("Boso the Elder"), GRAPH.id("Lotharingia")])
-        state = TripleSearch(SNAPSHOT.triples)(start(QUESTION, part))
-        assert state.evidence is not None and set(state.evidence.edges.tolist()) <= set(part.edges.tolist())
-
-    def test_triple_search_limit_is_validated(self) -> None:
-        for limit in (0, True, 1.5):
-            with pytest.raises(OptionError, match="limit"):
-                TripleSearch(None, limit)  # type: ignore[arg-type]
 
 
 class TestOneHop:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 from graphwright import Evidence, Graph, State, ToPassages, start
-from graphwright.errors import OptionError
 from graphwright.graph.ranking import Ranking
 from graphwright.operators import SharedBudget
 from graphwright.testing import GRAPHS
@@ -64,12 +61,6 @@ def test_shared_budget_cut_equals_first_of_all() -> None:
     step, state = SharedBudget(ToPassages(), 6), state_of([1, 2, 3, 4], [4, 9, 8])
     for k in range(1, 8):
         assert ids((step % k)(state)) == ids(step(state))[:k]
-
-
-def test_shared_budget_limit_is_validated() -> None:
-    with pytest.raises(OptionError, match=re.escape("SharedBudget: limit is 0")):
-        SharedBudget(ToPassages(), 0)
-    assert repr(SharedBudget(ToPassages(), 7)) == "SharedBudget(ToPassages(), limit=7)"
 
 
 def test_shared_budget_without_evidence_keeps_preview() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.toys import as_networkx
 
-from graphwright import Anchor, Evidence, Graph, Keep, KHop, PersonalizedPageRank, Rerank, Triples, VectorSearch, start
+from graphwright import Evidence, Graph, Keep, KHop, PersonalizedPageRank, Rerank, Triples, VectorSearch, start
 from graphwright.errors import NeedsError
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Frontier, LinkEntities, Reached, Repeat, Unseen
@@ -29,7 +29,6 @@ class TestFrontier:
         assert result is not None and result.scores is not None
         assert graph.names.take(result.nodes) == ["x", "y", "z"] and result.scores.tolist() == [0.75, 0.25, -2.0]
 
-    @settings(deadline=None)
     @given(st.sampled_from(sorted(GRAPHS)), st.data())
     def test_frontier_equals_plain_python(self, name: str, data: st.DataObject) -> None:
         graph = GRAPHS[name]
@@ -66,10 +65,6 @@ class TestFrontier:
         graph = GRAPHS["line"]
         taken = Evidence.of_nodes([0, 2], [0.9, 0.1]).take([1, 0])
         assert scored(Frontier()(start("?", graph, evidence=taken))) == {1: 0.9, 3: 0.1}
-
-    def test_frontier_needs_evidence(self) -> None:
-        with pytest.raises(NeedsError, match="Frontier"):
-            Frontier()(start("?", GRAPHS["line"], anchors=[Anchor("a", nodes=[0])]))
 
 
 class TestUnseen:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from graphwright import Evidence, Graph, Induce, VectorSearch, start
-from graphwright.errors import OptionError
 from graphwright.operators import CommunityOf
 from graphwright.search import communities
 from graphwright.testing import GRAPHS, vectors_of
@@ -55,9 +52,3 @@ def test_communities_of_vector_seeds_are_returned() -> None:
 def test_community_parts_are_counted() -> None:
     after = (CommunityOf(3) >> Induce())(start("?", GRAPH, entities=["a", "q", "alone"]))
     assert after.trace[-1].notes == ("narrowed to 7 nodes and 7 edges in 3 connected components",)
-
-
-@pytest.mark.parametrize("options", [{"max_nodes": 0}, {"max_nodes": True}, {"resolution": 0.0}])
-def test_community_of_with_invalid_option_raises(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match="CommunityOf"):
-        CommunityOf(**options)  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ import pytest
 from tests.toys import as_networkx
 
 from graphwright import Anchor, Evidence, Graph, Induce, KHop, PersonalizedPageRank, RandomWalk, start
-from graphwright.errors import OptionError
 from graphwright.operators import Operator
 from graphwright.operators.state import State
 from graphwright.testing import GRAPHS
@@ -120,21 +119,6 @@ def test_random_walks_stop_at_length() -> None:
     stuck = graph.part([0, 3, 4])
     assert scores(RandomWalk(7, 9), seeded(stuck, [0])) == {0: 1.0}
     assert np.isclose(scores(RandomWalk(7, 1), seeded(graph, [0]))[0], 0.5)
-
-
-@pytest.mark.parametrize("make", [
-    lambda: PersonalizedPageRank(0.0),
-    lambda: PersonalizedPageRank(1.0),
-    lambda: KHop(-1),
-    lambda: KHop(True),
-    lambda: KHop(1.5),  # type: ignore[arg-type]
-    lambda: RandomWalk(0),
-    lambda: RandomWalk(length=0),
-    lambda: RandomWalk(restart=1.0),
-])  # fmt: skip
-def test_walk_operators_with_invalid_option_raise(make: object) -> None:
-    with pytest.raises(OptionError):
-        make()  # type: ignore[operator]
 
 
 def test_pagerank_each_unites_anchors_by_best_share() -> None:

@@ -1,7 +1,5 @@
 """Bubble over anchors of every kind compared with a plain implementation, and the result without a common tree."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,7 @@ from tests.kernels.plain_bubble import plain_bubble
 from tests.toys import as_networkx
 
 from graphwright import Anchor, Bubble, Coverage, Evidence, Graph, VectorIndex, start
-from graphwright.errors import NeedsError, OptionError
+from graphwright.errors import NeedsError
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 from graphwright.search.vector_index import joined
@@ -119,13 +117,6 @@ def test_bubble_cut_stops_early_without_counting_repeats() -> None:
     cut = (Bubble(vectors_of(state.graph)) % 3)(state).evidence
     assert cut is not None and pieces(cut) == all_ten[:3]
     assert pieces(result(state, budget=25))[:10] == all_ten
-
-
-@pytest.mark.parametrize("options", [{"hops": -1}, {"hops": 1.5}, {"budget": 0}, {"budget": True}])
-def test_bubble_with_invalid_option_raises(options: dict[str, int]) -> None:
-    (name, value), *_ = options.items()
-    with pytest.raises(OptionError, match=rf"{name} is {re.escape(repr(value))}"):
-        Bubble(vectors_of(KIN), **options)
 
 
 def test_bubble_searches_passages_and_names() -> None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-import pickle
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +13,6 @@ from tests.toys import chunk_columns_of, same
 
 from graphwright import Evidence, Graph, VectorIndex, start
 from graphwright.build.merge import MergedChunks
-from graphwright.errors import OptionError
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.graph import Kind
 from graphwright.models import HashEncoder, ScriptedLLM
@@ -26,7 +21,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.testing import GRAPHS, FixedEncoder, corpus_index
 
-Triple = tuple[str, str, str]
 Piece = tuple[list[int], list[int]]
 
 KIN = Graph.from_triples(
@@ -318,46 +312,6 @@ def test_grow_follows_item_order_while_time_remains() -> None:
     assert state.evidence is not None
     assert [e.tolist() for _, e in state.evidence] == [[0, 2], [3]] and len(calls) == 1
     assert notes(state) == ("stopped at item 2 of 2: the budget of tokens is spent",)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"depth": -1},
-        {"depth": 1.5},
-        {"depth": True},
-        {"width": 0},
-        {"width": "4"},
-        {"seconds": -1},
-        {"seconds": "10"},
-        {"seconds": math.nan},
-        {"tokens": -1},
-        {"tokens": True},
-        {"model": "gpt"},
-    ],
-    ids=str,
-)
-def test_grow_with_invalid_option_raises(wrong: dict[str, Any]) -> None:
-    ((name, value),) = wrong.items()
-    with pytest.raises(OptionError, match=rf"{name} is {re.escape(repr(value))}"):
-        GrowByModel(**{"model": ALL, **wrong})
-
-
-@dataclass(frozen=True)
-class SecondFirst:
-    """A language model that can be pickled; it is never asked."""
-
-    id: str = "second-first"
-
-    def complete(self, system: str, user: str, **options: Any) -> Any:
-        raise AssertionError("asked")
-
-
-def test_grow_is_a_value() -> None:
-    llm = SecondFirst()
-    op = GrowByModel(vectors(KIN), 2, 3, seconds=1.5, model=llm)
-    assert pickle.loads(pickle.dumps(op)) == op and {op: 1}[op] == 1
-    assert repr(op) == f"GrowByModel(triples={vectors(KIN)!r}, depth=2, width=3, seconds=1.5, model={llm!r})"
 
 
 def test_grown_item_stays_connected() -> None:
