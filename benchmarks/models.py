@@ -51,8 +51,8 @@ from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import make_method
-from graphwright.models.embedded import encoder as embedded
 from graphwright.models.embedded import cross_encoder, runtime
+from graphwright.models.embedded import encoder as embedded
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.control import ReciprocalRank
@@ -214,7 +214,7 @@ def speed(part: Part, questions: Sequence[Asked]) -> Record:
     with patch.object(runtime, "_cores", lambda: 1):
         for question in questions[:20]:
             texts = [part.text(key) for key in question.pool[:20]]
-            cross_encoder._load.cache_clear()
+            cross_encoder._load_states.cache_clear()
             model.latents(question.text, texts[:1])
             for times in seconds.values():
                 begun = time.perf_counter()
