@@ -23,7 +23,6 @@ from graphwright.cli.evaluate import evaluate
 from graphwright.cli.importing import import_
 from graphwright.cli.indexing import index, reextract, remove, sync
 from graphwright.cli.keys import keys
-from graphwright.cli.mcp import mcp
 from graphwright.cli.options import (
     AsJson,
     AskModelOptions,
@@ -36,7 +35,7 @@ from graphwright.cli.options import (
     one_folder,
 )
 from graphwright.cli.remote import pull, push
-from graphwright.cli.serve import serve
+from graphwright.cli.serve import mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, say
 from graphwright.cli.training import train
 from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, counted, explained

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.indexing_folder import opened_index
 from graphwright.cli.indexing_output import show_changes, show_estimate, show_notes
-from graphwright.cli.indexing_sources import check_paths, read_sources
+from graphwright.cli.indexing_sources import check_paths, opened_index, read_sources
 from graphwright.cli.options import (
     AsJson,
     Encoder,

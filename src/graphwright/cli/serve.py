@@ -1,11 +1,11 @@
-"""The serve command."""
+"""The commands that serve indexes: serve, over HTTP, and mcp, over stdio."""
 
 from __future__ import annotations
 
 import logging
 import os
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +19,11 @@ from graphwright.errors import DataError, OptionError, counted
 if TYPE_CHECKING:
     from graphwright.serve.settings import ServeSettings
 
-EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
+_EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
 _GRACE = 5  # seconds for running requests at shutdown; two seconds earlier they get an error reply
 
 
-Folders = Annotated[
+_Folders = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[DIR]...",
@@ -31,20 +31,20 @@ Folders = Annotated[
         "name, or for the default index, that of this folder).",
     ),
 ]
-SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
-DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
-AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
+_SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
+_DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
+_AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
 
 
 @expanded
 def serve(
-    folders: Folders = None,
+    folders: _Folders = None,
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
-    settings: SettingsFile = None,
-    data: DataFolder = None,
+    settings: _SettingsFile = None,
+    data: _DataFolder = None,
     root_path: Annotated[str | None, "Path below which a reverse proxy shows the server, such as /wiki."] = None,
-    llm: AnsweringModel = None,
+    llm: _AnsweringModel = None,
     base_url: BaseUrl = None,
     allow_write: Annotated[bool, "Let MCP clients add and remove documents."] = False,
 ) -> None:
@@ -58,7 +58,7 @@ def serve(
 
         from graphwright.serve.app import create_app
     except ImportError as error:
-        raise DataError(EXTRA.format(error.name)) from error
+        raise DataError(_EXTRA.format(error.name)) from error
     from graphwright.serve.catalog import Catalog
     from graphwright.serve.connections import DrainingServer, timed_protocol
     from graphwright.serve.telemetry.logs import configure_logging
@@ -156,3 +156,37 @@ def _raise_descriptor_limit() -> None:
 
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@expanded
+def mcp(
+    folders: _Folders = None,
+    settings: _SettingsFile = None,
+    data: _DataFolder = None,
+    llm: _AnsweringModel = None,
+    base_url: BaseUrl = None,
+    allow_write: Annotated[bool, "Let the assistant add and remove documents."] = False,
+) -> None:
+    """Serve indexes to an assistant on this machine (MCP over stdio).
+
+    The assistant starts this command itself; docs/mcp.md has the configuration of the common ones. Over HTTP,
+    'graphwright serve' answers at /mcp.
+    """
+    try:
+        from graphwright.serve.catalog import Catalog
+        from graphwright.serve.mcp.server import create_mcp
+        from graphwright.serve.server import Library
+    except ImportError as error:
+        raise DataError(_EXTRA.format(error.name)) from error
+    chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
+    with ExitStack() as stack, suppress(KeyboardInterrupt):
+        catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
+        stack.callback(catalog.close)
+        library = Library.of(catalog, chosen)
+        stack.callback(library.workers.close)
+        if chosen.allow_write:
+            library.jobs.start()
+            stack.callback(library.jobs.close)
+        note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # stdout is for the protocol
+        stack.enter_context(catalog.refreshing(chosen.poll_seconds))
+        create_mcp(library, writing=chosen.allow_write).run("stdio")

@@ -97,7 +97,6 @@ class Experiment(Checked):
     index: str | Path | None = None
 
     def __post_init__(self) -> None:
-        """Check the constraints between fields."""
         super().__post_init__()
         if not isinstance(self.questions, str | Path):
             raise OptionError(f"questions is {self.questions!r}; it must be the name or the path of a file.")

@@ -18,13 +18,16 @@ from graphwright.remote.manifest import (
     PIECE,
     Manifest,
     ManifestEntry,
+    Record,
+    Unfinished,
     digest,
     names_of,
     piece_at,
     read_current,
+    read_record,
     sums_of,
+    write_record,
 )
-from graphwright.remote.record import Record, Unfinished, read_record, write_record
 from graphwright.store.changes import Progress
 from graphwright.store.folder_creation import create_folder
 from graphwright.store.layout import IndexLayout

@@ -6,16 +6,20 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from graphwright import Index
+import numpy as np
+
+from graphwright import Graph, Index, start
 from graphwright.errors import GraphwrightError, OptionError, StoreError
 from graphwright.extract import Extractor
+from graphwright.graph import Kind
+from graphwright.methods.registry import make_method
 from graphwright.models import NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
+from graphwright.search import Snapshot
 from graphwright.serve.replicas import Replica, following, local_folders
-from graphwright.serve.warm_up import warm_up
 from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store
 
@@ -41,7 +45,6 @@ class Catalog(Mapping[str, Index]):
         encoders: Mapping[str, NamedEncoder | None] | None = None,
         replicas: Iterable[Replica] = (),
     ) -> None:
-        """Take open indexes by name, their encoders, and the replicas."""
         self._indexes = dict(indexes)
         self._encoders = dict(encoders or {})
         self.replicas = {replica.name: replica for replica in replicas}
@@ -187,3 +190,22 @@ def _encoder(path: Path, encoders: dict[str, NamedEncoder], allowed: frozenset[s
     if name not in encoders:
         encoders[name] = encoder_of(name)
     return encoders[name]
+
+
+def warm_up(snapshot: Snapshot, method: str) -> None:
+    """Ask a snapshot one question of each kind that methods treat differently, and discard the answers."""
+    for question in _questions(snapshot.graph):
+        with suppress(GraphwrightError):  # the requests themselves report it
+            make_method(method, snapshot)(start(question, snapshot.graph))
+
+
+def _questions(graph: Graph) -> Iterator[str]:
+    """Yield a question about two entities, a yes/no question, a broad question, and one without an answer."""
+    entities = np.flatnonzero(graph.columns.kinds == Kind.ENTITY)[:2]
+    names = [graph.names[int(node)] for node in entities]
+    if names:
+        yield f"How is {names[0]} related to {names[-1]}?"
+        yield f"Is {names[0]} older than {names[-1]}?"
+    if len(graph):
+        yield "What are the main topics of these documents?"
+        yield "Which word is this?"

@@ -43,7 +43,6 @@ class Attempts:
     """Runner of the jobs of a server's indexes."""
 
     def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels, uploads: UploadFolder) -> None:
-        """Take the indexes, the settings, the language models for extraction, and the uploads."""
         self._catalog, self._settings, self._models, self._uploads = catalog, settings, models, uploads
 
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:

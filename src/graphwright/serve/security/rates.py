@@ -43,7 +43,6 @@ class RateLimits:
     """
 
     def __init__(self, requests_per_minute: int | None = None, failures_per_minute: int = 30) -> None:
-        """Start with empty counts."""
         from limits import RateLimitItemPerMinute
         from limits.storage import MemoryStorage
         from limits.strategies import SlidingWindowCounterRateLimiter

@@ -74,7 +74,6 @@ class TokenVerifier:
     """
 
     def __init__(self, settings: TokenSettings) -> None:
-        """Take the settings, and read the key set if it is a file."""
         self.settings = settings
         self._keys: _KeyFile | _KeyAddress
         if urlsplit(settings.keys).scheme in ("http", "https"):

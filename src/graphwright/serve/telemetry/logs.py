@@ -119,7 +119,6 @@ class AuditLog:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take the data folder. The first entry creates the file."""
         self.path = folder / AUDIT_FILE
 
     def write(self, entry: Mapping[str, Any]) -> None:

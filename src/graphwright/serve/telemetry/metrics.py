@@ -44,7 +44,6 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        """Start at zero."""
         self.registry = CollectorRegistry()
         self._counters = {
             name: Counter(f"graphwright_{name}", about, labels, registry=self.registry)

@@ -53,7 +53,6 @@ class Telemetry:
     """Metrics, the audit log if there is a data folder, and spans if they are configured."""
 
     def __init__(self, folder: Path | None = None, tracing: Tracing | None = None) -> None:
-        """Take the data folder, and the tracing of spans."""
         self.metrics = Metrics()
         self._audit = None if folder is None else AuditLog(folder)
         self._tracing = tracing

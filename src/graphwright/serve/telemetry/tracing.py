@@ -53,7 +53,6 @@ class Tracing:
     """Spans of a separate provider, which other libraries in the process do not use."""
 
     def __init__(self, provider: TracerProvider, *, content: bool = False) -> None:
-        """Take a provider with its exporters."""
         self._provider, self._content = provider, content
         self._tracer = provider.get_tracer("graphwright")
 
