@@ -119,7 +119,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "cli": {
         "it starts the server": (
             "serve.app:create_app serve.catalog:Catalog serve.connections:DrainingServer "
-            "serve.connections:timed_protocol "
+            "serve.connections:server_config "
             "serve.mcp.server:create_mcp serve.security.authentication:create_command serve.security.keys:Key "
             "serve.security.keys:Keys serve.server:Library serve.settings:ServeSettings "
             "serve.settings:default_data_folder serve.settings:read_server_file serve.telemetry.logs:AuditLog "

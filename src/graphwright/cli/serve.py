@@ -54,13 +54,11 @@ def serve(
     """
     _compute_in_single_threads()
     try:
-        import uvicorn
-
         from graphwright.serve.app import create_app
     except ImportError as error:
         raise DataError(_EXTRA.format(error.name)) from error
     from graphwright.serve.catalog import Catalog
-    from graphwright.serve.connections import DrainingServer, timed_protocol
+    from graphwright.serve.connections import DrainingServer, server_config
     from graphwright.serve.telemetry.logs import configure_logging
 
     options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
@@ -73,18 +71,8 @@ def serve(
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"
     start = f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}"
     logging.getLogger("graphwright.serve").info(start) if chosen.log_format == "json" else note(start)
-    config = uvicorn.Config(
-        app,
-        http=timed_protocol(chosen.slow_body),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=bool(chosen.trusted_proxies),
-        forwarded_allow_ips=list(chosen.trusted_proxies),
-        timeout_graceful_shutdown=_GRACE,
-        lifespan="on",
-    )
+    proxies = list(chosen.trusted_proxies)
+    config = server_config(app, chosen.slow_body, _GRACE, proxy_headers=bool(proxies), forwarded_allow_ips=proxies)
     with suppress(KeyboardInterrupt):
         DrainingServer(config, app.state.server.workers.end, _GRACE - 2).run(sockets=[listening])
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import graphwright
 from graphwright.data.records.read import checked
-from graphwright.errors import DataError, ModelError, NeedsError, OptionError
+from graphwright.errors import DataError, ModelError, NeedsError, OptionError, cut
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
 from graphwright.evaluate.indexing import build_index, check_index, sample_index
@@ -328,8 +328,8 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
     if difference:
         name, there, here = difference
         raise OptionError(
-            f"{out} holds another run: there {name or 'the manifest'} is {_cut(there)}, and here "
-            f"{_cut(here)}. Give another folder, or repeat that run as it was."
+            f"{out} holds another run: there {name or 'the manifest'} is {cut(there, 120)}, and here "
+            f"{cut(here, 120)}. Give another folder, or repeat that run as it was."
         )
     return existing
 
@@ -340,20 +340,19 @@ def _identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return identity | {"data": {name: value for name, value in manifest["data"].items() if name not in _OF_INDEX}}
 
 
-def _difference(there: Any, here: Any, name: str = "") -> tuple[str, Any, Any] | None:
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
     """Return the first difference of two manifests with both values, None where they agree; methods may be added."""
     if not isinstance(there, Mapping) or not isinstance(here, Mapping):
         # An expression that is not known yet equals any other.
-        return None if there == here or "" in (there, here) else (name, there, here)
+        return None if there == here or "" in (there, here) else (name, *map(_text, (there, here)))
     if there.keys() - here.keys() or (there.keys() != here.keys() and name != "methods"):
         return name, ", ".join(there), ", ".join(here)
     parts = (_difference(there[part], here[part], f"{name} {part}".strip()) for part in there)
     return next((difference for difference in parts if difference is not None), None)
-
-
-def _cut(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 120 else f"{text[:60]} … {text[-40:]}"
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:

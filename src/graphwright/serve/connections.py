@@ -35,6 +35,21 @@ class DrainingServer(uvicorn.Server):
             timer.cancel()
 
 
+def server_config(app: Any, slow_body: float, seconds: int, **options: Any) -> uvicorn.Config:
+    """Return uvicorn's configuration for the application. `seconds`: for running requests at shutdown."""
+    return uvicorn.Config(
+        app,
+        http=timed_protocol(slow_body),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=seconds,
+        **options,
+    )
+
+
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
     """Return uvicorn's protocol with a timeout for the headers of a request, after which the connection is closed.
 

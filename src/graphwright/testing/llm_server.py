@@ -49,6 +49,7 @@ class Say:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, handler: Handler) -> None:
+        """Send the completion, streamed where the request asks for it."""
         if handler.asked.get("stream"):
             return handler.stream(*events(self.text or "", self.finish), *self._last(handler), DONE)
         message = {"role": "assistant", "content": self.text, **self.extra}
@@ -71,6 +72,7 @@ class Send:
     headers: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, handler: Handler) -> None:
+        """Send the response."""
         plain = isinstance(self.body, str | bytes)
         handler.send(self.status, self.body if plain else json.dumps(self.body), self.headers)
 
@@ -117,6 +119,7 @@ class Waiting:
     left: threading.Event = field(default_factory=threading.Event)
 
     def __call__(self, handler: Handler) -> None:
+        """Wait until the client or the server closes the connection."""
         handler.connection.settimeout(0.02)
         while not handler.server.closing.is_set():
             with suppress(TimeoutError):

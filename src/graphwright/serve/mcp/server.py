@@ -87,6 +87,7 @@ class McpEndpoint:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request whose key may read."""
         try:
             grant = granted(Request(scope))
         except GraphwrightError as error:

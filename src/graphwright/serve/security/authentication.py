@@ -80,6 +80,7 @@ class Authentication:
     tokens: TokenVerifier | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its grant, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -197,6 +198,7 @@ class Require:
     every_index: bool = False
 
     async def __call__(self, request: Request) -> Grant:
+        """Return the grant. Raises UnauthorizedError, ForbiddenError or NotFoundError."""
         request.state.required = self.scope
         grant = granted(request)
         if not grant.may(self.scope):

@@ -39,6 +39,7 @@ class BodyLimits:
     patience: float = 20.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with a limited body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -35,6 +35,7 @@ class HostGuard:
     hosts: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it with 421 or 403."""
         if scope["type"] == "http" and (error := self._refusal(scope)) is not None:
             await send_problem(scope, receive, send, error)
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -15,15 +14,14 @@ from graphwright.errors import ModelError, StoreError
 from graphwright.serve.answer_models import reason_of
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.telemetry.logs import REQUEST_ID, AuditLog
-from graphwright.serve.telemetry.metrics import Gauges, Metrics
-from graphwright.serve.telemetry.tracing import Tracing, trace_settings
+from graphwright.serve.telemetry.metrics import Metrics
+from graphwright.serve.telemetry.tracing import Tracing
 from graphwright.store.layout import IndexLayout
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from graphwright.serve.server import Server
-    from graphwright.serve.settings import ServeSettings
 
 _access = logging.getLogger("graphwright.serve.security.authentication")
 _log = logging.getLogger("graphwright.serve")
@@ -56,10 +54,6 @@ class Telemetry:
         self.metrics = Metrics()
         self._audit = None if folder is None else AuditLog(folder)
         self._tracing = tracing
-
-    def watch(self, gauges: Gauges) -> None:
-        """Add gauges to the metrics."""
-        self.metrics.add_gauges(gauges)
 
     @contextmanager
     def request(self, record: RequestRecord, headers: Mapping[str, str]) -> Iterator[Span | None]:
@@ -119,12 +113,6 @@ class Telemetry:
         """Export the remaining spans."""
         if self._tracing is not None:
             self._tracing.close()
-
-
-def tracing_of(settings: ServeSettings) -> Tracing | None:
-    """Return the tracing of the server's settings or OpenTelemetry's variables; None if neither configures it."""
-    chosen = trace_settings(settings.traces, settings.trace_content, os.environ)
-    return None if chosen is None else Tracing.exporting(chosen)
 
 
 def gauges(server: Server) -> Iterator[tuple[str, str, Mapping[str, str], float]]:
