@@ -18,8 +18,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from graphwright.cli.options import ModelOptions
@@ -96,14 +94,10 @@ def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_
 
 def _show(output: Console, check: Check) -> None:
     symbol, plain, colour = _MARKS[check.status]
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for width in (2, 8, None):
-        grid.add_column(width=width, overflow="fold")
     mark = symbol if output.encoding.lower().startswith("utf") else plain
-    grid.add_row(Text(mark, f"bold {colour}"), check.name, Text(check.detail))
+    output.print(Text.assemble("  ", (f"{mark:<4}", f"bold {colour}"), f"{check.name:<10}", check.detail))
     if check.remedy:
-        grid.add_row("", "", Text(check.remedy, colour))
-    output.print(Padding(grid, (0, 0, 0, 2), expand=False))
+        output.print(Text(f"{'':<16}{check.remedy}", colour))
 
 
 def check_machine(folder: Path) -> Iterator[Check]:
@@ -118,26 +112,18 @@ def check_machine(folder: Path) -> Iterator[Check]:
 def check_packages() -> Check:
     """Import the required packages and report their versions."""
     import graphwright
+    from graphwright.models.embedded.runtime import import_runtime
 
     versions, broken = [f"graphwright {graphwright.__version__}"], []
     for name in _PACKAGES:
         try:
-            _import(name)
+            import_runtime() if name == "onnxruntime" else importlib.import_module(name)
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except Exception as error:  # a damaged package may raise anything
             versions.append(f"{name}: {_first_line(error)}")
             broken.append(name)
     remedy = f"Run: pip install --force-reinstall {' '.join(broken)}" if broken else ""
     return Check("packages", Status.FAILED if broken else Status.OK, ", ".join(versions), remedy)
-
-
-def _import(name: str) -> None:
-    if name == "onnxruntime":
-        from graphwright.models.embedded.runtime import import_runtime
-
-        import_runtime()
-    else:
-        importlib.import_module(name)
 
 
 def check_kernels() -> Check:

@@ -256,12 +256,8 @@ def _argument(path: Path, name: str, value: Any) -> Any:
     if name == "questions" and isinstance(value, str) and len(Path(value).parts) > 1:
         return str(path.parent / value)
     if name == "sweep" and isinstance(value, Mapping):
-        return {
-            option: [value_of(item) if isinstance(item, str) else item for item in values]
-            if isinstance(values, list)
-            else values
-            for option, values in value.items()
-        }
+        parsed = lambda item: value_of(item) if isinstance(item, str) else item  # noqa: E731
+        return {name: list(map(parsed, of)) if isinstance(of, list) else of for name, of in value.items()}
     if name == "methods" and isinstance(value, Mapping):
         return [entry_of(method, label) for label, method in value.items()]
     return value
@@ -284,10 +280,10 @@ def write_plan(path: Path, experiment: Experiment) -> None:
             kind = "is made with objects" if isinstance(entry.method, str) else "is a function"
             lines.append(f"# {_toml(entry.name)[1:-1]} {kind}, and not written here")
     lines += [f"# sweep.{option} has objects, and is not written here" for option in grid if not plain(grid[option])]
-    lines += ["", "[methods]", *(f"{_toml(entry.name)} = {_toml(entry.source)}" for entry in methods if entry.source)]
-    if experiment.sweep:
-        lines += ["", "[sweep]"]
-        lines += [f"{_toml(option)} = {_toml(values)}" for option, values in grid.items() if plain(values)]
+    tables = {"methods": {entry.name: entry.source for entry in methods if entry.source}}
+    tables |= {"sweep": {option: values for option, values in grid.items() if plain(values)}} if grid else {}
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{_toml(key)} = {_toml(item)}" for key, item in table.items())]
     write_text(path, "\n".join(lines) + "\n")
 
 

@@ -9,7 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import graphwright
-from graphwright.data.records.read import checked
 from graphwright.errors import DataError, ModelError, NeedsError, OptionError, cut
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
@@ -58,9 +57,9 @@ def run(
     one of the same corpus or graph), `results.jsonl`, `summary.json`, and the report (see `write_report`). After an
     interruption the same call resumes the run; for a finished run it only repeats summary and report.
 
-    Questions are asked one after the other, each of all methods in rotating order, after one unmeasured question. Steps
-    that methods have in common are run once for a question, and charged to each method in full. `llm`: for all methods
-    with this option. `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
+    Each question is asked of all methods in rotating order, after one unmeasured question. Steps that methods have in
+    common are run once for a question, and charged to each method in full. `llm`: for all methods with this option.
+    `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
 
     Raises OptionError or DataError before any work if names or data cannot be used, or if the folder holds another run
     or anything else.
@@ -176,11 +175,9 @@ class _Job:
 
     def todo(self, results: Results) -> Mapping[str, Sequence[str]]:
         """Return the methods without a result, by question id."""
-        todo = {
-            question.id: [entry.name for entry in self.entries if (entry.name, question.id) not in results]
-            for question in self.subject.questions
-        }
-        return {name: methods for name, methods in todo.items() if methods}
+        names = [entry.name for entry in self.entries]
+        todo = {q.id: [name for name in names if (name, q.id) not in results] for q in self.subject.questions}
+        return {id: methods for id, methods in todo.items() if methods}
 
     def ask(self, results: Results) -> None:
         """Ask each question of the methods without a result for it."""
@@ -193,35 +190,33 @@ class _Job:
             asker = Asker(index.snapshot, pipelines, subject.measures, linked=self.experiment.linked)
             first_question = next(question for question in subject.questions if question.id in todo)
             asker.warm(first_question, dict.fromkeys(name for names in todo.values() for name in names))
-            guard = _FailureGuard(add, {row["method"] for row in results if "error" not in row})
+            add_guarded = _guarded(add, {row["method"] for row in results if "error" not in row})
             for at, question in enumerate(subject.questions):
                 names = todo.get(question.id, ())
                 first = at % max(len(names), 1)  # each method comes first, with empty caches, equally often
-                asker.ask(question, (*names[first:], *names[:first]), guard.add)
+                asker.ask(question, (*names[first:], *names[:first]), add_guarded)
                 done += len(names)
                 if self.progress is not None and names:
                     self.progress("ask", done, count)
 
 
-@dataclass
-class _FailureGuard:
-    """Writer of rows that stops the run if a method fails on all of its first questions."""
+def _guarded(write: Callable[[Row], None], working: set[str]) -> Callable[[Row], None]:
+    """Return the writer of rows, which stops the run if a method fails on all of its first questions."""
+    failures = Counter[str]()
 
-    write: Callable[[Row], None]
-    working: set[str]
-    failures: Counter[str] = field(default_factory=Counter)
-
-    def add(self, row: Row) -> None:
-        self.write(row)
+    def add(row: Row) -> None:
+        write(row)
         error, name = row.get("error", ""), row["method"]
         if not error:
-            self.working.add(name)
-        self.failures[name] += bool(error)
-        if self.failures[name] == _MAX_FAILURES and name not in self.working:
+            working.add(name)
+        failures[name] += bool(error)
+        if failures[name] == _MAX_FAILURES and name not in working:
             raise ModelError(
                 f"{name} failed on its first {_MAX_FAILURES} questions, the last time with {error.rstrip('.')}. "
                 f"All results are kept. Fix the cause, then repeat the command to resume with these questions."
             )
+
+    return add
 
 
 def _expression(operator: Operator, llm: LLM | None) -> str:
@@ -260,24 +255,19 @@ def new_manifest(experiment: Experiment, subject: Subject, encoder: str, llm: LL
         "extractor": subject.extractor.id,
         "baseline": experiment.against(),
         "index": {},
-        "machine": {
-            "processors": os.cpu_count(),
-            "platform": platform.platform(),
-            "python": platform.python_version(),
-            **_versions(),
-        },
+        "machine": _machine(),
         "commit": _commit(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "continued": [],
     }
 
 
-def _versions() -> dict[str, str]:
-    versions = {}
+def _machine() -> dict[str, Any]:
+    facts = {"processors": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()}
     for name in _LIBRARIES:
         with suppress(PackageNotFoundError):  # installed under another name, such as onnxruntime-gpu
-            versions[name] = version(name)
-    return versions
+            facts[name] = version(name)
+    return facts
 
 
 @cache
@@ -291,15 +281,6 @@ def _commit() -> str:
         return ""
 
 
-_KEPT: Mapping[str, Any] = {
-    "started": str,
-    "commit": str | None,
-    "index": dict[str, Any],
-    "continued": list[dict[str, Any]] | None,
-}
-"""The parts of the manifest that a resumed run keeps, with their types."""
-
-
 def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the manifest of the run in a folder, None where there is none.
 
@@ -308,11 +289,8 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
     """
     path = out / "manifest.json"
     if not path.exists():
-        # A run writes its lock and a draft of the manifest before the manifest.
-        if out.exists() and (
-            not out.is_dir()
-            or any(not file.name.startswith(("writer.lock", ".manifest.json.")) for file in out.iterdir())
-        ):
+        early = ("writer.lock", ".manifest.json.")  # what a run writes before the manifest
+        if out.exists() and not (out.is_dir() and all(file.name.startswith(early) for file in out.iterdir())):
             raise OptionError(f"{out} is not empty and holds no run; give a new or empty folder.")
         return None
     try:
@@ -323,8 +301,6 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
         difference = _difference(identity, _identity(manifest))
     except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
-    for name, kind in _KEPT.items():
-        checked(kind, existing.get(name), str(path), name)
     if difference:
         name, there, here = difference
         raise OptionError(

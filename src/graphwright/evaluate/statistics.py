@@ -214,10 +214,9 @@ def bootstrap_interval(
 def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = 0) -> float:
     """Return the two-sided p value of the difference of two methods on the same questions.
 
-    Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007): if the methods were
-    alike, each difference would be as likely with the other sign. All patterns of signs are tried where there are at
-    most 10,000, else that number of random ones, the observed one included (Phipson and Smyth, 2010).
-    Raises OptionError where a and b differ in length, for values that are not finite, and without scipy.
+    Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007). All patterns of signs are
+    tried where there are at most 10,000, else that number of random ones, the observed one included (Phipson and Smyth,
+    2010). Raises OptionError where a and b differ in length, for values that are not finite, and without scipy.
 
     >>> paired_test([1, 1, 1, 1, 1], [0, 0, 0, 0, 0])  # 2 of 2**5 patterns
     0.0625
@@ -234,11 +233,7 @@ def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = 0) -> float:
         test = _scipy().permutation_test((difference,), _distance, permutation_type="samples", **options)
     else:
         rng, signs = np.random.default_rng(seed), np.array([-1, 1], np.int8)
-
-        def drawn(size: tuple[int, ...]) -> Values:
-            values: Values = difference * signs[rng.integers(0, 2, size, np.int8)]
-            return values
-
+        drawn = lambda size: difference * signs[rng.integers(0, 2, size, np.int8)]  # noqa: E731
         test = _scipy().monte_carlo_test(difference, drawn, _distance, **options)
     return float(test.pvalue)
 

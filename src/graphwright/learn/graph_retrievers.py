@@ -31,7 +31,7 @@ from graphwright.learn.network import (
     walk_forward,
 )
 from graphwright.learn.retriever import MIN_PROBABILITY, Retriever, StepModel
-from graphwright.learn.training import ROUNDS, Sample, Samples, Schedule, Trained, Training, recall
+from graphwright.learn.training import ROUNDS, Sample, Samples, Schedule, Trained, Training
 from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.rerank import Rerank
@@ -192,8 +192,8 @@ def train_triple(
         return (entropy + gate_loss(torch, step_logits, [row.paths for row in rows])) / len(at)
 
     def measure(w: Mapping[str, Floats]) -> float:
-        logits = (_all_triples(w, held_out.batch([at], names), _STEPS)[0] for at in range(len(held_out.rows)))
-        return float(np.mean([recall(scores, row.positive) for scores, row in zip(logits, held_out.rows, strict=True)]))
+        scores = lambda at: _all_triples(w, held_out.batch([at], names), _STEPS)[0]  # noqa: E731
+        return training.mean_recall(scores, lambda row: row.positive)
 
     weights, measures = training.fit(_triple_weights(training, samples, names is not None), loss, measure)
     return weights, {"rounds": ROUNDS, "steps": _STEPS, "names": names is not None, "recall@2R": measures}
@@ -317,12 +317,9 @@ def train_entity(
 
     def measure(w: Mapping[str, Floats]) -> float:
         tensors = training.tensors(w)
+        scores = lambda at: _all_entities(tensors, held_out.batch([at], names, torch), _LAYERS, mean)[0].numpy()  # noqa: E731
         with torch.no_grad():
-            batches = (held_out.batch([at], names, torch) for at in range(len(held_out.rows)))
-            logits = [_all_entities(tensors, batch, _LAYERS, mean)[0].numpy() for batch in batches]
-        return float(
-            np.mean([recall(scores, _positive(row)) for scores, row in zip(logits, held_out.rows, strict=True)])
-        )
+            return training.mean_recall(scores, _positive)
 
     weights, measures = training.fit(_entity_weights(training, samples, names is not None), loss, measure)
     about = {"rounds": ROUNDS, "layers": _LAYERS, "degree": mean, "names": names is not None}

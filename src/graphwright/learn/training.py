@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ _MIN_STEPS = 400  # of a training with few questions
 _MIN_BATCH = 4  # questions
 _MIN_POSITIVES = 10  # for the number of negatives
 
+Example = TypeVar("Example")
 Trained = tuple[dict[str, Floats], dict[str, Any]]
 """The weights of a retriever, and its configuration for the checkpoint."""
 
@@ -169,6 +170,13 @@ class Training:
         as_tensor = self.torch.from_numpy
         return places, as_tensor(np.concatenate(corrections)), as_tensor(targets.astype(np.float32))
 
+    def mean_recall(
+        self, scores: Callable[[int], NDArray[Any]], positive: Callable[[Sample], NDArray[np.bool_]]
+    ) -> float:
+        """Return the mean recall of the held-out samples; `scores` are those of the sample at a position."""
+        rows = self.held_out.rows
+        return float(np.mean([recall(scores(at), positive(row)) for at, row in enumerate(rows)]))
+
     def fit(
         self,
         weights: Mapping[str, Any],
@@ -205,6 +213,28 @@ class Training:
             if epoch - int(np.argmax(measures)) >= patience:
                 break
         return best, measures
+
+
+def epoch_losses(
+    module: Any, examples: Sequence[Example], loss: Callable[[list[Example]], Any], plan: Any
+) -> Iterator[float]:
+    """Train a module by AdamW, epoch by epoch, and yield the mean loss of each.
+
+    `loss`: the mean loss of some examples, as a tensor. `plan`: a schedule with epochs, rate, batch and seed.
+    """
+    optimizer = import_torch().optim.AdamW([p for p in module.parameters() if p.requires_grad], plan.rate)
+    rng = np.random.default_rng(plan.seed)
+    for _ in range(plan.epochs):
+        module.train()
+        order, total = rng.permutation(len(examples)).tolist(), 0.0
+        for begin in range(0, len(order), plan.batch):
+            part = [examples[at] for at in order[begin : begin + plan.batch]]
+            value = loss(part)
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+            total += value.item() * len(part)
+        yield total / len(examples)
 
 
 def recall(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:

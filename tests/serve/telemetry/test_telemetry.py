@@ -136,7 +136,7 @@ def traced(cities: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, conte
     exporter = InMemorySpanExporter()
     provider = sdk.TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(Tracing, "exporting", classmethod(lambda cls, s: cls(provider, content=s.content)))
+    monkeypatch.setattr(Tracing, "exporting", classmethod(lambda cls, _, content: cls(provider, content=content)))
     with LLMServer([json.dumps(ANSWER)]) as model:
         options = {"llm": LLMSettings("scripted", model.url), "traces": "http://localhost:4318", "deadline": None}
         with serving(cities, data=folder, trace_content=content, **options) as running:
