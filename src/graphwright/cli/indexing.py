@@ -278,10 +278,7 @@ def _new_chunks(
 def _change(
     index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, model: bool, as_json: bool
 ) -> Changes:
-    """Change an index, with progress on stderr; print the changes and the unreadable documents.
-
-    `model`: whether a language model extracts.
-    """
+    """Change an index, with progress; print the changes. `model`: whether a language model extracts."""
     from graphwright.models.protocols import Usage
 
     note_compilation()

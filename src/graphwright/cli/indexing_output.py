@@ -22,10 +22,7 @@ _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
 
 
 def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, model: bool, as_json: bool) -> None:
-    """Print the changes of a command; print unreadable files and other details to stderr.
-
-    `info`: the index afterwards; `model`: whether a language model extracts.
-    """
+    """Print the changes of a command. `info`: the index afterwards; `model`: whether a language model extracts."""
     counts = {name: len(getattr(changes, name)) for name in _COUNTS}
     if as_json:
         print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
@@ -72,10 +69,7 @@ def _details(changes: Changes) -> dict[str, Any]:
 
 
 def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
-    """Print the details of the counts to stderr: skipped files, retained documents, a resumed run.
-
-    `model`: whether a language model extracts; only then chunks that wait for a model are listed.
-    """
+    """Print skipped files, retained documents and, with a `model`, the chunks that wait for it, to stderr."""
     _show_skipped(changes.skipped)
     if changes.retained:
         retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
@@ -165,10 +159,7 @@ def show_estimate(
     *,
     as_json: bool,
 ) -> None:
-    """Print the estimated tokens, hours and cost of each kind of extraction from these chunks.
-
-    `citing`: the documents whose references the model lists.
-    """
+    """Print the estimated cost of each kind of extraction. `citing`: documents whose references the model lists."""
     from graphwright.extract import KINDS, estimate, estimate_references
 
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings

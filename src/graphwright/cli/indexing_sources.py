@@ -30,10 +30,7 @@ def check_paths(paths: list[Path]) -> None:
 def read_sources(
     sources: list[str], scratch: Path, name: str | None, reading: ReadOptions, skipped: list[Skipped]
 ) -> list[Path | Document]:
-    """Return paths unchanged, and the documents of stdin (-) and of web pages.
-
-    Raises DataError, before anything is indexed, if a source cannot be read.
-    """
+    """Return paths, and the documents of stdin (-) and web pages. Raises DataError if a source cannot be read."""
     from graphwright.data import fetch, is_url, read_file
 
     if name is not None and "-" not in sources:

@@ -71,10 +71,7 @@ class _Row(NamedTuple):
 
 
 def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None:
-    """Print the methods in groups, one a line; or the method `name` with its options and their help.
-
-    `index`: print each method's expression over it, or the problem of a method that cannot run here.
-    """
+    """Print the methods in groups, or the method `name` with its options; with `index` also their expressions."""
     snapshot = None if index is None else Index.open(index).snapshot
     if name is not None:
         rows = {"": [_row(method_named(name), snapshot)]}

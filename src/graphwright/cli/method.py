@@ -15,20 +15,16 @@ _COMMON_OPTIONS = ("filter", "deadline", "llm")  # options of `Index.ask` for ev
 
 
 def read_method(text: str | None) -> Entry | None:
-    """Return the method of --method, a name or a name with options; None if it is not given.
-
-    Raises OptionError as `graphwright.evaluate.entries.entry_of`.
-    """
+    """Return the method of --method; None if it is not given. Raises OptionError as `entry_of`."""
     from graphwright.evaluate.entries import entry_of
 
     return None if text is None else entry_of(text)
 
 
 def to_ask(text: str | None, file: Path | None, options: dict[str, Any]) -> tuple[str | Builder | None, dict[str, Any]]:
-    """Return a method and its options for `Index.ask`, given --method and --method-file.
+    """Return a method and its options for `Index.ask`, given --method, --method-file and the other options.
 
-    `options`: values of the command's other options. Raises OptionError for an option that is given twice, or is not
-    for the method of a file.
+    Raises OptionError for an option that is given twice, or is not for the method of a file.
     """
     if file is not None:
         return _of_file(text, file, options)

@@ -143,10 +143,7 @@ class ModelOptions:
     extra_body: Annotated[str | None, "More fields of each LLM request, as JSON."] = None
 
     def settings(self, folder: Path | None) -> LLMSettings | None:
-        """Return the settings of the language model from the options, else from settings.toml of the index folder.
-
-        None if there is no language model. Raises OptionError for contradictory options.
-        """
+        """Return the settings of the options, else of settings.toml of the index folder; None if there is none."""
         from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
 
         settings = None if folder is None else read_settings(folder / SETTINGS)

@@ -59,10 +59,7 @@ def _elapsed(seconds: float) -> str:
 
 @contextmanager
 def progress(usage: Usage | None = None) -> Iterator[Show]:
-    """Yield a callback (name of the work, done, total) that shows progress on stderr.
-
-    `usage`: show its current tokens and cost.
-    """
+    """Yield a callback (work, done, total) that shows progress on stderr, with the tokens and cost of `usage`."""
     with _bars(usage) if console(stderr=True).is_terminal else _Lines(usage).running() as show:
         yield show
 

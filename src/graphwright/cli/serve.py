@@ -96,11 +96,7 @@ def server_settings(file: Path | None, llm: str | None, base_url: str | None, op
 
 
 def _compute_in_single_threads() -> None:
-    """Limit matrix products to one thread each, before numpy is loaded, unless the environment sets a number.
-
-    The server computes several questions at a time. The threads of a product wait for each other in busy loops, which
-    would more than double the processor time.
-    """
+    """Limit matrix products to one thread, before numpy is loaded: those of several questions would wait busily."""
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         os.environ.setdefault(name, "1")
 

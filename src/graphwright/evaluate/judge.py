@@ -82,10 +82,7 @@ class Judgement(BaseModel):
 
 
 class Log:
-    """The judgements made so far, in a file of JSON lines.
-
-    A half-written last line is dropped, and judged again.
-    """
+    """The judgements made so far, in a file of JSON lines; a half-written last line is dropped, and judged again."""
 
     def __init__(self, path: Path, model: str, dimensions: Mapping[str, str]) -> None:
         """Read the existing judgements. Raises DataError for a line that is none."""

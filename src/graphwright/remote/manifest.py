@@ -124,10 +124,7 @@ def _is_sound(name: str, entry: ManifestEntry) -> bool:
 
 
 def read_current(bucket: Bucket) -> tuple[Manifest, Version] | None:
-    """Return the current manifest of a bucket and the version of CURRENT, None if nothing was pushed yet.
-
-    Raises StoreError for a bucket with other contents, or a manifest that is damaged or of another layout.
-    """
+    """Return the current manifest and the version of CURRENT, or None. Raises StoreError for any other content."""
     try:
         content, version = bucket.read(CURRENT)
     except KeyError:

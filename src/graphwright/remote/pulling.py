@@ -148,10 +148,7 @@ def _check_unchanged(url: str, manifest: Manifest, layout: IndexLayout, store: S
 
 @contextmanager
 def _staging(path: Path) -> Iterator[Path]:
-    """Yield the staging folder for fetched files. After an error it remains, and the next pull continues from it.
-
-    Raises StoreError if another process pulls into the same folder.
-    """
+    """Yield the staging folder, which remains after an error. Raises StoreError if another process pulls into it."""
     staging = path.with_name(f".{path.name}-pull")
     try:
         staging.mkdir(parents=True, exist_ok=True)
@@ -197,10 +194,7 @@ def _part(path: Path) -> Path:
 
 
 def _missing(path: Path, entry: ManifestEntry, local: Path | None) -> list[tuple[Path, int, str]]:
-    """Return the pieces of a file to fetch, as (unfinished file, number, piece); write all others into that file.
-
-    A file that is complete, in the staging folder or locally, is used as it is.
-    """
+    """Return the pieces of a file to fetch, as (unfinished file, number, piece); write those at hand into that file."""
     for candidate in (path, local):
         if candidate is not None and candidate.is_file() and sums_of(candidate) == entry.sums:
             if candidate != path:

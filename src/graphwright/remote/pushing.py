@@ -239,10 +239,7 @@ def _publish(bucket: Bucket, manifest: Manifest, version: Version | None) -> Non
 
 
 def _prune(bucket: Bucket, manifest: Manifest) -> int:
-    """Delete the objects that a current manifest does not use; return their number.
-
-    Objects of pushes that may still run remain: pushes that are not finished and younger than a day.
-    """
+    """Delete the objects that a manifest does not use, except of pushes that may still run; return their number."""
     used = {f"pieces/{piece}" for piece in manifest.pieces()} | {f"manifests/{manifest.push}.json"}
     old, finished = datetime.now(UTC) - _ABANDON_AFTER, set(manifest.finished)
     unused = []

@@ -92,10 +92,7 @@ class Catalog(Mapping[str, Index]):
         return len(self._indexes)
 
     def open_writer(self, name: str, extractor: Extractor | None = None) -> Index:
-        """Open an index a second time, to change it. Readers keep their own connection and snapshot.
-
-        `extractor`: by default the one that suits the index's encoder.
-        """
+        """Open an index a second time, to change it. `extractor`: by default the one that suits the index's encoder."""
         return Index.open(self[name].path, encoder=self._encoders.get(name), extractor=extractor)
 
     def warm_up(self) -> None:
@@ -112,19 +109,13 @@ class Catalog(Mapping[str, Index]):
                 _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
 
     def refresh(self, name: str) -> bool:
-        """Open a newer snapshot of an index, warm it up, then use it for requests; return whether there was one.
-
-        Raises StoreError if it cannot be read; requests then use the previous one.
-        """
+        """Open a newer snapshot of an index and warm it up; then requests use it. Return whether there was one."""
         index = self[name]
         return index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
 
     @contextmanager
     def refreshing(self, poll: float = 10.0) -> Iterator[None]:
-        """Refresh indexes that other processes change, within about a second, until the block ends.
-
-        Replicas check for new pushes every `poll` seconds.
-        """
+        """Refresh indexes within a second of a change, and replicas every `poll` seconds, until the block ends."""
         ended, failed = threading.Event(), dict[str, str]()
 
         def watch() -> None:

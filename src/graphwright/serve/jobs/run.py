@@ -144,11 +144,7 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
 
 
 def perform(run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None = None) -> dict[str, Any]:
-    """Perform a job on an index; return the changes as JSON for clients.
-
-    `upload`: the documents to add; without any, failed chunks are extracted again. `max_chunks`: limit of the upload.
-    Raises JobStoppedError, and the errors of Index.
-    """
+    """Perform a job on an index; return the changes as JSON. Without an `upload`, failed chunks are extracted again."""
     skipped: list[Skipped] = []
     return facts(_change(run, index, upload, max_chunks, skipped), skipped)
 

@@ -45,10 +45,7 @@ class _Server(MCPServer[Any]):
 
 
 def create_mcp(library: Library, *, writing: bool, page: int = 100) -> MCPServer[Any]:
-    """Return the MCP server of a library.
-
-    `writing`: whether to offer the tools that change indexes; `page`: resources in one reply.
-    """
+    """Return the MCP server of a library. `writing`: offer tools that change indexes; `page`: resources of a reply."""
     server = _Server(
         "graphwright",
         title="graphwright",

@@ -201,11 +201,7 @@ def _queued(job: Job, index: str) -> dict[str, Any]:
 
 
 async def _received(request: Request, server: Server, id: str) -> Upload:
-    """Store the documents of a request's body for the job `id`.
-
-    Raises RequestValidationError for an invalid body, MediaTypeError for an unsupported type, TooLargeError and
-    ArchiveError for archives that exceed a limit or cannot be unpacked.
-    """
+    """Store the documents of a request's body for the job `id`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         body = await request.body()

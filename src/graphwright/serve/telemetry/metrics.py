@@ -38,10 +38,7 @@ Gauges = Callable[[], Iterable[tuple[str, str, Mapping[str, str], float]]]
 
 
 class Metrics:
-    """Counters and histograms of requests, steps, tokens and cost, and gauges.
-
-    Labels are names of the server's configuration, never text of a request.
-    """
+    """Counters, histograms and gauges. Labels are names of the server's configuration, never text of a request."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -92,10 +92,7 @@ class Telemetry:
     def count_reply(
         self, index: str, reply: Mapping[str, Any], model: str | None = None, span: Span | None = None
     ) -> None:
-        """Record a reply, in the JSON of the command line, in metrics and spans.
-
-        `model`: the language model of the index. `span`: the span of the request (`request.state.span`).
-        """
+        """Record a reply in metrics and spans. `model`: of the index; `span`: of the request."""
         self.metrics.count_reply(index, reply, model)
         if self._tracing is not None:
             self._tracing.reply(index, reply, model, span)
