@@ -9,7 +9,8 @@ from typing import Any
 
 from graphwright import Index
 from graphwright.adapters.results import missing_extra, opened, passages_of
-from graphwright.operators.search.function_search import Found, FunctionSearch
+from graphwright.operators import FunctionSearch
+from graphwright.operators.search.function_search import Found
 
 try:
     import pandas as pd

@@ -41,8 +41,7 @@ from graphwright.cli.training import train
 from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, counted, explained
 
 if TYPE_CHECKING:
-    from graphwright.graph.evidence import Evidence
-    from graphwright.graph.graph import Graph
+    from graphwright.graph import Evidence, Graph
     from graphwright.index_folder.index import Index
 
 IndexArgument = Annotated[Path | None, typer.Argument(help="Index folder.")]
@@ -277,7 +276,7 @@ def export(
 def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
     """Return the searched graph and the best items of evidence, or the best passages if there is no evidence."""
     from graphwright.cli.method import to_ask
-    from graphwright.graph.evidence import Evidence
+    from graphwright.graph import Evidence
 
     state = index.retrieve(question, to_ask(method, None, {})[0])
     evidence, passages = state.evidence, state.passages

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from graphwright.index_folder.index import Index
-    from graphwright.models.protocols import LLM
+    from graphwright.models import LLM
 
 _PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "httpx", "pydantic")
 _KEY = "OPENAI_API_KEY"
@@ -64,7 +64,7 @@ class Check:
 
 def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_json: bool) -> None:
     """Run all checks and print them. Exits with 1 if one failed."""
-    from graphwright.models.settings import LLMSettings
+    from graphwright.models import LLMSettings
 
     if base_url is not None and llm is None:
         raise OptionError(f"--base-url {base_url} names a server but no model; add --llm MODEL.")
@@ -145,7 +145,7 @@ def check_kernels() -> Check:
 
 def check_encoder() -> Check:
     """Load the embedded encoder and encode some texts."""
-    from graphwright.models.embedded.encoder import MiniLM
+    from graphwright.models import MiniLM
 
     model, start = MiniLM(), time.perf_counter()
     cat, kitten, stocks = model.encode(["a small cat", "a little kitten", "stock prices"])

@@ -46,8 +46,7 @@ def import_(
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """
-    from graphwright.data.graph_files.detect import dump_of
-    from graphwright.data.graph_files.property_graphs import is_property_graph
+    from graphwright.data import dump_of, is_property_graph
     from graphwright.index_folder.index import Index
 
     spaces = names_in(embed)

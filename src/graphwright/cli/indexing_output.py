@@ -12,10 +12,10 @@ from graphwright.errors import counted
 
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
-    from graphwright.data.document import Document, Skipped
+    from graphwright.data import Document, Skipped
     from graphwright.extract import Estimate, Excerpt
-    from graphwright.models.settings import LLMSettings
-    from graphwright.store.changes import Changes
+    from graphwright.models import LLMSettings
+    from graphwright.store import Changes
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")

@@ -78,11 +78,11 @@ def opened_index(
     into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
 ) -> Iterator[Index]:
     """Yield an index. Create it if it is missing; delete it again if nothing could be added."""
-    from graphwright.store.locks import check_unwritten
+    from graphwright.store import check_unwritten
 
     check_unwritten(into)  # first, because the imports below are slow while another process computes
     from graphwright.index_folder.index import Index
-    from graphwright.store.settings import Settings
+    from graphwright.store import Settings
 
     created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()
     if created:
@@ -101,7 +101,7 @@ def opened_index(
 def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
     """Raise OptionError if an option differs from a setting that is fixed when an index is created."""
     from graphwright.index_folder.index import Index
-    from graphwright.models.registry import encoder_of
+    from graphwright.models import encoder_of
 
     with Index.open(into) as index:
         stored = {**asdict(index.settings), "encoder": index.encoder}
@@ -122,9 +122,7 @@ def _shown(value: Any) -> str:
 def _delete_unused(into: Path, keep_folder: bool) -> None:
     """Delete an index without documents, unless another process writes it, or it has cached replies of a model."""
     from graphwright.index_folder.index import Index
-    from graphwright.store.folder_creation import delete_folder
-    from graphwright.store.layout import IndexLayout
-    from graphwright.store.locks import writer_lock
+    from graphwright.store import IndexLayout, delete_folder, writer_lock
 
     with writer_lock(into):
         with Index.open(into) as index:

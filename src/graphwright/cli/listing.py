@@ -17,7 +17,7 @@ from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, NamedMethod, make_method, method_named
 
 if TYPE_CHECKING:
-    from graphwright.search.snapshot import Snapshot
+    from graphwright.search import Snapshot
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Search": ("vector", "bm25", "hybrid"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.evaluate.entries import Entry
+    from graphwright.evaluate import Entry
     from graphwright.methods.method import Builder
 
 _COMMON_OPTIONS = ("filter", "deadline", "llm")  # options of `Index.ask` for every method

@@ -14,7 +14,7 @@ from graphwright.cli.terminal import console, note, tokens_and_cost
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from graphwright.models.protocols import Usage
+    from graphwright.models import Usage
 
 Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines

@@ -79,7 +79,7 @@ def serve(
 
 def server_settings(file: Path | None, llm: str | None, base_url: str | None, options: dict[str, Any]) -> ServeSettings:
     """Return the settings of the file, overridden by the options."""
-    from graphwright.models.settings import LLMSettings
+    from graphwright.models import LLMSettings
     from graphwright.serve.settings import ServeSettings, read_server_file
 
     given = {name: value for name, value in options.items() if value is not None}

@@ -14,19 +14,16 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from graphwright.data.question_sets.graph_questions import GraphQuestion
-from graphwright.data.question_sets.questions import QuestionRecord
+from graphwright.data import GraphQuestion, QuestionRecord
 from graphwright.errors import BudgetError, DataError, GraphwrightError, OptionError
 from graphwright.evaluate.measures import Measure, Outcome
 from graphwright.files import growing, whole_lines
 from graphwright.generate.citations import without_markers
+from graphwright.graph import Graph, Kind
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph, Kind
-from graphwright.models.protocols import Usage
-from graphwright.operators.operator import Operator
-from graphwright.operators.run import ModelMemory, Run, SharedSteps
-from graphwright.operators.state import Answer, Question, State, Step, start
-from graphwright.search.snapshot import Snapshot
+from graphwright.models import Usage
+from graphwright.operators import Answer, ModelMemory, Operator, Question, Run, SharedSteps, State, Step, start
+from graphwright.search import Snapshot
 
 Row = dict[str, Any]
 """A result: a method, a question, metrics, costs, ranking, evidence, answer, steps."""
@@ -305,16 +302,12 @@ class _Stored(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class StoredItem(_Stored):
-    """An item of evidence in a row."""
-
+class _StoredItem(_Stored):
     text: str
     score: float | None
 
 
-class StoredCitation(_Stored):
-    """A citation in a row."""
-
+class _StoredCitation(_Stored):
     document: str
     start: Count
     end: Count
@@ -322,18 +315,14 @@ class StoredCitation(_Stored):
     path: list[str]
 
 
-class StoredAnswer(_Stored):
-    """An answer in a row."""
-
+class _StoredAnswer(_Stored):
     text: str
     short: list[str]
     found: bool
-    citations: list[StoredCitation]
+    citations: list[_StoredCitation]
 
 
-class StoredStep(_Stored):
-    """A step in a row."""
-
+class _StoredStep(_Stored):
     operator: str
     seconds: Amount
     held: FiniteFloat | None
@@ -351,8 +340,8 @@ class StoredRow(_Stored):
     entities: Count
     gold: list[str]
     documents: list[tuple[str, float]]
-    evidence: list[StoredItem]
-    answer: StoredAnswer | None
+    evidence: list[_StoredItem]
+    answer: _StoredAnswer | None
     metrics: dict[str, FiniteFloat]
     ratios: dict[str, tuple[FiniteFloat, FiniteFloat]] = {}
     seconds: Amount
@@ -363,7 +352,7 @@ class StoredRow(_Stored):
     prompt_tokens: Count
     completion_tokens: Count
     cost: Amount
-    steps: list[StoredStep]
+    steps: list[_StoredStep]
     error: str = ""
 
 

@@ -13,23 +13,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, OneOf
+from graphwright.data import Dataset, Document, QuestionRecord, Skipped, read_dataset, read_openie
 from graphwright.data.decoding import existing
-from graphwright.data.document import Document, Skipped
-from graphwright.data.question_sets.datasets import read_dataset
-from graphwright.data.question_sets.questions import Dataset, QuestionRecord, Source, Triple
-from graphwright.data.records.openie import read_openie
+from graphwright.data.question_sets.questions import Source, Triple
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import Entry, checked_grid, entries, entry_of, plain, value_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
-from graphwright.extract.detector import MentionExtractor
-from graphwright.extract.extraction import Extractor
-from graphwright.extract.extractors import EXTRACTORS, extractor_of
-from graphwright.extract.precomputed import Precomputed
+from graphwright.extract import EXTRACTORS, Extractor, MentionExtractor, Precomputed, extractor_of
 from graphwright.files import write_text
 from graphwright.methods.method import Builder
-from graphwright.store.layout import IndexLayout
-from graphwright.store.settings import SPACES
-from graphwright.store.store import Store
+from graphwright.store import SPACES, IndexLayout, Store
 
 _NONE = "None"  # TOML has no null
 
@@ -280,7 +273,9 @@ def write_plan(path: Path, experiment: Experiment) -> None:
             kind = "is made with objects" if isinstance(entry.method, str) else "is a function"
             lines.append(f"# {_toml(entry.name)[1:-1]} {kind}, and not written here")
     lines += [f"# sweep.{option} has objects, and is not written here" for option in grid if not plain(grid[option])]
-    tables = {"methods": {entry.name: entry.source for entry in methods if entry.source}}
+    tables: dict[str, Mapping[str, object]] = {
+        "methods": {entry.name: entry.source for entry in methods if entry.source}
+    }
     tables |= {"sweep": {option: values for option, values in grid.items() if plain(values)}} if grid else {}
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{_toml(key)} = {_toml(item)}" for key, item in table.items())]

@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 
 from graphwright.build.document_sources import read_sources
-from graphwright.data.document import Document
+from graphwright.data import Document
 from graphwright.data.question_sets.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.graph.graph import Graph
+from graphwright.graph import Graph
 from graphwright.index_folder.index import Index
-from graphwright.models.protocols import Floats, NamedEncoder
-from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import Changes, Progress
+from graphwright.models import NamedEncoder
+from graphwright.models.protocols import Floats
+from graphwright.search import Snapshot
+from graphwright.store import Changes, IndexLayout, Progress, Settings, Store
 from graphwright.store.digests import content_hash
-from graphwright.store.layout import IndexLayout
-from graphwright.store.settings import Settings
-from graphwright.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from graphwright.data.question_sets.questions import QuestionRecord
+from graphwright.data import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, ModelError, OptionError
 from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict
 from graphwright.evaluate.statistics import available, paired_test, with_interval
 from graphwright.files import growing, whole_lines
-from graphwright.models.protocols import LLM, Cancellation
-from graphwright.operators.run import Run
+from graphwright.models import LLM, Cancellation
+from graphwright.operators import Run
 from graphwright.prompts.templates import checksum
-from graphwright.store.changes import Progress
+from graphwright.store import Progress
 
 ACCURACY, PAIRWISE = "accuracy", "pairwise"
 _USAGE = ("prompt_tokens", "completion_tokens", "cost")

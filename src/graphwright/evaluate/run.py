@@ -27,13 +27,10 @@ from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
 from graphwright.files import remove_drafts, whole_lines, write_text
 from graphwright.index_folder.index import Index
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.fake import ScriptedLLM
-from graphwright.models.protocols import LLM, NamedEncoder
-from graphwright.operators.operator import Operator
-from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import Progress
-from graphwright.store.locks import writer_lock
+from graphwright.models import LLM, MiniLM, NamedEncoder, ScriptedLLM
+from graphwright.operators import Operator
+from graphwright.search import Snapshot
+from graphwright.store import Progress, writer_lock
 
 _MAX_FAILURES = 3  # of a method that never worked, before the run ends
 _VOLATILE = ("machine", "started", "continued", "baseline", "index", "commit")  # may differ when a run is resumed
@@ -324,7 +321,7 @@ def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] |
     """Return the first difference of two manifests with both values, None where they agree; methods may be added."""
     if not isinstance(there, Mapping) or not isinstance(here, Mapping):
         # An expression that is not known yet equals any other.
-        return None if there == here or "" in (there, here) else (name, *map(_text, (there, here)))
+        return None if there == here or "" in (there, here) else (name, _text(there), _text(here))
     if there.keys() - here.keys() or (there.keys() != here.keys() and name != "methods"):
         return name, ", ".join(there), ", ".join(here)
     parts = (_difference(there[part], here[part], f"{name} {part}".strip()) for part in there)

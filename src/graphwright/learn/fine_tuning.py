@@ -20,7 +20,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Checked, MoreThan
 from graphwright.errors import DataError, NeedsError, OptionError
 from graphwright.files import write_text
-from graphwright.graph.graph import Graph
+from graphwright.graph import Graph
 from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path_groups import PathGroup, path_groups
 from graphwright.learn.training import epoch_losses

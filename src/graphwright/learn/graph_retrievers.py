@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.graph.graph import Graph
+from graphwright.graph import Evidence, Graph
+from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.relation_paths import Ways
 from graphwright.learn.network import (
     Batch,
@@ -33,13 +33,9 @@ from graphwright.learn.network import (
 from graphwright.learn.retriever import MIN_PROBABILITY, Retriever, StepModel
 from graphwright.learn.training import ROUNDS, Sample, Samples, Schedule, Trained, Training
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Operator
-from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import ScoreFunction, means, owners
-from graphwright.operators.run import Run
-from graphwright.operators.state import State
-from graphwright.operators.subgraph.narrow import Triples
-from graphwright.search.vector_index import VectorIndex
+from graphwright.operators import Operator, Rerank, Run, ScoreFunction, State, Triples
+from graphwright.operators.rerank.scorer import means, owners
+from graphwright.search import VectorIndex
 
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress

@@ -14,8 +14,8 @@ import numpy as np
 from graphwright.data.records.read import checked
 from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import labelled_edges, walks_along
 from graphwright.graph.walks import relation_label
 from graphwright.learn.candidates import Candidate, Example, Examples, candidate_pool, ppr_subgraph

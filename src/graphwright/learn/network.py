@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import NeedsError
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways
 from graphwright.kernels.messages import Messages, aggregate, gradients
 from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct
-from graphwright.search.vector_index import VectorIndex
+from graphwright.search import VectorIndex
 
 KEY = 64
 """Dimension in which the gates compare question and relation."""

@@ -15,17 +15,12 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked, MoreThan
 from graphwright.errors import DataError, NeedsError
 from graphwright.files import write_text
-from graphwright.graph.evidence import Evidence, Scores
-from graphwright.graph.graph import Graph
+from graphwright.graph import Evidence, Graph
+from graphwright.graph.evidence import Scores
 from graphwright.graph.relation_paths import relation_words, ways_of
 from graphwright.learn.labels import Labels
 from graphwright.learn.training import epoch_losses
-from graphwright.operators.operator import Operator
-from graphwright.operators.paths.relation_paths import Instances, RelationPaths
-from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
-from graphwright.operators.run import Run
-from graphwright.operators.state import State
+from graphwright.operators import Instances, Operator, RelationPaths, Rerank, Run, ScoreFunction, Scorer, State
 
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Checked, MoreThan
 from graphwright.errors import DataError
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways, labelled_edges
 from graphwright.learn.candidates import ANSWER, ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.learn.network import KEY, Batch, GraphView, import_torch, view_graph
 from graphwright.learn.refine import masked_question
 from graphwright.learn.retriever import relation_vectors
-from graphwright.models.protocols import Encoder, Floats
-from graphwright.search.vector_index import VectorIndex, normalised
+from graphwright.models import Encoder
+from graphwright.models.protocols import Floats
+from graphwright.search import VectorIndex
+from graphwright.search.vector_index import normalised
 
 ROUNDS = 3
 """Rounds of the distance encoding."""

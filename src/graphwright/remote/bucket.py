@@ -198,7 +198,7 @@ def checked(url: str) -> tuple[str, str]:
 
 
 def _translated(url: str, call: Callable[[], Result], path: str | None = None) -> Result:
-    """Call obstore; raise KeyError for a missing object `path`, ConflictError for a failed condition, else StoreError."""
+    """Call obstore; raise KeyError for a missing `path`, ConflictError for a failed condition, else StoreError."""
     from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
     try:

@@ -28,11 +28,8 @@ from graphwright.remote.manifest import (
     sums_of,
     write_record,
 )
-from graphwright.store.changes import Progress
-from graphwright.store.folder_creation import create_folder
-from graphwright.store.layout import IndexLayout
-from graphwright.store.locks import hold, writer_lock
-from graphwright.store.store import Store
+from graphwright.store import IndexLayout, Progress, Store, create_folder, writer_lock
+from graphwright.store.locks import hold
 
 THREADS = 8
 _ATTEMPTS = 3  # of a pull, if the pushed state is pruned meanwhile

@@ -30,10 +30,8 @@ from graphwright.remote.manifest import (
     write_record,
 )
 from graphwright.search.snapshot_format import damaged_files
-from graphwright.store.changes import Progress
-from graphwright.store.layout import IndexLayout
-from graphwright.store.locks import Lease, writer_lock
-from graphwright.store.store import Store
+from graphwright.store import IndexLayout, Progress, Store, writer_lock
+from graphwright.store.locks import Lease
 
 THREADS = 8
 _RESUME_WITHIN = timedelta(hours=12)  # of the start of a killed push

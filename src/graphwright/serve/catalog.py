@@ -20,8 +20,7 @@ from graphwright.models import NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
 from graphwright.search import Snapshot
 from graphwright.serve.replicas import Replica, following, local_folders
-from graphwright.store.layout import IndexLayout
-from graphwright.store.store import Store
+from graphwright.store import IndexLayout, Store
 
 _log = logging.getLogger("graphwright.serve")
 _INTERVAL = 1.0  # seconds between two checks for new snapshots

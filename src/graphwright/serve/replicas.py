@@ -12,7 +12,7 @@ from pathlib import Path
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.remote import pull
 from graphwright.remote.bucket import is_url
-from graphwright.store.layout import IndexLayout
+from graphwright.store import IndexLayout
 
 _log = logging.getLogger("graphwright.serve")
 

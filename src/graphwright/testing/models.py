@@ -9,12 +9,13 @@ from types import MappingProxyType
 
 import numpy as np
 
+from graphwright.models import Completion, PassageText, Span
 from graphwright.models.fake import HashEncoder as HashEncoder
 from graphwright.models.fake import HashSparseEncoder as HashSparseEncoder
 from graphwright.models.fake import OverlapCrossEncoder as OverlapCrossEncoder
 from graphwright.models.fake import ScriptedLLM as ScriptedLLM
-from graphwright.models.protocols import Cancel, Completion, Floats, OnText, PassageText, Schema, Span
-from graphwright.operators.state import State
+from graphwright.models.protocols import Cancel, Floats, OnText, Schema
+from graphwright.operators import State
 from graphwright.text.words import words
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphwright.models.fake import HashEncoder
+from graphwright.models import HashEncoder
 
 if TYPE_CHECKING:
     import httpx

@@ -18,7 +18,7 @@ from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.run import JobRun, JobStoppedError, StoppableLLM, batch, perform
 from graphwright.serve.jobs.uploads import UploadFolder
 from graphwright.serve.settings import ServeSettings
-from graphwright.store.layout import IndexLayout
+from graphwright.store import IndexLayout
 
 _log = logging.getLogger("graphwright.serve")
 _MAX_BATCH = 100  # jobs that share a snapshot

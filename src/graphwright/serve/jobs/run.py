@@ -19,7 +19,7 @@ from graphwright.models import LLM, Cancellation, Completion, Usage
 from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload
-from graphwright.store.changes import Changes
+from graphwright.store import Changes
 
 _UNITS = {"read documents": "documents", "extract": "chunks", "refine": "values"}
 _MAX_FAILED = 100  # failed parts that are listed

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from graphwright.build.document_sources import Source
-from graphwright.data import Skipped
-from graphwright.data.documents import read_file
+from graphwright.data import Skipped, read_file
 from graphwright.data.formats.archives import measured
 from graphwright.data.formats.format import UnreadableError
 from graphwright.errors import DataError, GraphwrightError

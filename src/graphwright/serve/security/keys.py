@@ -22,7 +22,7 @@ from threading import RLock
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.files import make_private
 from graphwright.serve.security.grants import SCOPES, Grant
-from graphwright.store.layout import IndexLayout
+from graphwright.store import IndexLayout
 
 KEY_FILE = "keys.sqlite"
 """Name of the file in the data folder."""

@@ -16,7 +16,7 @@ from graphwright.serve.security.grants import Grant
 from graphwright.serve.telemetry.logs import REQUEST_ID, AuditLog
 from graphwright.serve.telemetry.metrics import Metrics
 from graphwright.serve.telemetry.tracing import Tracing
-from graphwright.store.layout import IndexLayout
+from graphwright.store import IndexLayout
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
