@@ -120,7 +120,7 @@ class Tools:
     ) -> Annotated[CallToolResult, PathsReply]:
         """Return the shortest chains of statements that connect two entities."""
         opened = self.library.catalog[self._index(index)]
-        paths = await self._run(lambda _: graph.named_paths(opened.graph, source, target, limit))
+        paths = await self._run(lambda _: graph.paths(opened.graph, source, target, limit))
         empty = f"No chain of statements connects {source} and {target}."
         return _result({"paths": paths}, results.paths_text(paths) or empty)
 
