@@ -63,10 +63,7 @@ class Asker:
         self._charged: dict[str, set[Hashable]] = {name: set() for name in pipelines}
 
     def warm(self, question: QuestionRecord, names: Iterable[str]) -> None:
-        """Run an unmeasured question, so that kernels are compiled and files are open.
-
-        Raises OptionError for a method that can be built, but not run.
-        """
+        """Run an unmeasured question, to compile kernels. Raises OptionError for a method that cannot run."""
         # A different text, so that the vector of the measured question is not cached.
         state = self._start(question, f"{question.text} (not counted)")
         for name in names:
@@ -83,10 +80,7 @@ class Asker:
                 ) from error
 
     def ask(self, question: QuestionRecord, names: Iterable[str], add: Callable[[Row], None]) -> None:
-        """Answer a question with each of these methods, and add a row as soon as a method finishes.
-
-        The row of a method that fails has the error, and metrics of 0. A spent budget ends the run.
-        """
+        """Answer a question with each method, and add its row, with the error of a failure. A spent budget raises."""
         state, targets = self._start(question, question.text), self._targets(question)
         shared = SharedSteps() if self._together else None
         for name in names:
@@ -139,10 +133,7 @@ class Asker:
         }
 
     def _measured(self, name: str, outcome: Outcome, *, failed: bool = False) -> Row:
-        """Return the metrics of an outcome, and separately those that are ratios of sums; 0 for a failure.
-
-        A metric is left out where the question has no gold data for it, or the method no such result.
-        """
+        """Return the metrics that fit the question, and separately those that are ratios of sums; 0 for a failure."""
         values: dict[str, float] = {}
         ratios: dict[str, list[float]] = {}
         for measure in self._measures[name]:
@@ -198,10 +189,7 @@ def _documents(state: State) -> list[tuple[str, float]]:
 
 
 def _answers(state: State) -> Sequence[str] | None:
-    """Return the short answers, or the text without markers; one answer a line over a graph without texts.
-
-    None where the method does not answer; empty for an abstention, which counts 0 in every metric.
-    """
+    """Return the short answers, else the text (over a graph its lines); () if not found, None without an answer."""
     answer = state.answer
     if answer is None:
         return None
@@ -357,11 +345,7 @@ class StoredRow(_Stored):
 
 
 class Results:
-    """The rows of a run, appended to a file of JSON lines.
-
-    An incomplete last line is dropped, and its question asked again. A question whose row has an `error` is asked again
-    too, and the new row replaces the old one.
-    """
+    """The rows of a run in a JSON lines file. A question with an incomplete line or an `error` is asked again."""
 
     def __init__(self, path: Path, methods: Sequence[str], questions: Sequence[str]) -> None:
         """Read the existing rows. Raises DataError for a line that is not a row of this run."""

@@ -158,10 +158,7 @@ def pareto_front(marks: Sequence[Mark]) -> list[int]:
 
 
 def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") -> Chart:
-    """Return quality over cost with the Pareto front.
-
-    Marks of the front and the baseline are always named, others where there is room.
-    """
+    """Return quality over cost with the Pareto front, whose marks are named; others where there is room."""
     chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y)
     front = pareto_front(marks)
     first = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
@@ -179,10 +176,7 @@ def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") ->
 
 
 def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: Sequence[str] = ()) -> Chart:
-    """Return curves with the bands of their intervals.
-
-    `categories`: names along the x axis, where x values are not numbers but positions in this list.
-    """
+    """Return curves with the bands of their intervals. `categories`: names of x values that are positions."""
     marks = [mark for line in lines for mark in line]
     chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, categories)
     for at, line in enumerate(lines):

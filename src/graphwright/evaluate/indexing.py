@@ -40,10 +40,7 @@ class _ConstantEncoder:
 def build_index(
     folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder, progress: Progress | None
 ) -> dict[str, Any]:
-    """Index the documents or the graph, check the index, and return the costs: seconds, texts, encoder usage.
-
-    A finished index is only checked, and the result is {}; an interrupted one is completed.
-    """
+    """Index the documents or the graph, and check the index; return the costs, {} for an index that was finished."""
     if subject.over == "graph":
         return _import_graph(folder, experiment, subject, encoder, progress)
     if folder.exists():
@@ -69,10 +66,7 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 
 @contextmanager
 def sample_index(experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> Iterator[Snapshot]:
-    """Make an index of three documents or triples, to try methods on before the real one is built.
-
-    All vectors are equal, so results are meaningless, but methods that cannot be built or run fail early.
-    """
+    """Make an index of three documents or triples, with equal vectors, to find methods that fail early."""
     constant = _ConstantEncoder(encoder.id, encoder.encode(["text"]).shape[1])
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "index"
@@ -99,12 +93,7 @@ def _import_graph(
 
 
 def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> None:
-    """Check that an index holds exactly the documents or the graph, with the extractor and embeddings of the
-    experiment.
-
-    For questions alone, check that it holds the documents that they name. Raises OptionError where it does not, and
-    StoreError for a folder that is not an index, or one with another encoder.
-    """
+    """Check that an index fits the experiment. Raises OptionError or StoreError where it does not."""
     with Index.open(folder, encoder=encoder, extractor=subject.extractor) as index:
         _check(index, experiment, subject)
 

@@ -237,10 +237,7 @@ def _tasks(answers: Answers, questions: Mapping[str, QuestionRecord], against: s
 
 
 def _judge_all(judge: Judge, log: Log, tasks: Sequence[Task], threads: int, progress: Progress | None) -> None:
-    """Judge the tasks, several at a time, and add each judgement when it is made.
-
-    After a failure no further task is started; the error is raised when the running tasks have ended and were added.
-    """
+    """Judge the tasks, several at a time; after a failure the running ones are still added before it is raised."""
     remaining, done = iter(tasks), 0
     running: set[Future[Judgement]] = set()
     failure: ModelError | None = None

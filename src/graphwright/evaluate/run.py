@@ -107,11 +107,7 @@ class _Job:
         self.folder = self.out / "index" if self.experiment.index is None else Path(self.experiment.index)
 
     def rehearse(self) -> None:
-        """Build the methods over the given index or a tiny one, so that errors come before any work.
-
-        Over the tiny index each method also answers a question, without the language model. Functions do not, since
-        they may call a model of their own.
-        """
+        """Build the methods over the given index or a tiny one, where they also answer, to find errors early."""
         if self.experiment.index is not None:
             check_index(self.folder, self.experiment, self.subject, self.encoder)
             with Index.open(self.folder, encoder=self.encoder) as opened:

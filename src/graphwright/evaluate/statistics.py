@@ -89,10 +89,7 @@ def _figures(rows: Sequence[Row], measures: Sequence[Measure], seed: int) -> dic
 
 
 def _data(rows: Iterable[Row], metric: str) -> list[list[float]]:
-    """Return the values of a metric, or the numerators and denominators of a ratio; [] without any.
-
-    Questions without the gold data of the metric are left out.
-    """
+    """Return the values of a metric, or numerators and denominators, of the questions that have it; [] without any."""
     pairs = [row["ratios"][metric] for row in rows if metric in row.get("ratios", {})]
     if pairs:
         return [list(column) for column in zip(*pairs, strict=True)]
@@ -142,10 +139,7 @@ def _count_group(count: int) -> str:
 
 
 def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the times of each step, in order of first appearance; the times of a loop are added up.
-
-    A question without the step counts as 0 in the times, and is left out of the share.
-    """
+    """Return the times of each step (0 where a question lacks it; those of a loop added up) and its mean recall."""
     seconds: defaultdict[str, Counter[int]] = defaultdict(Counter)
     shares: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for at, row in enumerate(rows):

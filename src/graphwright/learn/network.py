@@ -67,10 +67,7 @@ class GraphView:
 
 
 def view_graph(graph: Graph, sources: Ints, rounds: int) -> tuple[GraphView, Ints]:
-    """Return the view of a graph from some nodes (local positions), and the relation of each row of relation vectors.
-
-    `rounds`: of the distance encoding. Edges are in the order of `graph.edges`.
-    """
+    """Return the view of a graph from local `sources`, edges in its order, and the relation of each row of vectors."""
     ends = graph.local(graph.ends(graph.edges)).reshape(-1, 2)
     relations, relation = distinct(graph.columns.relation[graph.edges])
     heads, tails = ends[:, 0], ends[:, 1]

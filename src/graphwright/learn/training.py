@@ -220,10 +220,7 @@ class Training:
 def epoch_losses(
     module: Any, examples: Sequence[Example], loss: Callable[[list[Example]], Any], plan: Any
 ) -> Iterator[float]:
-    """Train a module by AdamW, epoch by epoch, and yield the mean loss of each.
-
-    `loss`: the mean loss of some examples, as a tensor. `plan`: a schedule with epochs, rate, batch and seed.
-    """
+    """Train a module by AdamW; yield the mean loss of each epoch. `loss`: of some examples; `plan`: a schedule."""
     optimizer = import_torch().optim.AdamW([p for p in module.parameters() if p.requires_grad], plan.rate)
     rng = np.random.default_rng(plan.seed)
     for _ in range(plan.epochs):
