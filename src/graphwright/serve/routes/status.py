@@ -13,7 +13,7 @@ from graphwright.serve.problems import StartingError
 from graphwright.serve.schemas.answers import IndexesReply, IndexReply, MethodsReply
 from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.server import IndexOf, ServerOf
-from graphwright.serve.telemetry.metrics import CONTENT_TYPE
+from graphwright.serve.telemetry.telemetry import CONTENT_TYPE
 
 router = APIRouter(tags=["status"])
 

@@ -128,7 +128,7 @@ class DocumentsReply(Reply):
 
 
 class NamedEntity(Reply):
-    """An entity that a passage names."""
+    """An entity by its number and its name."""
 
     node: int
     name: str
