@@ -22,7 +22,7 @@ from rich.text import Text
 
 from graphwright.cli.options import ModelOptions
 from graphwright.cli.terminal import console, print_json
-from graphwright.errors import GraphwrightError, OptionError, counted
+from graphwright.errors import GraphwrightError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,12 +64,7 @@ class Check:
 
 def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_json: bool) -> None:
     """Run all checks and print them. Exits with 1 if one failed."""
-    from graphwright.models import LLMSettings
-
-    if base_url is not None and llm is None:
-        raise OptionError(f"--base-url {base_url} names a server but no model; add --llm MODEL.")
-    if llm is not None:
-        LLMSettings(llm, base_url)  # wrong options are reported before anything runs
+    ModelOptions(llm=llm, base_url=base_url).settings(None)  # wrong options are reported before anything runs
     groups = {
         "This machine": check_machine(index or Path.cwd()),
         "Index": iter(()) if index is None else check_index(index),

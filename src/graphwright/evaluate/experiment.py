@@ -210,15 +210,6 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
     is a list, or a table of labels with methods: a name, or a call with options. `sweep` is a table of options with
     lists of values. `overrides` replace keys of the file. Raises DataError for a file that cannot be read,
     and OptionError as Experiment does.
-
-        data = "../musique"
-        limit = 200
-        baseline = "vector"
-        [methods]
-        vector = "vector"
-        wide = "ppr(top_k=40)"
-        [sweep]
-        "ppr.restart" = [0.15, 0.5]
     """
     path = existing(path)
     try:
