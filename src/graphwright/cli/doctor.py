@@ -107,12 +107,16 @@ def check_machine(folder: Path) -> Iterator[Check]:
 def check_packages() -> Check:
     """Import the required packages and report their versions."""
     import graphwright
-    from graphwright.models.embedded.runtime import import_runtime
 
     versions, broken = [f"graphwright {graphwright.__version__}"], []
     for name in _PACKAGES:
         try:
-            import_runtime() if name == "onnxruntime" else importlib.import_module(name)
+            if name == "onnxruntime":
+                from graphwright.models.embedded.runtime import import_runtime  # after the packages that it needs
+
+                import_runtime()
+            else:
+                importlib.import_module(name)
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except Exception as error:  # a damaged package may raise anything
             versions.append(f"{name}: {_first_line(error)}")

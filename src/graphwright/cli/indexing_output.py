@@ -40,11 +40,7 @@ def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, m
     say(", ".join(summary) or "nothing to change")
     if spending := tokens_and_cost(changes.usage):
         say(f"language model: {spending}")
-    say(
-        f"{info['path']}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
-        f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
-        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
-    )
+    _say_contents(info, seconds)
 
 
 def _details(changes: Changes) -> dict[str, Any]:
@@ -127,9 +123,13 @@ def show_source(info: Mapping[str, Any], seconds: float) -> None:
     source = info["source"]
     for remark in source["remarks"]:
         note(f"note: {remark}.")
+    _say_contents(info, seconds, f" of {source['system']}")
+
+
+def _say_contents(info: Mapping[str, Any], seconds: float, source: str = "") -> None:
     say(
-        f"{info['path']}: {counted(info['documents'], 'document')} of {source['system']}, "
-        f"{counted(info['chunks'], 'chunk')}, {counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
+        f"{info['path']}: {counted(info['documents'], 'document')}{source}, {counted(info['chunks'], 'chunk')}, "
+        f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
         f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
     )
 

@@ -89,11 +89,14 @@ def labels(
     as_json: AsJson = False,
 ) -> None:
     """Choose the paths that a retriever learns to find."""
-    from graphwright.learn import make_labels
+    from graphwright.learn import LLMRefiner, make_labels
 
     snapshot = _snapshot(index)
     if options.refine == "llm":
-        refiner = _llm_refiner(index, model)
+        settings = model.settings(index)
+        if settings is None:
+            raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
+        refiner: Refiner = LLMRefiner(model.client(settings, index))
     elif model.llm or model.base_url:
         raise OptionError(f"--refine {options.refine} uses no language model; leave out --llm, or give --refine llm.")
     else:
@@ -242,15 +245,6 @@ def _snapshot(index: Path) -> Snapshot:
     from graphwright.cli.asking import open_index
 
     return open_index(index).snapshot
-
-
-def _llm_refiner(index: Path, model: ModelOptions) -> Refiner:
-    from graphwright.learn import LLMRefiner
-
-    settings = model.settings(index)
-    if settings is None:
-        raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
-    return LLMRefiner(model.client(settings, index))
 
 
 def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
