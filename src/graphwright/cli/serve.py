@@ -96,7 +96,7 @@ def server_settings(file: Path | None, llm: str | None, base_url: str | None, op
 
 
 def _compute_in_single_threads() -> None:
-    """Limit matrix products to one thread, before numpy is loaded: those of several questions would wait busily."""
+    """Limit matrix products to one thread each, before numpy is loaded, as several questions are computed at a time."""
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         os.environ.setdefault(name, "1")
 

@@ -80,7 +80,7 @@ class Asker:
                 ) from error
 
     def ask(self, question: QuestionRecord, names: Iterable[str], add: Callable[[Row], None]) -> None:
-        """Answer a question with each method, and add its row, with the error of a failure. A spent budget raises."""
+        """Answer a question with each method, and add its row; a failure has its error there. A spent budget raises."""
         state, targets = self._start(question, question.text), self._targets(question)
         shared = SharedSteps() if self._together else None
         for name in names:

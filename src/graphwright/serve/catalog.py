@@ -108,7 +108,7 @@ class Catalog(Mapping[str, Index]):
                 _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
 
     def refresh(self, name: str) -> bool:
-        """Open a newer snapshot of an index and warm it up; then requests use it. Return whether there was one."""
+        """Open and warm up a newer snapshot of an index, if there is one, and return whether. Raises StoreError."""
         index = self[name]
         return index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
 

@@ -48,7 +48,7 @@ def server_config(app: Any, slow_body: float, seconds: int, **options: Any) -> u
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with a timeout for the headers of a request, counted from their first byte."""
+    """Return uvicorn's protocol, which closes a connection when the headers of a request take longer than this."""
     base: Any = AutoHTTPProtocol
 
     class TimedProtocol(base):  # type: ignore[misc]

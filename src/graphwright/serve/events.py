@@ -80,7 +80,7 @@ class EventStream(StreamingResponse):
         close: Callable[[], None] = lambda: None,
         failed: Callable[[Exception], bytes] | None = None,
     ) -> None:
-        """Take events. `close` is called at the end or disconnection; `failed` makes an event of an exception."""
+        """Take events. `close` is called after the last one or a disconnection; `failed` makes an event of an error."""
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(with_pings(events if failed is None else _ended(events, failed)), headers=headers)
         self._close = close

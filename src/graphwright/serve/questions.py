@@ -18,7 +18,7 @@ from graphwright.serve.server import Library
 
 @dataclass(frozen=True)
 class Query:
-    """A question to an index. `llm`: None for an offline answer; `deadline`: seconds after which it does without."""
+    """A question to an index. `llm`: None for an offline answer; `deadline`: seconds until it continues without it."""
 
     question: str
     method: str | None = None

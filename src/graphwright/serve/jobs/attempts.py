@@ -46,7 +46,7 @@ class Attempts:
         self._catalog, self._settings, self._models, self._uploads = catalog, settings, models, uploads
 
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
-        """Perform a job, and in one batch those behind it (`claim` begins the next); yield the result of each."""
+        """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
         runs, ends = [run], list[End]()
         published = self._end(name, run, lambda: self._perform_batch(name, runs, ends, claim))
         if published.state != "done":

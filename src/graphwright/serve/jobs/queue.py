@@ -53,7 +53,7 @@ class Jobs:
     """The jobs of a server. Thread-safe; `start` and `close` must be called in the same thread."""
 
     def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels | None = None) -> None:
-        """Take the language models for extraction too. Nothing is written before the first job or `start`."""
+        """Take indexes, settings and language models. Nothing is written before the first job or `start`."""
         self._catalog, self._settings = catalog, settings
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)

@@ -147,7 +147,7 @@ class UploadFolder:
     runner: str = "runner"
 
     def store_files(self, id: str, files: Iterable[Sent], limits: Limits) -> Upload:
-        """Store files; jobs unpack archives. Raises TooLargeError and ArchiveError, then nothing is stored."""
+        """Store files; jobs unpack archives. Stores nothing where it raises TooLargeError or ArchiveError."""
         with _Draft(self.path / self.runner / id) as draft:
             for file in files:
                 draft.add(file, limits)

@@ -82,7 +82,7 @@ class TokenVerifier:
             self._keys = _KeyFile(Path(settings.keys).expanduser())
 
     def check(self, token: str) -> VerifiedToken | None:
-        """Return the rights of a token; None if it is not valid here. May fetch the key set."""
+        """Return the rights of a token; None for an invalid one. May fetch the key set."""
         import jwt
 
         if len(token) > _MAX_TOKEN or token.count(".") != 2:
