@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.types import Scope
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 class RateLimitError(ServeError):
     """Too many requests in a minute."""
 
-    status: ClassVar[int] = 429
-    kind: ClassVar[str] = "rate-limit"
+    status, kind = 429, "rate-limit"
 
 
 def client_address(scope: Scope) -> str:
