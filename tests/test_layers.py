@@ -105,8 +105,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "question sets are checked as they are read": (
             "data.decoding:existing data.question_sets.questions:Source data.question_sets.questions:Triple "
-            "data.question_sets.questions:check_gold "
-            "data.records.read:checked"
+            "data.question_sets.questions:check_gold"
         ),
         "answers are judged by their sentences and citations": ("generate.citations:without_markers text.words:WORD"),
         "judges and writers ask models by prompts of their own": (
@@ -119,7 +118,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "cli": {
         "it starts the server": (
             "serve.app:create_app serve.catalog:Catalog serve.connections:DrainingServer "
-            "serve.connections:timed_protocol "
+            "serve.connections:server_config "
             "serve.mcp.server:create_mcp serve.security.authentication:create_command serve.security.keys:Key "
             "serve.security.keys:Keys serve.server:Library serve.settings:ServeSettings "
             "serve.settings:default_data_folder serve.settings:read_server_file serve.telemetry.logs:AuditLog "

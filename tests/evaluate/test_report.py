@@ -162,13 +162,9 @@ def test_times_recalls_and_groups_match_summary(tmp_path: Path) -> None:
         assert means == [f"{100 * mean:.1f}" for mean in expected]
 
 
-def test_recalls_end_with_answer_metric(tmp_path: Path) -> None:
+def test_recalls_without_any_value_are_left_out(tmp_path: Path) -> None:
     of = summary(rows())
-    of["metrics"][1] |= {"kind": "answer"}
-    page = written(tmp_path, rows(), of)
-    assert "but ndcg@10 of the answers" in text(page.css_first("#recall"))
-    last = page.css(".stages")[0].css("li")[-1]
-    assert last.attributes["class"] == "answered" and "answer: ndcg@10" in text(last)
+    assert written(tmp_path, rows(), of).css_first("#recall") is not None
     for method in of["methods"].values():
         for step in method["steps"]:
             step["held"] = None

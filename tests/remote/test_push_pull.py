@@ -26,7 +26,7 @@ from graphwright.errors import StoreError
 from graphwright.models.fake import HashEncoder
 from graphwright.remote import ConflictError, manifest, pull, pulling, push, pushing
 from graphwright.remote.bucket import Bucket
-from graphwright.remote.frozen import frozen
+from graphwright.remote.pushing import frozen
 from graphwright.store.layout import IndexLayout
 
 DOCUMENTS = [

@@ -23,7 +23,6 @@ from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.replicas import local_folders
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.views.indexes import index_facts
 
 
 @pytest.fixture
@@ -65,8 +64,8 @@ def test_replica_is_read_only(tmp_path: Path, url: str) -> None:
         with pytest.raises(OptionError, match=r"cities is a replica.*graphwright pull"):
             jobs.submit("cities", "add", {})
         server = create_app(catalog, ServeSettings(data=tmp_path / "data")).state.server
-        assert not index_facts("cities", server)["takes_documents"]
-        assert index_facts("own", server)["takes_documents"]
+        assert not server.facts("cities")["takes_documents"]
+        assert server.facts("own")["takes_documents"]
 
 
 def test_damaged_push_keeps_served_snapshot(tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture) -> None:

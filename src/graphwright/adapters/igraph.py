@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphwright import Evidence, Graph
-from graphwright.adapters.results import missing_extra
+from graphwright.adapters.results import columns_of, missing_extra
 from graphwright.build.assembly import graph_of
 from graphwright.data.graph_files.property_graphs import edge_of, node_of
 from graphwright.errors import OptionError
@@ -48,9 +48,4 @@ def to_igraph(graph: Graph, evidence: Evidence | None = None) -> Any:
     for edge, head, tail, attributes in part.described_edges():
         ends.append((position[head], position[tail]))
         edges.append({"id": edge, **attributes})
-    return igraph.Graph(len(nodes), ends, directed=True, vertex_attrs=_columns(nodes), edge_attrs=_columns(edges))
-
-
-def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    return igraph.Graph(len(nodes), ends, directed=True, vertex_attrs=columns_of(nodes), edge_attrs=columns_of(edges))

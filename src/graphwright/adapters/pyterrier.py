@@ -9,7 +9,8 @@ from typing import Any
 
 from graphwright import Index
 from graphwright.adapters.results import missing_extra, opened, passages_of
-from graphwright.operators.search.function_search import FunctionSearch, Result
+from graphwright.operators import FunctionSearch
+from graphwright.operators.search.function_search import Result
 
 try:
     import pandas as pd

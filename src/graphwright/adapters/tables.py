@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from graphwright import Evidence, Graph
-from graphwright.adapters.results import missing_extra
+from graphwright.adapters.results import columns_of, missing_extra
 from graphwright.build.assembly import graph_of
 from graphwright.data.graph_files.property_graphs import Node, edge_of, node_of
 from graphwright.errors import DataError, OptionError
@@ -103,11 +103,6 @@ def to_tables(graph: Graph, library: str = "pandas", evidence: Evidence | None =
         for edge, head, tail, attributes in part.described_edges()
     ]
     return (
-        table(_columns(nodes, ("id", "name", "kind"))),
-        table(_columns(edges, ("id", "head", "relation", "tail"))),
+        table(columns_of(nodes, ("id", "name", "kind"))),
+        table(columns_of(edges, ("id", "head", "relation", "tail"))),
     )
-
-
-def _columns(rows: list[dict[str, Any]], always: Sequence[str]) -> dict[str, list[Any]]:
-    names = dict.fromkeys((*always, *(name for row in rows for name in row)))
-    return {name: [row.get(name) for row in rows] for name in names}

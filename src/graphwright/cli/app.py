@@ -23,7 +23,6 @@ from graphwright.cli.evaluate import evaluate
 from graphwright.cli.importing import import_
 from graphwright.cli.indexing import index, reextract, remove, sync
 from graphwright.cli.keys import keys
-from graphwright.cli.mcp import mcp
 from graphwright.cli.options import (
     AsJson,
     AskModelOptions,
@@ -36,14 +35,13 @@ from graphwright.cli.options import (
     one_folder,
 )
 from graphwright.cli.remote import pull, push
-from graphwright.cli.serve import serve
+from graphwright.cli.serve import mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, say
 from graphwright.cli.training import train
 from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, counted, explained
 
 if TYPE_CHECKING:
-    from graphwright.graph.evidence import Evidence
-    from graphwright.graph.graph import Graph
+    from graphwright.graph import Evidence, Graph
     from graphwright.index_folder.index import Index
 
 IndexArgument = Annotated[Path | None, typer.Argument(help="Index folder.")]
@@ -278,7 +276,7 @@ def export(
 def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
     """Return the searched graph and the best items of evidence, or the best passages if there is no evidence."""
     from graphwright.cli.method import to_ask
-    from graphwright.graph.evidence import Evidence
+    from graphwright.graph import Evidence
 
     state = index.retrieve(question, to_ask(method, None, {})[0])
     evidence, passages = state.evidence, state.passages

@@ -18,14 +18,14 @@ from graphwright.cli.explanation import explain as print_explanation
 from graphwright.cli.method import to_ask
 from graphwright.cli.progress import note_compilation, progress, progress_text
 from graphwright.cli.terminal import console, note, print_json, say, shortened
-from graphwright.data.question_sets.questions import read_questions
+from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
-from graphwright.graph.columns import Passage
+from graphwright.graph import Passage
 from graphwright.graph.shown_path import shown_path
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
-from graphwright.operators.run import CUT_SHORT, NO_VECTORS, Run
-from graphwright.operators.state import Answer, Question, State
+from graphwright.operators import Answer, Question, Run, State
+from graphwright.operators.run import CUT_SHORT, NO_VECTORS
 
 if TYPE_CHECKING:
     from rich.console import Console

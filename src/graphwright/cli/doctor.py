@@ -18,19 +18,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from graphwright.cli.options import ModelOptions
 from graphwright.cli.terminal import console, print_json
-from graphwright.errors import GraphwrightError, OptionError, counted
+from graphwright.errors import GraphwrightError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from graphwright.index_folder.index import Index
-    from graphwright.models.protocols import LLM
+    from graphwright.models import LLM
 
 _PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "httpx", "pydantic")
 _KEY = "OPENAI_API_KEY"
@@ -66,12 +64,7 @@ class Check:
 
 def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_json: bool) -> None:
     """Run all checks and print them. Exits with 1 if one failed."""
-    from graphwright.models.settings import LLMSettings
-
-    if base_url is not None and llm is None:
-        raise OptionError(f"--base-url {base_url} names a server but no model; add --llm MODEL.")
-    if llm is not None:
-        LLMSettings(llm, base_url)  # wrong options are reported before anything runs
+    ModelOptions(llm=llm, base_url=base_url).settings(None)  # wrong options are reported before anything runs
     groups = {
         "This machine": check_machine(index or Path.cwd()),
         "Index": iter(()) if index is None else check_index(index),
@@ -96,14 +89,10 @@ def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_
 
 def _show(output: Console, check: Check) -> None:
     symbol, plain, colour = _MARKS[check.status]
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for width in (2, 8, None):
-        grid.add_column(width=width, overflow="fold")
     mark = symbol if output.encoding.lower().startswith("utf") else plain
-    grid.add_row(Text(mark, f"bold {colour}"), check.name, Text(check.detail))
+    output.print(Text.assemble("  ", (f"{mark:<4}", f"bold {colour}"), f"{check.name:<10}", check.detail))
     if check.remedy:
-        grid.add_row("", "", Text(check.remedy, colour))
-    output.print(Padding(grid, (0, 0, 0, 2), expand=False))
+        output.print(Text(f"{'':<16}{check.remedy}", colour))
 
 
 def check_machine(folder: Path) -> Iterator[Check]:
@@ -122,22 +111,18 @@ def check_packages() -> Check:
     versions, broken = [f"graphwright {graphwright.__version__}"], []
     for name in _PACKAGES:
         try:
-            _import(name)
+            if name == "onnxruntime":
+                from graphwright.models.embedded.runtime import import_runtime  # after the packages that it needs
+
+                import_runtime()
+            else:
+                importlib.import_module(name)
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except Exception as error:  # a damaged package may raise anything
             versions.append(f"{name}: {_first_line(error)}")
             broken.append(name)
     remedy = f"Run: pip install --force-reinstall {' '.join(broken)}" if broken else ""
     return Check("packages", Status.FAILED if broken else Status.OK, ", ".join(versions), remedy)
-
-
-def _import(name: str) -> None:
-    if name == "onnxruntime":
-        from graphwright.models.embedded.runtime import import_runtime
-
-        import_runtime()
-    else:
-        importlib.import_module(name)
 
 
 def check_kernels() -> Check:
@@ -159,7 +144,7 @@ def check_kernels() -> Check:
 
 def check_encoder() -> Check:
     """Load the embedded encoder and encode some texts."""
-    from graphwright.models.embedded.encoder import MiniLM
+    from graphwright.models import MiniLM
 
     model, start = MiniLM(), time.perf_counter()
     cat, kitten, stocks = model.encode(["a small cat", "a little kitten", "stock prices"])

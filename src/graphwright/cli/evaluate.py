@@ -13,8 +13,8 @@ from graphwright.cli.options import AsJson, ModelOptions, expanded, names_in
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.evaluate.experiment import Experiment
-    from graphwright.models.protocols import LLM
+    from graphwright.evaluate import Experiment
+    from graphwright.models import LLM
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class ExperimentOptions:
 
     def experiment(self, plan: Path | None) -> Experiment:
         """Return the experiment of these options; they override those of the file `plan`, if given."""
+        from graphwright.evaluate import Experiment, read_plan
         from graphwright.evaluate.entries import split_list
-        from graphwright.evaluate.experiment import Experiment, read_plan
         from graphwright.methods.method_file import read_method_file
 
         parse: dict[str, Callable[[Any], Any]] = {
@@ -81,7 +81,7 @@ def evaluate(
     """
     from graphwright.cli.progress import note_compilation, progress
     from graphwright.cli.terminal import note, print_json
-    from graphwright.evaluate.judges import OverlapJudge
+    from graphwright.evaluate import OverlapJudge
     from graphwright.evaluate.run import run
 
     experiment = options.experiment(plan)

@@ -10,11 +10,10 @@ from rich.text import Text
 
 from graphwright.cli.terminal import console, plain_table, shortened
 from graphwright.errors import counted
-from graphwright.graph.graph import Graph, Kind
-from graphwright.graph.items import Item, ItemKind
+from graphwright.graph import Graph, Item, ItemKind, Kind
 from graphwright.graph.walks import edge_label
-from graphwright.models.protocols import Usage
-from graphwright.operators.state import Anchor, State, Step
+from graphwright.models import Usage
+from graphwright.operators import Anchor, State, Step
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -67,8 +67,7 @@ def import_(
 
 def _source(files: list[Path], triples: TripleFileOptions) -> Any:
     """Return the source of `Index.from_graph`: a folder, the files of a property graph, or dumps of triples."""
-    from graphwright.data.graph_files.detect import dump_of
-    from graphwright.data.graph_files.property_graphs import is_property_graph
+    from graphwright.data import dump_of, is_property_graph
 
     table = triples.table()
     if len(files) == 1 and files[0].is_dir():

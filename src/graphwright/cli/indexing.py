@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.indexing_folder import opened_index
 from graphwright.cli.indexing_output import show_changes, show_estimate, show_notes
-from graphwright.cli.indexing_sources import check_paths, read_sources
+from graphwright.cli.indexing_sources import check_paths, opened_index, read_sources
 from graphwright.cli.options import (
     AsJson,
     Encoder,
@@ -32,13 +31,11 @@ from graphwright.cli.terminal import flush_output, note, say
 from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
-    from graphwright.data.document import Document, Skipped
-    from graphwright.data.read_options import ReadOptions
-    from graphwright.extract.extraction import Excerpt, Extractor
+    from graphwright.data import Document, ReadOptions, Skipped
+    from graphwright.extract import Excerpt, Extractor
     from graphwright.index_folder.index import Index
-    from graphwright.models.protocols import LLM, Usage
-    from graphwright.models.settings import LLMSettings
-    from graphwright.store.changes import Changes, Progress
+    from graphwright.models import LLM, LLMSettings, Usage
+    from graphwright.store import Changes, Progress
 
 
 @expanded
@@ -63,8 +60,8 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    from graphwright.data.records.openie import read_openie
-    from graphwright.extract.precomputed import Precomputed
+    from graphwright.data import read_openie
+    from graphwright.extract import Precomputed
 
     settings = new.settings()
     if openie is not None and (model.llm or estimate):
@@ -210,7 +207,7 @@ def _references(
     references: str | None, llm: LLMSettings | None, client: LLM | None
 ) -> Callable[..., list[Document]] | None:
     """Return the function that finds references between documents, or None."""
-    from graphwright.extract.references import with_references
+    from graphwright.extract import with_references
 
     if references not in (None, "rules", "llm"):
         raise OptionError(f"--references is {references!r}; choose from rules, llm.")
@@ -223,7 +220,7 @@ def _references(
 
 def _extractor(llm: LLMSettings | None, client: LLM | None, model: ExtractionOptions) -> Extractor | str | None:
     """Return the extractor or its name."""
-    from graphwright.extract.llm import GenerativeExtractor
+    from graphwright.extract import GenerativeExtractor
 
     if llm is None or client is None:
         options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")
@@ -250,7 +247,7 @@ def _new_chunks(
 ) -> list[Excerpt]:
     """Return the chunks of new and changed documents; without an index, those of a temporary new one."""
     from graphwright.index_folder.index import Index
-    from graphwright.store.settings import Settings
+    from graphwright.store import Settings
 
     with tempfile.TemporaryDirectory() as scratch:
         exists = (into / "index.sqlite").exists()
@@ -262,11 +259,8 @@ def _new_chunks(
 def _change(
     index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, model: bool, as_json: bool
 ) -> Changes:
-    """Change an index, with progress on stderr; print the changes and the unreadable documents.
-
-    `model`: whether a language model extracts.
-    """
-    from graphwright.models.protocols import Usage
+    """Change an index, with progress; print the changes. `model`: whether a language model extracts."""
+    from graphwright.models import Usage
 
     note_compilation()
     usage, start = Usage(), time.perf_counter()

@@ -12,20 +12,17 @@ from graphwright.errors import counted
 
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
-    from graphwright.data.document import Document, Skipped
+    from graphwright.data import Document, Skipped
     from graphwright.extract import Estimate, Excerpt
-    from graphwright.models.settings import LLMSettings
-    from graphwright.store.changes import Changes
+    from graphwright.models import LLMSettings
+    from graphwright.store import Changes
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
 
 
 def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, model: bool, as_json: bool) -> None:
-    """Print the changes of a command; print unreadable files and other details to stderr.
-
-    `info`: the index afterwards; `model`: whether a language model extracts.
-    """
+    """Print the changes of a command. `info`: the index afterwards; `model`: whether a language model extracts."""
     counts = {name: len(getattr(changes, name)) for name in _COUNTS}
     if as_json:
         print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
@@ -43,11 +40,7 @@ def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, m
     say(", ".join(summary) or "nothing to change")
     if spending := tokens_and_cost(changes.usage):
         say(f"language model: {spending}")
-    say(
-        f"{info['path']}: {counted(info['documents'], 'document')}, {counted(info['chunks'], 'chunk')}, "
-        f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
-        f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
-    )
+    _say_contents(info, seconds)
 
 
 def _details(changes: Changes) -> dict[str, Any]:
@@ -72,10 +65,7 @@ def _details(changes: Changes) -> dict[str, Any]:
 
 
 def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
-    """Print the details of the counts to stderr: skipped files, retained documents, a resumed run.
-
-    `model`: whether a language model extracts; only then chunks that wait for a model are listed.
-    """
+    """Print skipped files, retained documents and, with a `model`, the chunks that wait for it, to stderr."""
     _show_skipped(changes.skipped)
     if changes.retained:
         retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
@@ -133,9 +123,13 @@ def show_source(info: Mapping[str, Any], seconds: float) -> None:
     source = info["source"]
     for remark in source["remarks"]:
         note(f"note: {remark}.")
+    _say_contents(info, seconds, f" of {source['system']}")
+
+
+def _say_contents(info: Mapping[str, Any], seconds: float, source: str = "") -> None:
     say(
-        f"{info['path']}: {counted(info['documents'], 'document')} of {source['system']}, "
-        f"{counted(info['chunks'], 'chunk')}, {counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
+        f"{info['path']}: {counted(info['documents'], 'document')}{source}, {counted(info['chunks'], 'chunk')}, "
+        f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')} "
         f"({info['bytes'] / 1e6:,.1f} MB), in {seconds:.1f} s"
     )
 
@@ -165,10 +159,7 @@ def show_estimate(
     *,
     as_json: bool,
 ) -> None:
-    """Print the estimated tokens, hours and cost of each kind of extraction from these chunks.
-
-    `citing`: the documents whose references the model lists.
-    """
+    """Print the estimated cost of each kind of extraction. `citing`: documents whose references the model lists."""
     from graphwright.extract import KINDS, estimate, estimate_references
 
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.text import Text
 
 from graphwright.cli.asking import open_index
-from graphwright.cli.terminal import console, plain_size, plain_table, print_json, say, shortened
+from graphwright.cli.terminal import console, plain_size, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, NamedMethod, make_method, method_named
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from graphwright.search.snapshot import Snapshot
+    from graphwright.search import Snapshot
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Search": ("vector", "bm25", "hybrid"),
@@ -73,10 +71,7 @@ class _Row(NamedTuple):
 
 
 def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None:
-    """Print the methods in groups, one a line; or the method `name` with its options and their help.
-
-    `index`: print each method's expression over it, or the problem of a method that cannot run here.
-    """
+    """Print the methods in groups, or the method `name` with its options; with `index` also their expressions."""
     snapshot = None if index is None else Index.open(index).snapshot
     if name is not None:
         rows = {"": [_row(method_named(name), snapshot)]}
@@ -138,23 +133,15 @@ def _show_method(row: _Row) -> None:
     for name, fact in facts.items():
         if fact:
             output.print(Text(f"{name:<12}", "dim").append(fact), soft_wrap=not output.is_terminal)
-    _show_options(output, row.method)
+    _show_options(row.method)
 
 
-def _show_options(output: Console, method: NamedMethod) -> None:
-    """Print each option with its default and its help: a table on a terminal, a line each elsewhere."""
+def _show_options(method: NamedMethod) -> None:
+    """Print each option with its default and its help."""
     texts = {
         name: f"{name} (required)" if name in method.required else f"{name}={_shown(value)}"
         for name, value in method.options.items()
     }
-    table = plain_table("Options")
-    table.add_column("option", no_wrap=True)
-    table.add_column("meaning")
-    for name, text in texts.items():
-        table.add_row(text, method.help[name])
-    if output.is_terminal:
-        output.print(table)
-        return
     width = max(map(len, texts.values()), default=0)
     for name, text in texts.items():
         say(f"{text:<{width}}  {method.help[name]}".rstrip())

@@ -8,27 +8,23 @@ from typing import TYPE_CHECKING, Any
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.evaluate.entries import ComparedMethod
+    from graphwright.evaluate import ComparedMethod
     from graphwright.methods.method import Builder
 
 _COMMON_OPTIONS = ("filter", "deadline", "llm")  # options of `Index.ask` for every method
 
 
 def read_method(text: str | None) -> ComparedMethod | None:
-    """Return the method of --method, a name or a name with options; None if it is not given.
-
-    Raises OptionError as `graphwright.evaluate.entries.entry_of`.
-    """
+    """Return the method of --method; None if it is not given. Raises OptionError as `entry_of`."""
     from graphwright.evaluate.entries import entry_of
 
     return None if text is None else entry_of(text)
 
 
 def to_ask(text: str | None, file: Path | None, options: dict[str, Any]) -> tuple[str | Builder | None, dict[str, Any]]:
-    """Return a method and its options for `Index.ask`, given --method and --method-file.
+    """Return a method and its options for `Index.ask`, given --method, --method-file and the other options.
 
-    `options`: values of the command's other options. Raises OptionError for an option that is given twice, or is not
-    for the method of a file.
+    Raises OptionError for an option that is given twice, or is not for the method of a file.
     """
     if file is not None:
         return _of_file(text, file, options)

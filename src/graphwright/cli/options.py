@@ -18,11 +18,11 @@ from graphwright.cli.method import read_method
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.data.read_options import ReadOptions
+    from graphwright.data import ReadOptions
     from graphwright.engines import Engine
-    from graphwright.models.protocols import LLM
-    from graphwright.models.settings import LLMSettings
-    from graphwright.search.filter import Filter, Range
+    from graphwright.models import LLM, LLMSettings
+    from graphwright.search import Filter
+    from graphwright.search.filter import Range
 
 DEFAULT_FOLDER = ".graphwright"
 """Default name of the index folder."""
@@ -143,11 +143,9 @@ class ModelOptions:
     extra_body: Annotated[str | None, "More fields of each LLM request, as JSON."] = None
 
     def settings(self, folder: Path | None) -> LLMSettings | None:
-        """Return the settings of the language model from the options, else from settings.toml of the index folder.
-
-        None if there is no language model. Raises OptionError for contradictory options.
-        """
-        from graphwright.models.settings import SETTINGS, LLMSettings, read_settings
+        """Return the settings of the options, else of settings.toml of the index folder; None if there is none."""
+        from graphwright.models import LLMSettings
+        from graphwright.models.settings import SETTINGS, read_settings
 
         settings = None if folder is None else read_settings(folder / SETTINGS)
         if settings is None and self.llm is None:
@@ -176,9 +174,8 @@ class ModelOptions:
 
     def client(self, settings: LLMSettings, folder: Path) -> LLM:
         """Return a client of the language model that keeps to the budget and caches replies in the index folder."""
-        from graphwright.models.budget import BudgetedLLM
-        from graphwright.models.cache import CachedLLM
-        from graphwright.store.layout import IndexLayout
+        from graphwright.models import BudgetedLLM, CachedLLM
+        from graphwright.store import IndexLayout
 
         if self.max_cost is not None and settings.prices is None:
             raise OptionError(f"--max-cost {self.max_cost:g} needs the prices of the model; add --prices 0.15,0.60.")
@@ -289,7 +286,7 @@ class FileOptions:
 
     def read_options(self) -> ReadOptions:
         """Return the options for `Index.add` and `Index.sync`."""
-        from graphwright.data.read_options import ReadOptions
+        from graphwright.data import ReadOptions
 
         include, exclude = tuple(self.include or ()), tuple(self.exclude or ())
         columns = names_in(self.text_columns) or ()
@@ -417,7 +414,7 @@ class QueryOptions:
 
     def _filter(self) -> Filter | None:
         """Return the filter of --document, --folder and --where; None if none is given."""
-        from graphwright.search.filter import Filter
+        from graphwright.search import Filter
 
         if self.document is None and self.folder is None and not self.where:
             return None

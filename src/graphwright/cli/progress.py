@@ -14,7 +14,7 @@ from graphwright.cli.terminal import console, note, tokens_and_cost
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from graphwright.models.protocols import Usage
+    from graphwright.models import Usage
 
 Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines
@@ -59,10 +59,7 @@ def _elapsed(seconds: float) -> str:
 
 @contextmanager
 def progress(usage: Usage | None = None) -> Iterator[Show]:
-    """Yield a callback (name of the work, done, total) that shows progress on stderr.
-
-    `usage`: show its current tokens and cost.
-    """
+    """Yield a callback (work, done, total) that shows progress on stderr, with the tokens and cost of `usage`."""
     with _bars(usage) if console(stderr=True).is_terminal else _Lines(usage).running() as show:
         yield show
 

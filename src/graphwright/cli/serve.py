@@ -1,11 +1,11 @@
-"""The serve command."""
+"""The commands that serve indexes: serve, over HTTP, and mcp, over stdio."""
 
 from __future__ import annotations
 
 import logging
 import os
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +19,11 @@ from graphwright.errors import DataError, OptionError, counted
 if TYPE_CHECKING:
     from graphwright.serve.settings import ServeSettings
 
-EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
+_EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
 _GRACE = 5  # seconds for running requests at shutdown; two seconds earlier they get an error reply
 
 
-Folders = Annotated[
+_Folders = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[DIR]...",
@@ -31,20 +31,20 @@ Folders = Annotated[
         "name, or for the default index, that of this folder).",
     ),
 ]
-SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
-DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
-AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
+_SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
+_DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
+_AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
 
 
 @expanded
 def serve(
-    folders: Folders = None,
+    folders: _Folders = None,
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
-    settings: SettingsFile = None,
-    data: DataFolder = None,
+    settings: _SettingsFile = None,
+    data: _DataFolder = None,
     root_path: Annotated[str | None, "Path below which a reverse proxy shows the server, such as /wiki."] = None,
-    llm: AnsweringModel = None,
+    llm: _AnsweringModel = None,
     base_url: BaseUrl = None,
     allow_write: Annotated[bool, "Let MCP clients add and remove documents."] = False,
 ) -> None:
@@ -54,13 +54,11 @@ def serve(
     """
     _compute_in_single_threads()
     try:
-        import uvicorn
-
         from graphwright.serve.app import create_app
     except ImportError as error:
-        raise DataError(EXTRA.format(error.name)) from error
+        raise DataError(_EXTRA.format(error.name)) from error
     from graphwright.serve.catalog import Catalog
-    from graphwright.serve.connections import DrainingServer, timed_protocol
+    from graphwright.serve.connections import DrainingServer, server_config
     from graphwright.serve.telemetry.logs import configure_logging
 
     options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
@@ -73,25 +71,15 @@ def serve(
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"
     start = f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}"
     logging.getLogger("graphwright.serve").info(start) if chosen.log_format == "json" else note(start)
-    config = uvicorn.Config(
-        app,
-        http=timed_protocol(chosen.slow_body),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=bool(chosen.trusted_proxies),
-        forwarded_allow_ips=list(chosen.trusted_proxies),
-        timeout_graceful_shutdown=_GRACE,
-        lifespan="on",
-    )
+    proxies = list(chosen.trusted_proxies)
+    config = server_config(app, chosen.slow_body, _GRACE, proxy_headers=bool(proxies), forwarded_allow_ips=proxies)
     with suppress(KeyboardInterrupt):
         DrainingServer(config, app.state.server.workers.end, _GRACE - 2).run(sockets=[listening])
 
 
 def server_settings(file: Path | None, llm: str | None, base_url: str | None, options: dict[str, Any]) -> ServeSettings:
     """Return the settings of the file, overridden by the options."""
-    from graphwright.models.settings import LLMSettings
+    from graphwright.models import LLMSettings
     from graphwright.serve.settings import ServeSettings, read_server_file
 
     given = {name: value for name, value in options.items() if value is not None}
@@ -108,11 +96,7 @@ def server_settings(file: Path | None, llm: str | None, base_url: str | None, op
 
 
 def _compute_in_single_threads() -> None:
-    """Limit matrix products to one thread each, before numpy is loaded, unless the environment sets a number.
-
-    The server computes several questions at a time. The threads of a product wait for each other in busy loops, which
-    would more than double the processor time.
-    """
+    """Limit matrix products to one thread each, before numpy is loaded, as several questions are computed at a time."""
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         os.environ.setdefault(name, "1")
 
@@ -156,3 +140,37 @@ def _raise_descriptor_limit() -> None:
 
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@expanded
+def mcp(
+    folders: _Folders = None,
+    settings: _SettingsFile = None,
+    data: _DataFolder = None,
+    llm: _AnsweringModel = None,
+    base_url: BaseUrl = None,
+    allow_write: Annotated[bool, "Let the assistant add and remove documents."] = False,
+) -> None:
+    """Serve indexes to an assistant on this machine (MCP over stdio).
+
+    The assistant starts this command itself; docs/mcp.md has the configuration of the common ones. Over HTTP,
+    'graphwright serve' answers at /mcp.
+    """
+    try:
+        from graphwright.serve.catalog import Catalog
+        from graphwright.serve.mcp.server import create_mcp
+        from graphwright.serve.server import Library
+    except ImportError as error:
+        raise DataError(_EXTRA.format(error.name)) from error
+    chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
+    with ExitStack() as stack, suppress(KeyboardInterrupt):
+        catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
+        stack.callback(catalog.close)
+        library = Library.of(catalog, chosen)
+        stack.callback(library.workers.close)
+        if chosen.allow_write:
+            library.jobs.start()
+            stack.callback(library.jobs.close)
+        note(f"Serving {', '.join(catalog)} over stdio; stop with Ctrl-C.")  # stdout is for the protocol
+        stack.enter_context(catalog.refreshing(chosen.poll_seconds))
+        create_mcp(library, writing=chosen.allow_write).run("stdio")

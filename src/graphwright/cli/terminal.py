@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from graphwright.models.protocols import Usage
+    from graphwright.models import Usage
 
 _UNWRAPPED = 100_000  # columns
 _SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor moves; the text of other escape sequences remains

@@ -14,10 +14,9 @@ from graphwright.cli.terminal import note, print_json, say
 from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
-    from graphwright.learn.candidates import Examples
-    from graphwright.learn.labels import Labels
+    from graphwright.learn import Examples, Labels
     from graphwright.learn.refine import Refiner
-    from graphwright.search.snapshot import Snapshot
+    from graphwright.search import Snapshot
 
 train = typer.Typer(
     help="Train a retriever for --method reg, or encoders on paths.",
@@ -51,7 +50,7 @@ class LabelOptions:
         """Read the questions, or a sample of them."""
         import numpy as np
 
-        from graphwright.learn.candidates import Examples, read_examples
+        from graphwright.learn import Examples, read_examples
 
         examples = read_examples(questions, snapshot.graph, names=snapshot.names, max_unusable=self.max_unusable)
         if examples.left_out:
@@ -63,7 +62,7 @@ class LabelOptions:
 
     def refiner(self, snapshot: Snapshot) -> Refiner:
         """Return the refiner, for a choice of paths without a language model."""
-        from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, ShortestPathLabels
+        from graphwright.learn import CosineRefiner, NeighbourRefiner, ShortestPathLabels
 
         if self.refine == "llm":
             raise OptionError("--refine llm is for 'graphwright train labels'; train on its file by --labels FILE.")
@@ -90,11 +89,14 @@ def labels(
     as_json: AsJson = False,
 ) -> None:
     """Choose the paths that a retriever learns to find."""
-    from graphwright.learn.labels import make_labels
+    from graphwright.learn import LLMRefiner, make_labels
 
     snapshot = _snapshot(index)
     if options.refine == "llm":
-        refiner = _llm_refiner(index, model)
+        settings = model.settings(index)
+        if settings is None:
+            raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
+        refiner: Refiner = LLMRefiner(model.client(settings, index))
     elif model.llm or model.base_url:
         raise OptionError(f"--refine {options.refine} uses no language model; leave out --llm, or give --refine llm.")
     else:
@@ -117,7 +119,7 @@ def combine(
     as_json: AsJson = False,
 ) -> None:
     """Combine two files of labels: their union or intersection."""
-    from graphwright.learn.labels import intersection, read_labels, union, write_labels
+    from graphwright.learn import intersection, read_labels, union, write_labels
 
     combinations = {"union": union, "intersection": intersection}
     if how not in combinations:
@@ -152,10 +154,8 @@ def _add_command(level: str, about: str) -> None:
         options: LabelOptions,
         as_json: AsJson = False,
     ) -> None:
-        from graphwright.learn.labels import make_labels, read_labels
+        from graphwright.learn import Schedule, make_labels, read_labels, train_retriever
         from graphwright.learn.network import import_torch
-        from graphwright.learn.registry import train_retriever
-        from graphwright.learn.training import Schedule
 
         if (questions is None) == (labels is None):
             raise OptionError(f"train {level} needs questions with answers, or --labels FILE; give one of the two.")
@@ -193,8 +193,7 @@ def planner(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to plan relation paths, by LoRA (extra train-llm)."""
-    from graphwright.learn.labels import read_labels
-    from graphwright.learn.planner import LoraSchedule, train_planner
+    from graphwright.learn import LoraSchedule, read_labels, train_planner
 
     graph = _snapshot(index).graph
     learned = read_labels(labels, graph)
@@ -226,8 +225,7 @@ def _add_tuning(kind: str) -> None:
         seed: Seed = 0,
         as_json: AsJson = False,
     ) -> None:
-        from graphwright.learn.fine_tuning import TuneSchedule, tune
-        from graphwright.learn.labels import read_labels
+        from graphwright.learn import TuneSchedule, read_labels, tune
 
         graph = _snapshot(index).graph
         learned, schedule = read_labels(labels, graph), TuneSchedule(epochs=epochs, negatives=negatives, seed=seed)
@@ -247,15 +245,6 @@ def _snapshot(index: Path) -> Snapshot:
     from graphwright.cli.asking import open_index
 
     return open_index(index).snapshot
-
-
-def _llm_refiner(index: Path, model: ModelOptions) -> Refiner:
-    from graphwright.learn.refine import LLMRefiner
-
-    settings = model.settings(index)
-    if settings is None:
-        raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
-    return LLMRefiner(model.client(settings, index))
 
 
 def _report(labels: Labels, as_json: bool, **trained: Any) -> None:

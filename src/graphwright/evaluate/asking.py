@@ -14,19 +14,16 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from graphwright.data.question_sets.graph_questions import GraphQuestion
-from graphwright.data.question_sets.questions import QuestionRecord
+from graphwright.data import GraphQuestion, QuestionRecord
 from graphwright.errors import BudgetError, DataError, GraphwrightError, OptionError
 from graphwright.evaluate.measures import Measure, Outcome
 from graphwright.files import growing, whole_lines
 from graphwright.generate.citations import without_markers
+from graphwright.graph import Graph, Kind
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph, Kind
-from graphwright.models.protocols import Usage
-from graphwright.operators.operator import Operator
-from graphwright.operators.run import ModelMemory, Run, SharedSteps
-from graphwright.operators.state import Answer, Question, State, Step, start
-from graphwright.search.snapshot import Snapshot
+from graphwright.models import Usage
+from graphwright.operators import Answer, ModelMemory, Operator, Question, Run, SharedSteps, State, Step, start
+from graphwright.search import Snapshot
 
 Row = dict[str, Any]
 """A result: a method, a question, metrics, costs, ranking, evidence, answer, steps."""
@@ -66,10 +63,7 @@ class Asker:
         self._charged: dict[str, set[Hashable]] = {name: set() for name in pipelines}
 
     def warm(self, question: QuestionRecord, names: Iterable[str]) -> None:
-        """Run an unmeasured question, so that kernels are compiled and files are open.
-
-        Raises OptionError for a method that can be built, but not run.
-        """
+        """Run an unmeasured question, to compile kernels. Raises OptionError for a method that cannot run."""
         # A different text, so that the vector of the measured question is not cached.
         state = self._start(question, f"{question.text} (not counted)")
         for name in names:
@@ -86,10 +80,7 @@ class Asker:
                 ) from error
 
     def ask(self, question: QuestionRecord, names: Iterable[str], add: Callable[[Row], None]) -> None:
-        """Answer a question with each of these methods, and add a row as soon as a method finishes.
-
-        The row of a method that fails has the error, and metrics of 0. A spent budget ends the run.
-        """
+        """Answer a question with each method, and add its row; a failure has its error there. A spent budget raises."""
         state, targets = self._start(question, question.text), self._targets(question)
         shared = SharedSteps() if self._together else None
         for name in names:
@@ -142,10 +133,7 @@ class Asker:
         }
 
     def _measured(self, name: str, outcome: Outcome, *, failed: bool = False) -> Row:
-        """Return the metrics of an outcome, and separately those that are ratios of sums; 0 for a failure.
-
-        A metric is left out where the question has no gold data for it, or the method no such result.
-        """
+        """Return the metrics that fit the question, and separately those that are ratios of sums; 0 for a failure."""
         values: dict[str, float] = {}
         ratios: dict[str, list[float]] = {}
         for measure in self._measures[name]:
@@ -201,10 +189,7 @@ def _documents(state: State) -> list[tuple[str, float]]:
 
 
 def _answers(state: State) -> Sequence[str] | None:
-    """Return the short answers, or the text without markers; one answer a line over a graph without texts.
-
-    None where the method does not answer; empty for an abstention, which counts 0 in every metric.
-    """
+    """Return the short answers, else the text (over a graph its lines); () if not found, None without an answer."""
     answer = state.answer
     if answer is None:
         return None
@@ -305,16 +290,12 @@ class _Stored(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class StoredItem(_Stored):
-    """An item of evidence in a row."""
-
+class _StoredItem(_Stored):
     text: str
     score: float | None
 
 
-class StoredCitation(_Stored):
-    """A citation in a row."""
-
+class _StoredCitation(_Stored):
     document: str
     start: Count
     end: Count
@@ -322,18 +303,14 @@ class StoredCitation(_Stored):
     path: list[str]
 
 
-class StoredAnswer(_Stored):
-    """An answer in a row."""
-
+class _StoredAnswer(_Stored):
     text: str
     short: list[str]
     found: bool
-    citations: list[StoredCitation]
+    citations: list[_StoredCitation]
 
 
-class StoredStep(_Stored):
-    """A step in a row."""
-
+class _StoredStep(_Stored):
     operator: str
     seconds: Amount
     held: FiniteFloat | None
@@ -351,8 +328,8 @@ class StoredRow(_Stored):
     entities: Count
     gold: list[str]
     documents: list[tuple[str, float]]
-    evidence: list[StoredItem]
-    answer: StoredAnswer | None
+    evidence: list[_StoredItem]
+    answer: _StoredAnswer | None
     metrics: dict[str, FiniteFloat]
     ratios: dict[str, tuple[FiniteFloat, FiniteFloat]] = {}
     seconds: Amount
@@ -363,16 +340,12 @@ class StoredRow(_Stored):
     prompt_tokens: Count
     completion_tokens: Count
     cost: Amount
-    steps: list[StoredStep]
+    steps: list[_StoredStep]
     error: str = ""
 
 
 class Results:
-    """The rows of a run, appended to a file of JSON lines.
-
-    An incomplete last line is dropped, and its question asked again. A question whose row has an `error` is asked again
-    too, and the new row replaces the old one.
-    """
+    """The rows of a run in a JSON lines file. A question with an incomplete line or an `error` is asked again."""
 
     def __init__(self, path: Path, methods: Sequence[str], questions: Sequence[str]) -> None:
         """Read the existing rows. Raises DataError for a line that is not a row of this run."""

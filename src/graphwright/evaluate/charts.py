@@ -112,17 +112,8 @@ class Mark:
     tip: str
 
 
-@dataclass(frozen=True)
-class Spot:
-    """A drawn mark: position, ends of its interval, shape (circle, diamond or square) and CSS class."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-    tip: str
-    shape: str
-    kind: str = ""
+Spot = tuple[Mark, str, str]
+"""A mark in coordinates of the drawing, its shape (circle, diamond or square) and its CSS class."""
 
 
 @dataclass
@@ -146,9 +137,9 @@ class Chart:
     curves: list[tuple[list[Spot], str, str]] = field(default_factory=list)
 
     def spot(self, mark: Mark, shape: str, kind: str = "") -> Spot:
-        """Return a mark in drawing coordinates."""
-        y, low, high = (self.y.at(value) for value in (mark.y, mark.low, mark.high))
-        return Spot(self.x.at(mark.x), y, low, high, mark.tip, shape, kind)
+        """Return a mark in coordinates of the drawing."""
+        y, low, high = map(self.y.at, (mark.y, mark.low, mark.high))
+        return Mark(mark.name, self.x.at(mark.x), y, low, high, mark.tip), shape, kind
 
 
 def pareto_front(marks: Sequence[Mark]) -> list[int]:
@@ -167,10 +158,7 @@ def pareto_front(marks: Sequence[Mark]) -> list[int]:
 
 
 def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") -> Chart:
-    """Return quality over cost with the Pareto front.
-
-    Marks of the front and the baseline are always named, others where there is room.
-    """
+    """Return quality over cost with the Pareto front, whose marks are named; others where there is room."""
     chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y)
     front = pareto_front(marks)
     first = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
@@ -188,17 +176,16 @@ def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") ->
 
 
 def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: Sequence[str] = ()) -> Chart:
-    """Return curves with the bands of their intervals.
-
-    `categories`: names along the x axis, where x values are not numbers but positions in this list.
-    """
+    """Return curves with the bands of their intervals. `categories`: names of x values that are positions."""
     marks = [mark for line in lines for mark in line]
     chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, categories)
     for at, line in enumerate(lines):
         spots = [chart.spot(mark, ("circle", "square", "diamond")[at % 3]) for mark in line]
-        upper, lower = [(spot.x, spot.high) for spot in spots], [(spot.x, spot.low) for spot in spots]
-        band = _points([*upper, *lower[::-1]]) if len(spots) > 1 else ""
-        chart.curves.append((spots, _points([(spot.x, spot.y) for spot in spots]), band))
+        drawn = [spot[0] for spot in spots]
+        ends = [*((mark.x, mark.high) for mark in drawn), *((mark.x, mark.low) for mark in drawn[::-1])]
+        chart.curves.append(
+            (spots, _points((mark.x, mark.y) for mark in drawn), _points(ends) if len(spots) > 1 else "")
+        )
     return chart
 
 

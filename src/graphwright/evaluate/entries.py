@@ -15,9 +15,9 @@ import numpy as np
 from graphwright.errors import GraphwrightError, OptionError, cut
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, make_method, method_named, method_of
-from graphwright.models.protocols import LLM
-from graphwright.operators.operator import Operator
-from graphwright.search.snapshot import Snapshot
+from graphwright.models import LLM
+from graphwright.operators import Operator
+from graphwright.search import Snapshot
 
 _WITH_LLM, OFFLINE = "llm", "offline"
 _MODEL = re.compile(rf"(.*?)\s*@\s*({_WITH_LLM}|{OFFLINE})", re.DOTALL)

@@ -13,23 +13,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, OneOf
+from graphwright.data import Dataset, Document, QuestionRecord, Skipped, read_dataset, read_openie
 from graphwright.data.decoding import existing
-from graphwright.data.document import Document, Skipped
-from graphwright.data.question_sets.datasets import read_dataset
-from graphwright.data.question_sets.questions import Dataset, QuestionRecord, Source, Triple
-from graphwright.data.records.openie import read_openie
+from graphwright.data.question_sets.questions import Source, Triple
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import ComparedMethod, checked_grid, entries, entry_of, plain, value_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
-from graphwright.extract.detector import MentionExtractor
-from graphwright.extract.extraction import Extractor
-from graphwright.extract.extractors import EXTRACTORS, extractor_of
-from graphwright.extract.precomputed import Precomputed
+from graphwright.extract import EXTRACTORS, Extractor, MentionExtractor, Precomputed, extractor_of
 from graphwright.files import write_text
 from graphwright.methods.method import Builder
-from graphwright.store.layout import IndexLayout
-from graphwright.store.settings import SPACES
-from graphwright.store.store import Store
+from graphwright.store import SPACES, IndexLayout, Store
 
 _NONE = "None"  # TOML has no null
 
@@ -97,7 +90,6 @@ class Experiment(Checked):
     index: str | Path | None = None
 
     def __post_init__(self) -> None:
-        """Check the constraints between fields."""
         super().__post_init__()
         if not isinstance(self.questions, str | Path):
             raise OptionError(f"questions is {self.questions!r}; it must be the name or the path of a file.")
@@ -218,15 +210,6 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
     is a list, or a table of labels with methods: a name, or a call with options. `sweep` is a table of options with
     lists of values. `overrides` replace keys of the file. Raises DataError for a file that cannot be read,
     and OptionError as Experiment does.
-
-        data = "../musique"
-        limit = 200
-        baseline = "vector"
-        [methods]
-        vector = "vector"
-        wide = "ppr(top_k=40)"
-        [sweep]
-        "ppr.restart" = [0.15, 0.5]
     """
     path = existing(path)
     try:
@@ -257,12 +240,8 @@ def _argument(path: Path, name: str, value: Any) -> Any:
     if name == "questions" and isinstance(value, str) and len(Path(value).parts) > 1:
         return str(path.parent / value)
     if name == "sweep" and isinstance(value, Mapping):
-        return {
-            option: [value_of(item) if isinstance(item, str) else item for item in values]
-            if isinstance(values, list)
-            else values
-            for option, values in value.items()
-        }
+        parsed = lambda item: value_of(item) if isinstance(item, str) else item  # noqa: E731
+        return {name: list(map(parsed, of)) if isinstance(of, list) else of for name, of in value.items()}
     if name == "methods" and isinstance(value, Mapping):
         return [entry_of(method, label) for label, method in value.items()]
     return value
@@ -285,10 +264,12 @@ def write_plan(path: Path, experiment: Experiment) -> None:
             kind = "is made with objects" if isinstance(entry.method, str) else "is a function"
             lines.append(f"# {_toml(entry.name)[1:-1]} {kind}, and not written here")
     lines += [f"# sweep.{option} has objects, and is not written here" for option in grid if not plain(grid[option])]
-    lines += ["", "[methods]", *(f"{_toml(entry.name)} = {_toml(entry.source)}" for entry in methods if entry.source)]
-    if experiment.sweep:
-        lines += ["", "[sweep]"]
-        lines += [f"{_toml(option)} = {_toml(values)}" for option, values in grid.items() if plain(values)]
+    tables: dict[str, Mapping[str, object]] = {
+        "methods": {entry.name: entry.source for entry in methods if entry.source}
+    }
+    tables |= {"sweep": {option: values for option, values in grid.items() if plain(values)}} if grid else {}
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{_toml(key)} = {_toml(item)}" for key, item in table.items())]
     write_text(path, "\n".join(lines) + "\n")
 
 

@@ -54,13 +54,6 @@ def metric_names(summary: Summary) -> list[str]:
     return [name for name in names if any(name in method["metrics"] for method in summary["methods"].values())]
 
 
-def answer_metric(summary: Summary) -> str | None:
-    """Return the metric that describes the answers best, None where no answer metric is a share."""
-    answer_metrics = {metric["name"] for metric in summary["metrics"] if metric["kind"] == "answer"}
-    names = [name for name in metric_names(summary) if name in answer_metrics and is_share(summary, name)]
-    return next((name for name in (summary["primary"], "hits@1", "token f1", *names) if name in names), None)
-
-
 def is_share(summary: Summary, metric: str) -> bool:
     """Return whether a metric lies between 0 and 1 for all methods, and so is written in percent."""
     methods = summary["methods"].values()

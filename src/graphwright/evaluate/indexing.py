@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 
 from graphwright.build.document_sources import read_sources
-from graphwright.data.document import Document
+from graphwright.data import Document
 from graphwright.data.question_sets.questions import check_gold
 from graphwright.errors import OptionError, StoreError
 from graphwright.evaluate.experiment import Experiment, Subject
-from graphwright.graph.graph import Graph
+from graphwright.graph import Graph
 from graphwright.index_folder.index import Index
-from graphwright.models.protocols import Floats, NamedEncoder
-from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import Changes, Progress
+from graphwright.models import NamedEncoder
+from graphwright.models.protocols import Floats
+from graphwright.search import Snapshot
+from graphwright.store import Changes, IndexLayout, Progress, Settings, Store
 from graphwright.store.digests import content_hash
-from graphwright.store.layout import IndexLayout
-from graphwright.store.settings import Settings
-from graphwright.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,7 @@ class _ConstantEncoder:
 def build_index(
     folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder, progress: Progress | None
 ) -> dict[str, Any]:
-    """Index the documents or the graph, check the index, and return the costs: seconds, texts, encoder usage.
-
-    A finished index is only checked, and the result is {}; an interrupted one is completed.
-    """
+    """Index the documents or the graph, and check the index; return the costs, {} for an index that was finished."""
     if subject.over == "graph":
         return _import_graph(folder, experiment, subject, encoder, progress)
     if folder.exists():
@@ -71,10 +66,7 @@ def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
 
 @contextmanager
 def sample_index(experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> Iterator[Snapshot]:
-    """Make an index of three documents or triples, to try methods on before the real one is built.
-
-    All vectors are equal, so results are meaningless, but methods that cannot be built or run fail early.
-    """
+    """Make an index of three documents or triples, with equal vectors, to find methods that fail early."""
     constant = _ConstantEncoder(encoder.id, encoder.encode(["text"]).shape[1])
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "index"
@@ -101,12 +93,7 @@ def _import_graph(
 
 
 def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> None:
-    """Check that an index holds exactly the documents or the graph, with the extractor and embeddings of the
-    experiment.
-
-    For questions alone, check that it holds the documents that they name. Raises OptionError where it does not, and
-    StoreError for a folder that is not an index, or one with another encoder.
-    """
+    """Check that an index fits the experiment. Raises OptionError or StoreError where it does not."""
     with Index.open(folder, encoder=encoder, extractor=subject.extractor) as index:
         _check(index, experiment, subject)
 

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from graphwright.data.question_sets.questions import QuestionRecord
+from graphwright.data import QuestionRecord
 from graphwright.errors import DataError, LLMResponseError, ModelError, OptionError
 from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict
 from graphwright.evaluate.statistics import available, paired_test, with_interval
 from graphwright.files import growing, whole_lines
-from graphwright.models.protocols import LLM, Cancellation
-from graphwright.operators.run import Run
+from graphwright.models import LLM, Cancellation
+from graphwright.operators import Run
 from graphwright.prompts.templates import checksum
-from graphwright.store.changes import Progress
+from graphwright.store import Progress
 
 ACCURACY, PAIRWISE = "accuracy", "pairwise"
 _USAGE = ("prompt_tokens", "completion_tokens", "cost")
@@ -50,11 +50,6 @@ class Task:
         """The same task in the other order."""
         return Task(self.kind, self.methods[::-1], self.question, self.answers[::-1])
 
-    @property
-    def differs(self) -> bool:
-        """Whether there are two answers whose order could matter."""
-        return all(self.answers) and len(set(self.answers)) == 2
-
 
 class Judgement(BaseModel):
     """A line of the file of judgements: its identity, verdicts by "accuracy" or dimension, and the usage of the call.
@@ -75,6 +70,11 @@ class Judgement(BaseModel):
     cost: float
     unreadable: str
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """The values of the first seven fields; see `Log.identity`."""
+        return self.kind, self.methods, self.question, self.dimensions, self.model, self.prompt, self.texts
+
     def value(self, name: str) -> float | None:
         """Return the verdict of a name, None where there is none."""
         verdict = (self.verdicts or {}).get(name)
@@ -82,10 +82,7 @@ class Judgement(BaseModel):
 
 
 class Log:
-    """The judgements made so far, in a file of JSON lines.
-
-    A half-written last line is dropped, and judged again.
-    """
+    """The judgements made so far, in a file of JSON lines; a half-written last line is dropped, and judged again."""
 
     def __init__(self, path: Path, model: str, dimensions: Mapping[str, str]) -> None:
         """Read the existing judgements. Raises DataError for a line that is none."""
@@ -99,7 +96,7 @@ class Log:
                 raise DataError(
                     f"{path}:{number} is not a judgement: {line[:60]!r}. Remove that line; it is judged again."
                 ) from error
-            self._judgements.setdefault(_key(dict(judgement)), judgement)
+            self._judgements.setdefault(judgement.identity, judgement)
 
     def identity(self, task: Task) -> dict[str, Any]:
         """Return the identity of a task's judgement."""
@@ -116,10 +113,10 @@ class Log:
         }
 
     def __contains__(self, task: Task) -> bool:
-        return _key(self.identity(task)) in self._judgements
+        return tuple(self.identity(task).values()) in self._judgements
 
     def __getitem__(self, task: Task) -> Judgement:
-        return self._judgements[_key(self.identity(task))]
+        return self._judgements[tuple(self.identity(task).values())]
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[Judgement], None]]:
@@ -129,13 +126,9 @@ class Log:
 
             def add(judgement: Judgement) -> None:
                 write(judgement.model_dump())
-                self._judgements[_key(dict(judgement))] = judgement
+                self._judgements[judgement.identity] = judgement
 
             yield add
-
-
-def _key(identity: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(identity[name] for name in ("kind", "methods", "question", "dimensions", "model", "prompt", "texts"))
 
 
 def judge_run(
@@ -151,15 +144,13 @@ def judge_run(
 ) -> dict[str, Any]:
     """Judge the answers of a run against the accepted ones, and return the figures as JSON values.
 
-    `rows`: the run's results; methods without any answer are skipped, and a missing answer or an abstention of other
-    methods counts as an empty answer. `llm`: a language model, or a Judge such as OverlapJudge(). `against`: the
-    baseline that all other methods are compared with, question by question, on `dimensions`: names with descriptions.
-    `threads`: calls at a time. Where methods often give the same answer, put the model inside a CachedLLM.
+    `rows`: the run's results; methods without any answer are skipped, and a missing answer or an abstention counts as
+    an empty answer. `llm`: a language model, or a Judge such as OverlapJudge(). `against`: the baseline that all other
+    methods are compared with on `dimensions`: names with descriptions. `threads`: calls at a time.
 
     Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted call resumes. A
-    line counts only for the same methods in the same order, question, accepted answers, answers, dimensions, prompt and
-    judge. An unreadable reply has a line with the reason; remove the line to repeat the request. Only one process at a
-    time may judge in a folder.
+    line counts only for the same texts, methods in the same order, dimensions, prompt and judge. An unreadable reply
+    has a line with the reason; remove it to repeat the request. One process at a time may judge in a folder.
 
     Returned is {"model": the judge's id, "accuracy": {method: {"mean", "low", "high", "questions"}},
     "wins": {method: {dimension: {"mean", "low", "high", "p", "ties", "questions"}}}, "against": its name or None,
@@ -245,17 +236,8 @@ def _tasks(answers: Answers, questions: Mapping[str, QuestionRecord], against: s
     return tasks
 
 
-def _judge_all(
-    judge: Judge,
-    log: Log,
-    tasks: Sequence[Task],
-    threads: int,
-    progress: Progress | None,
-) -> None:
-    """Judge the tasks, several at a time, and add each judgement when it is made.
-
-    After a failure no further task is started; the error is raised when the running tasks have ended and were added.
-    """
+def _judge_all(judge: Judge, log: Log, tasks: Sequence[Task], threads: int, progress: Progress | None) -> None:
+    """Judge the tasks, several at a time; after a failure the running ones are still added before it is raised."""
     remaining, done = iter(tasks), 0
     running: set[Future[Judgement]] = set()
     failure: ModelError | None = None
@@ -305,9 +287,7 @@ def _accuracy(log: Log, tasks: Iterable[Task]) -> dict[str, dict[str, Any]]:
     return {method: {**with_interval(scores), "questions": len(scores)} for method, scores in values.items()}
 
 
-def _wins(
-    log: Log, tasks: Iterable[Task], against: str | None
-) -> tuple[dict[str, dict[str, dict[str, Any]]], float | None]:
+def _wins(log: Log, tasks: Iterable[Task], against: str | None) -> tuple[dict[str, Any], float | None]:
     """Return the win rates of each method on each dimension, and the share of verdicts that the order changed."""
     values: dict[str, dict[str, list[float]]] = {}
     changed: list[bool] = []
@@ -321,7 +301,8 @@ def _wins(
                 continue
             agreed = first == 1 - second
             rates.setdefault(name, []).append(first if agreed else 0.5)
-            changed += [not agreed] if task.differs else []
+            if all(task.answers) and len(set(task.answers)) == 2:  # the order could matter
+                changed.append(not agreed)
     wins = {
         method: {name: _rate(rates[name]) for name in log.dimensions if name in rates}
         for method, rates in values.items()

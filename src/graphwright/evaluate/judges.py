@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, create_model, field_validator
 
 from graphwright.errors import cut
 from graphwright.evaluate.metrics import normalised, token_f1
-from graphwright.models.protocols import LLM
-from graphwright.operators.run import Run
+from graphwright.models import LLM
+from graphwright.operators import Run
 from graphwright.prompts.replies import Sentence
 from graphwright.prompts.templates import data_line, messages
 

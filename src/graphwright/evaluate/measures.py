@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphwright.data.question_sets.questions import QuestionRecord
+from graphwright.data import QuestionRecord
 from graphwright.errors import OptionError, meant
 from graphwright.evaluate import metrics
 from graphwright.evaluate.metrics import Texts, answer_set
-from graphwright.generate.path_answers import TargetAnswer
+from graphwright.generate import TargetAnswer
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph
-from graphwright.operators.state import State
-from graphwright.operators.subgraph.views import PassageGraph
+from graphwright.operators import PassageGraph, State
 from graphwright.text.words import WORD
 
 PATHS = 32  # items of the evidence that count as paths, as in LEGO-GraphRAG

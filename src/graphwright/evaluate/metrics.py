@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.graph.graph import Graph
+    from graphwright.graph import Graph
     from graphwright.kernels.csr import Csr
 
 Texts = str | Sequence[str]

@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +22,6 @@ from graphwright.evaluate.charts import Chart, Mark, Scale, curves, scatter
 from graphwright.evaluate.figures import (
     LEVEL,
     amount,
-    answer_metric,
     clean,
     failed_wholly,
     heading,
@@ -108,7 +107,6 @@ def page(
         "tradeoffs": {} if len(summary["methods"]) < 2 else {m: list(_tradeoffs(summary, m)) for m in metrics},
         "time": _time(summary),
         "recalls": _recalls(summary),
-        "answer_metric": answer_metric(summary),
         "sweeps": _sweeps(summary),
         "breakdowns": {m: [_breakdown(summary, m, *item) for item in groupings(summary).items()] for m in metrics},
         "judge": summary.get("judge"),
@@ -128,15 +126,8 @@ def environment() -> Environment:
     """Return the environment of the templates: every text is escaped and cleaned."""
     loader = PackageLoader(__package__)
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalized)
-    environment.filters |= {
-        "milliseconds": milliseconds,
-        "number": number,
-        "p_value": p_value,
-        "score": score,
-        "cut": cut,
-        "thousands": lambda count: f"{count:,}",
-        "named": _named,
-    }
+    environment.filters |= {function.__name__: function for function in (milliseconds, number, p_value, score, cut)}
+    environment.filters |= {"thousands": lambda count: f"{count:,}", "named": _named}
     return environment
 
 
@@ -172,19 +163,14 @@ def _policy() -> str:
 
 def _interval_styles(column: Column) -> list[str]:
     """Return the style of each cell's interval bar, on a scale from the lowest to the highest end in the column."""
-    lows = [cell.low for cell in column.cells if cell.low is not None]
-    highs = [cell.high for cell in column.cells if cell.high is not None]
-    low, high = min(lows, default=0.0), max(highs, default=0.0)
-
-    def at(value: float) -> str:
-        return f"{number(100 * (value - low) / (high - low))}%"
-
-    return [
-        f"--low:{at(cell.low)};--high:{at(cell.high)};--mean:{at(cell.value)}"
-        if high > low and cell.low is not None and cell.high is not None and cell.value is not None
-        else ""
-        for cell in column.cells
-    ]
+    ends = [end for cell in column.cells for end in (cell.low, cell.high) if end is not None]
+    low, span = min(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
+    styles = []
+    for cell in column.cells:
+        values = {"low": cell.low, "high": cell.high, "mean": cell.value}
+        places = [f"--{name}:{number(100 * (v - low) / span)}%" for name, v in values.items() if v is not None and span]
+        styles.append(";".join(places) if len(places) == 3 else "")
+    return styles
 
 
 def _tradeoffs(summary: Summary, metric: str) -> Iterator[Chart]:
@@ -273,21 +259,15 @@ def _bar(method: Mapping[str, Any], colours: Mapping[str, str], longest: float) 
 
 
 def _recalls(summary: Summary) -> dict[str, list[dict[str, Any]]]:
-    """Return the recall after each step of each method that has any, and last the metric of its answers."""
-    metric = answer_metric(summary)
-    recalls = {}
-    for name in ranked(summary):
-        method = summary["methods"][name]
-        stages = [
+    """Return the recall after each step of each method that has any."""
+    recalls = {
+        name: [
             {"name": operator_name(step["operator"]), "tip": cut(step["operator"]), "share": step["held"]}
-            for step in method["steps"]
+            for step in summary["methods"][name]["steps"]
         ]
-        if any(stage["share"] is not None for stage in stages):
-            if metric in method["metrics"]:
-                mean = method["metrics"][metric]["mean"]
-                stages.append({"name": f"answer: {metric}", "tip": f"{metric} of the answers", "share": mean})
-            recalls[name] = stages
-    return recalls
+        for name in ranked(summary)
+    }
+    return {name: steps for name, steps in recalls.items() if any(step["share"] is not None for step in steps)}
 
 
 def _sweeps(summary: Summary) -> list[dict[str, Any]]:
@@ -309,16 +289,16 @@ def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -
         p50 = method["milliseconds"]["p50"]
         return (p50, p50, p50), f"{milliseconds(p50)} ms"
 
-    def quality(metric: str) -> Chart | None:
-        def value(method: Mapping[str, Any]) -> Point | None:
-            if metric not in method["metrics"]:
-                return None
-            return _interval(method["metrics"][metric]), _metric_text(summary, metric, method)
-
-        return _sweep_chart(option, lines, _metric_scale(summary, metric), value)
+    def quality(metric: str, method: Mapping[str, Any]) -> Point | None:
+        if metric not in method["metrics"]:
+            return None
+        return _interval(method["metrics"][metric]), _metric_text(summary, metric, method)
 
     scale = Scale("median milliseconds per question", lambda value: f"{value:,g}", limits=(0.0, math.inf), zero=True)
-    charts = {metric: quality(metric) for metric in metric_names(summary)}
+    charts = {
+        metric: _sweep_chart(option, lines, _metric_scale(summary, metric), partial(quality, metric))
+        for metric in metric_names(summary)
+    }
     return {"option": option, "lines": list(lines), "charts": charts, "time": _sweep_chart(option, lines, scale, time)}
 
 
@@ -352,15 +332,13 @@ def _breakdown(summary: Summary, metric: str, name: str, groups: Mapping[str, in
     best = [max(column) if len(column) > 1 else None for column in columns]
     top = max((max(column) for column in columns if column), default=0.0) or 1.0
     percent = is_share(summary, metric)
-    rows = {
-        method: [
-            None
-            if mean is None
-            else {"text": score(mean, percent), "best": mean == most, "level": max(100 * mean / top, 0.0)}
-            for mean, most in zip(row, best, strict=True)
-        ]
-        for method, row in means.items()
-    }
+
+    def cell(mean: float | None, most: float | None) -> dict[str, Any] | None:
+        if mean is None:
+            return None
+        return {"text": score(mean, percent), "best": mean == most, "level": max(100 * mean / top, 0.0)}
+
+    rows = {method: list(map(cell, row, best)) for method, row in means.items()}
     return {"name": name, "title": _GROUPINGS[name], "groups": groups, "rows": rows}
 
 

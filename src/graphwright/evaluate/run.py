@@ -9,7 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import graphwright
-from graphwright.data.records.read import checked
-from graphwright.errors import DataError, ModelError, NeedsError, OptionError
+from graphwright.errors import DataError, ModelError, NeedsError, OptionError, cut
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
 from graphwright.evaluate.indexing import build_index, check_index, sample_index
@@ -28,13 +27,10 @@ from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
 from graphwright.files import remove_drafts, whole_lines, write_text
 from graphwright.index_folder.index import Index
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.fake import ScriptedLLM
-from graphwright.models.protocols import LLM, NamedEncoder
-from graphwright.operators.operator import Operator
-from graphwright.search.snapshot import Snapshot
-from graphwright.store.changes import Progress
-from graphwright.store.locks import writer_lock
+from graphwright.models import LLM, MiniLM, NamedEncoder, ScriptedLLM
+from graphwright.operators import Operator
+from graphwright.search import Snapshot
+from graphwright.store import Progress, writer_lock
 
 _MAX_FAILURES = 3  # of a method that never worked, before the run ends
 _VOLATILE = ("machine", "started", "continued", "baseline", "index", "commit")  # may differ when a run is resumed
@@ -58,9 +54,9 @@ def run(
     one of the same corpus or graph), `results.jsonl`, `summary.json`, and the report (see `write_report`). After an
     interruption the same call resumes the run; for a finished run it only repeats summary and report.
 
-    Questions are asked one after the other, each of all methods in rotating order, after one unmeasured question. Steps
-    that methods have in common are run once for a question, and charged to each method in full. `llm`: for all methods
-    with this option. `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
+    Each question is asked of all methods in rotating order, after one unmeasured question. Steps that methods have in
+    common are run once for a question, and charged to each method in full. `llm`: for all methods with this option.
+    `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
 
     Raises OptionError or DataError before any work if names or data cannot be used, or if the folder holds another run
     or anything else.
@@ -111,11 +107,7 @@ class _Job:
         self.folder = self.out / "index" if self.experiment.index is None else Path(self.experiment.index)
 
     def rehearse(self) -> None:
-        """Build the methods over the given index or a tiny one, so that errors come before any work.
-
-        Over the tiny index each method also answers a question, without the language model. Functions do not, since
-        they may call a model of their own.
-        """
+        """Build the methods over the given index or a tiny one, where they also answer, to find errors early."""
         if self.experiment.index is not None:
             check_index(self.folder, self.experiment, self.subject, self.encoder)
             with Index.open(self.folder, encoder=self.encoder) as opened:
@@ -176,11 +168,9 @@ class _Job:
 
     def todo(self, results: Results) -> Mapping[str, Sequence[str]]:
         """Return the methods without a result, by question id."""
-        todo = {
-            question.id: [entry.name for entry in self.entries if (entry.name, question.id) not in results]
-            for question in self.subject.questions
-        }
-        return {name: methods for name, methods in todo.items() if methods}
+        names = [entry.name for entry in self.entries]
+        todo = {q.id: [name for name in names if (name, q.id) not in results] for q in self.subject.questions}
+        return {id: methods for id, methods in todo.items() if methods}
 
     def ask(self, results: Results) -> None:
         """Ask each question of the methods without a result for it."""
@@ -193,35 +183,33 @@ class _Job:
             asker = Asker(index.snapshot, pipelines, subject.measures, linked=self.experiment.linked)
             first_question = next(question for question in subject.questions if question.id in todo)
             asker.warm(first_question, dict.fromkeys(name for names in todo.values() for name in names))
-            guard = _FailureGuard(add, {row["method"] for row in results if "error" not in row})
+            add_guarded = _guarded(add, {row["method"] for row in results if "error" not in row})
             for at, question in enumerate(subject.questions):
                 names = todo.get(question.id, ())
                 first = at % max(len(names), 1)  # each method comes first, with empty caches, equally often
-                asker.ask(question, (*names[first:], *names[:first]), guard.add)
+                asker.ask(question, (*names[first:], *names[:first]), add_guarded)
                 done += len(names)
                 if self.progress is not None and names:
                     self.progress("ask", done, count)
 
 
-@dataclass
-class _FailureGuard:
-    """Writer of rows that stops the run if a method fails on all of its first questions."""
+def _guarded(write: Callable[[Row], None], working: set[str]) -> Callable[[Row], None]:
+    """Return the writer of rows, which stops the run if a method fails on all of its first questions."""
+    failures = Counter[str]()
 
-    write: Callable[[Row], None]
-    working: set[str]
-    failures: Counter[str] = field(default_factory=Counter)
-
-    def add(self, row: Row) -> None:
-        self.write(row)
+    def add(row: Row) -> None:
+        write(row)
         error, name = row.get("error", ""), row["method"]
         if not error:
-            self.working.add(name)
-        self.failures[name] += bool(error)
-        if self.failures[name] == _MAX_FAILURES and name not in self.working:
+            working.add(name)
+        failures[name] += bool(error)
+        if failures[name] == _MAX_FAILURES and name not in working:
             raise ModelError(
                 f"{name} failed on its first {_MAX_FAILURES} questions, the last time with {error.rstrip('.')}. "
                 f"All results are kept. Fix the cause, then repeat the command to resume with these questions."
             )
+
+    return add
 
 
 def _expression(operator: Operator, llm: LLM | None) -> str:
@@ -260,24 +248,19 @@ def new_manifest(experiment: Experiment, subject: Subject, encoder: str, llm: LL
         "extractor": subject.extractor.id,
         "baseline": experiment.against(),
         "index": {},
-        "machine": {
-            "processors": os.cpu_count(),
-            "platform": platform.platform(),
-            "python": platform.python_version(),
-            **_versions(),
-        },
+        "machine": _machine(),
         "commit": _commit(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "continued": [],
     }
 
 
-def _versions() -> dict[str, str]:
-    versions = {}
+def _machine() -> dict[str, Any]:
+    facts = {"processors": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()}
     for name in _LIBRARIES:
         with suppress(PackageNotFoundError):  # installed under another name, such as onnxruntime-gpu
-            versions[name] = version(name)
-    return versions
+            facts[name] = version(name)
+    return facts
 
 
 @cache
@@ -291,15 +274,6 @@ def _commit() -> str:
         return ""
 
 
-_KEPT: Mapping[str, Any] = {
-    "started": str,
-    "commit": str | None,
-    "index": dict[str, Any],
-    "continued": list[dict[str, Any]] | None,
-}
-"""The parts of the manifest that a resumed run keeps, with their types."""
-
-
 def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the manifest of the run in a folder, None where there is none.
 
@@ -308,11 +282,8 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
     """
     path = out / "manifest.json"
     if not path.exists():
-        # A run writes its lock and a draft of the manifest before the manifest.
-        if out.exists() and (
-            not out.is_dir()
-            or any(not file.name.startswith(("writer.lock", ".manifest.json.")) for file in out.iterdir())
-        ):
+        early = ("writer.lock", ".manifest.json.")  # what a run writes before the manifest
+        if out.exists() and not (out.is_dir() and all(file.name.startswith(early) for file in out.iterdir())):
             raise OptionError(f"{out} is not empty and holds no run; give a new or empty folder.")
         return None
     try:
@@ -323,13 +294,11 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
         difference = _difference(identity, _identity(manifest))
     except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
-    for name, kind in _KEPT.items():
-        checked(kind, existing.get(name), str(path), name)
     if difference:
         name, there, here = difference
         raise OptionError(
-            f"{out} holds another run: there {name or 'the manifest'} is {_cut(there)}, and here "
-            f"{_cut(here)}. Give another folder, or repeat that run as it was."
+            f"{out} holds another run: there {name or 'the manifest'} is {cut(there, 120)}, and here "
+            f"{cut(here, 120)}. Give another folder, or repeat that run as it was."
         )
     return existing
 
@@ -340,20 +309,19 @@ def _identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return identity | {"data": {name: value for name, value in manifest["data"].items() if name not in _OF_INDEX}}
 
 
-def _difference(there: Any, here: Any, name: str = "") -> tuple[str, Any, Any] | None:
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
     """Return the first difference of two manifests with both values, None where they agree; methods may be added."""
     if not isinstance(there, Mapping) or not isinstance(here, Mapping):
         # An expression that is not known yet equals any other.
-        return None if there == here or "" in (there, here) else (name, there, here)
+        return None if there == here or "" in (there, here) else (name, _text(there), _text(here))
     if there.keys() - here.keys() or (there.keys() != here.keys() and name != "methods"):
         return name, ", ".join(there), ", ".join(here)
     parts = (_difference(there[part], here[part], f"{name} {part}".strip()) for part in there)
     return next((difference for difference in parts if difference is not None), None)
-
-
-def _cut(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 120 else f"{text[:60]} … {text[-40:]}"
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -89,10 +89,7 @@ def _figures(rows: Sequence[Row], measures: Sequence[Measure], seed: int) -> dic
 
 
 def _data(rows: Iterable[Row], metric: str) -> list[list[float]]:
-    """Return the values of a metric, or the numerators and denominators of a ratio; [] without any.
-
-    Questions without the gold data of the metric are left out.
-    """
+    """Return the values of a metric, or numerators and denominators, of the questions that have it; [] without any."""
     pairs = [row["ratios"][metric] for row in rows if metric in row.get("ratios", {})]
     if pairs:
         return [list(column) for column in zip(*pairs, strict=True)]
@@ -142,10 +139,7 @@ def _count_group(count: int) -> str:
 
 
 def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the times of each step, in order of first appearance; the times of a loop are added up.
-
-    A question without the step counts as 0 in the times, and is left out of the share.
-    """
+    """Return the times of each step (0 where a question lacks it; those of a loop added up) and its mean recall."""
     seconds: defaultdict[str, Counter[int]] = defaultdict(Counter)
     shares: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for at, row in enumerate(rows):
@@ -214,10 +208,9 @@ def bootstrap_interval(
 def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = 0) -> float:
     """Return the two-sided p value of the difference of two methods on the same questions.
 
-    Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007): if the methods were
-    alike, each difference would be as likely with the other sign. All patterns of signs are tried where there are at
-    most 10,000, else that number of random ones, the observed one included (Phipson and Smyth, 2010).
-    Raises OptionError where a and b differ in length, for values that are not finite, and without scipy.
+    Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007). All patterns of signs are
+    tried where there are at most 10,000, else that number of random ones, the observed one included (Phipson and Smyth,
+    2010). Raises OptionError where a and b differ in length, for values that are not finite, and without scipy.
 
     >>> paired_test([1, 1, 1, 1, 1], [0, 0, 0, 0, 0])  # 2 of 2**5 patterns
     0.0625
@@ -234,11 +227,7 @@ def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = 0) -> float:
         test = _scipy().permutation_test((difference,), _distance, permutation_type="samples", **options)
     else:
         rng, signs = np.random.default_rng(seed), np.array([-1, 1], np.int8)
-
-        def drawn(size: tuple[int, ...]) -> Values:
-            values: Values = difference * signs[rng.integers(0, 2, size, np.int8)]
-            return values
-
+        drawn = lambda size: difference * signs[rng.integers(0, 2, size, np.int8)]  # noqa: E731
         test = _scipy().monte_carlo_test(difference, drawn, _distance, **options)
     return float(test.pvalue)
 

@@ -159,11 +159,7 @@ def _costs(summary: Summary) -> Iterator[Column]:
 
 
 def terminal(summary: Summary, width: int = 120) -> tuple[str, Table]:
-    """Return the report for a terminal of `width` columns: a heading with sentences on the result, and a table.
-
-    The table has the primary metric, its difference to the baseline and the median time, and of the other columns as
-    many as fit.
-    """
+    """Return a heading with sentences on the result, and a table of the main columns and as many others as fit."""
     columns = leaderboard(summary)
     shown = [column for column in columns if column.group == _MAIN or column.name == "p50 ms"]
     for column in columns:

@@ -10,17 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.question_sets.graph_questions import GraphQuestion, read_graph_questions
+from graphwright.data import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways, relation_paths
 from graphwright.kernels.csr import Csr, group
-from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.state import Anchor, start
-from graphwright.operators.subgraph.narrow import Induce
-from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
-from graphwright.search.vector_index import VectorIndex
+from graphwright.operators import Anchor, Induce, LinkEntities, PersonalizedPageRank, start
+from graphwright.search import VectorIndex
 from graphwright.text.names import normal_form
 
 _SHOWN = 3  # unusable questions, in an error

@@ -20,9 +20,10 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Checked, MoreThan
 from graphwright.errors import DataError, NeedsError, OptionError
 from graphwright.files import write_text
-from graphwright.graph.graph import Graph
+from graphwright.graph import Graph
 from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path_groups import PathGroup, path_groups
+from graphwright.learn.training import epoch_losses
 from graphwright.models.sentence_transformers.encoder import open_encoder
 from graphwright.models.sentence_transformers.loading import RECORD, check_kind, loading
 
@@ -138,21 +139,10 @@ class _Tuned:
         """Train epoch by epoch, and yield the mean loss of each."""
         import torch
 
-        optimizer = torch.optim.AdamW(self.module.parameters(), plan.rate)
-        rng = np.random.default_rng(plan.seed)
-        for _ in range(plan.epochs):
-            self.module.train()
-            order, total = rng.permutation(len(groups)).tolist(), 0.0
-            for begin in range(0, len(order), plan.batch):
-                part = [groups[at] for at in order[begin : begin + plan.batch]]
-                loss: Any = torch.nn.functional.cross_entropy(
-                    self._rows(part), torch.zeros(len(part), dtype=torch.long)
-                )
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                total += loss.item() * len(part)
-            yield total / len(groups)
+        def loss(part: Sequence[PathGroup]) -> Any:
+            return torch.nn.functional.cross_entropy(self._rows(part), torch.zeros(len(part), dtype=torch.long))
+
+        return epoch_losses(self.module, groups, loss, plan)
 
     def accuracy(self, groups: Sequence[PathGroup], batch: int) -> float:
         """Return the share of groups whose first text scores best."""

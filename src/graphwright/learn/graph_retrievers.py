@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.graph.graph import Graph
+from graphwright.graph import Evidence, Graph
+from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.relation_paths import Ways
 from graphwright.learn.network import (
     Batch,
@@ -31,15 +31,11 @@ from graphwright.learn.network import (
     walk_forward,
 )
 from graphwright.learn.retriever import MIN_PROBABILITY, Retriever, StepModel
-from graphwright.learn.training import ROUNDS, Sample, Samples, Schedule, Trained, Training, recall
+from graphwright.learn.training import ROUNDS, Sample, Samples, Schedule, Trained, Training
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Operator
-from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import ScoreFunction, means, owners
-from graphwright.operators.run import Run
-from graphwright.operators.state import State
-from graphwright.operators.subgraph.narrow import Triples
-from graphwright.search.vector_index import VectorIndex
+from graphwright.operators import Operator, Rerank, Run, ScoreFunction, State, Triples
+from graphwright.operators.rerank.scorer import means, owners
+from graphwright.search import VectorIndex
 
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
@@ -192,8 +188,8 @@ def train_triple(
         return (entropy + gate_loss(torch, step_logits, [row.paths for row in rows])) / len(at)
 
     def measure(w: Mapping[str, Floats]) -> float:
-        logits = (_all_triples(w, held_out.batch([at], names), _STEPS)[0] for at in range(len(held_out.rows)))
-        return float(np.mean([recall(scores, row.positive) for scores, row in zip(logits, held_out.rows, strict=True)]))
+        scores = lambda at: _all_triples(w, held_out.batch([at], names), _STEPS)[0]  # noqa: E731
+        return training.mean_recall(scores, lambda row: row.positive)
 
     weights, measures = training.fit(_triple_weights(training, samples, names is not None), loss, measure)
     return weights, {"rounds": ROUNDS, "steps": _STEPS, "names": names is not None, "recall@2R": measures}
@@ -317,12 +313,9 @@ def train_entity(
 
     def measure(w: Mapping[str, Floats]) -> float:
         tensors = training.tensors(w)
+        scores = lambda at: _all_entities(tensors, held_out.batch([at], names, torch), _LAYERS, mean)[0].numpy()  # noqa: E731
         with torch.no_grad():
-            batches = (held_out.batch([at], names, torch) for at in range(len(held_out.rows)))
-            logits = [_all_entities(tensors, batch, _LAYERS, mean)[0].numpy() for batch in batches]
-        return float(
-            np.mean([recall(scores, _positive(row)) for scores, row in zip(logits, held_out.rows, strict=True)])
-        )
+            return training.mean_recall(scores, _positive)
 
     weights, measures = training.fit(_entity_weights(training, samples, names is not None), loss, measure)
     about = {"rounds": ROUNDS, "layers": _LAYERS, "degree": mean, "names": names is not None}

@@ -14,8 +14,8 @@ import numpy as np
 from graphwright.data.records.read import checked
 from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import labelled_edges, walks_along
 from graphwright.graph.walks import relation_label
 from graphwright.learn.candidates import Candidate, Example, Examples, candidate_pool, ppr_subgraph
@@ -281,14 +281,10 @@ def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
     return about, labels
 
 
-def _header(about: Mapping[str, Any]) -> bytes:
-    """Return the first line of a file of labels."""
-    return json.dumps(about, ensure_ascii=False).encode("utf-8", "backslashreplace")
-
-
 def _rows_to_resume(path: Path, graph: Graph, about: Mapping[str, Any]) -> list[Label]:
     """Return the labels that the file already has. Raises OptionError if they were made with other settings."""
-    if not path.exists() or _header(about).startswith(path.read_bytes()[:_MAX_HEADER]):  # perhaps cut short
+    header = json.dumps(about, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    if not path.exists() or header.startswith(path.read_bytes()[:_MAX_HEADER]):  # perhaps cut short
         return []
     known, rows = _parse(path, graph)
     differences = [

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import NeedsError
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways
 from graphwright.kernels.messages import Messages, aggregate, gradients
 from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct
-from graphwright.search.vector_index import VectorIndex
+from graphwright.search import VectorIndex
 
 KEY = 64
 """Dimension in which the gates compare question and relation."""
@@ -67,10 +67,7 @@ class GraphView:
 
 
 def view_graph(graph: Graph, sources: Ints, rounds: int) -> tuple[GraphView, Ints]:
-    """Return the view of a graph from some nodes (local positions), and the relation of each row of relation vectors.
-
-    `rounds`: of the distance encoding. Edges are in the order of `graph.edges`.
-    """
+    """Return the view of a graph from local `sources`, edges in its order, and the relation of each row of vectors."""
     ends = graph.local(graph.ends(graph.edges)).reshape(-1, 2)
     relations, relation = distinct(graph.columns.relation[graph.edges])
     heads, tails = ends[:, 0], ends[:, 1]

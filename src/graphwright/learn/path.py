@@ -11,9 +11,8 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.errors import DataError
-from graphwright.graph.evidence import Evidence, Scores
-from graphwright.graph.graph import Graph
-from graphwright.graph.items import Item
+from graphwright.graph import Evidence, Graph, Item
+from graphwright.graph.evidence import Scores
 from graphwright.graph.relation_paths import (
     MAX_EDGES,
     RelationPath,
@@ -30,13 +29,9 @@ from graphwright.learn.network import relu
 from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Samples, Schedule, Trained, Training
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Operator, Ranker
+from graphwright.operators import Instances, Operator, Ranker, Run, ScoreFunction, State
 from graphwright.operators.paths.path_evidence import query_entities
-from graphwright.operators.paths.relation_paths import Instances
-from graphwright.operators.rerank.scorer import ScoreFunction
-from graphwright.operators.run import Run
-from graphwright.operators.state import State
-from graphwright.search.vector_index import VectorIndex
+from graphwright.search import VectorIndex
 
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import DataError
-from graphwright.graph.evidence import Evidence
-from graphwright.graph.graph import Graph
-from graphwright.graph.items import Item, path_item
+from graphwright.graph import Evidence, Graph, Item
+from graphwright.graph.items import path_item
 from graphwright.graph.relation_paths import Ways, labelled_edges, walks_along, ways_of
 from graphwright.learn.candidates import ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
-from graphwright.operators.paths.shortest_paths import ShortestPaths
-from graphwright.operators.state import start
+from graphwright.operators import ShortestPaths, start
 
 _MAX_WALKS = 1_000  # of one relation path, to draw one from
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -15,16 +15,12 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked, MoreThan
 from graphwright.errors import DataError, NeedsError
 from graphwright.files import write_text
-from graphwright.graph.evidence import Evidence, Scores
-from graphwright.graph.graph import Graph
+from graphwright.graph import Evidence, Graph
+from graphwright.graph.evidence import Scores
 from graphwright.graph.relation_paths import relation_words, ways_of
 from graphwright.learn.labels import Labels
-from graphwright.operators.operator import Operator
-from graphwright.operators.paths.relation_paths import Instances, RelationPaths
-from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
-from graphwright.operators.run import Run
-from graphwright.operators.state import State
+from graphwright.learn.training import epoch_losses
+from graphwright.operators import Instances, Operator, RelationPaths, Rerank, Run, ScoreFunction, Scorer, State
 
 if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
@@ -107,7 +103,7 @@ def train_planner(
     config = peft.LoraConfig(r=plan.rank, lora_alpha=2 * plan.rank, target_modules="all-linear", task_type="CAUSAL_LM")
     model = peft.get_peft_model(transformers.AutoModelForCausalLM.from_pretrained(base), config)
     losses = []
-    for loss in _fitted(model, tokenizer, texts, plan):
+    for loss in epoch_losses(model, texts, lambda part: -_likelihoods(model, tokenizer, part).mean(), plan):
         losses.append(round(loss, 5))
         if progress is not None:
             progress("train", len(losses), plan.epochs)
@@ -117,23 +113,6 @@ def train_planner(
     about |= {"loss": losses}
     write_text(Path(into) / _ABOUT, json.dumps(about, indent=1) + "\n")
     return about
-
-
-def _fitted(model: Any, tokenizer: Any, texts: Sequence[tuple[str, str]], plan: LoraSchedule) -> Iterator[float]:
-    """Train epoch by epoch, and yield the mean loss of each."""
-    optimizer = _libraries()[0].optim.AdamW([p for p in model.parameters() if p.requires_grad], plan.rate)
-    rng = np.random.default_rng(plan.seed)
-    for _ in range(plan.epochs):
-        model.train()
-        order, total = rng.permutation(len(texts)).tolist(), 0.0
-        for begin in range(0, len(order), plan.batch):
-            part = order[begin : begin + plan.batch]
-            loss = -_likelihoods(model, tokenizer, [texts[at] for at in part]).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(part)
-        yield total / len(texts)
 
 
 def _prompt(question: str) -> str:

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.graph.graph import Graph
+from graphwright.graph import Graph
 from graphwright.graph.relation_paths import Ways, labelled_edges, relation_path, relation_words
 from graphwright.graph.walks import relation_label
 from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool
-from graphwright.models.protocols import LLM, Encoder
+from graphwright.models import LLM, Encoder
+from graphwright.operators import Anchor, Run, start
 from graphwright.operators.rerank.mask import mask_names
-from graphwright.operators.run import Run
-from graphwright.operators.state import Anchor, start
 from graphwright.prompts.templates import checksum, data_line
 
 _BORROWED_FROM = 4  # nearest questions, whose best relation paths are candidates too

@@ -12,9 +12,8 @@ from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path import PathRetriever, train_path
 from graphwright.learn.retriever import Checkpoint, Retriever, read_checkpoint
 from graphwright.learn.training import Schedule, Trained, samples_of
-from graphwright.models.protocols import Encoder
-from graphwright.search.snapshot import Snapshot
-from graphwright.search.vector_index import VectorIndex
+from graphwright.models import Encoder
+from graphwright.search import Snapshot, VectorIndex
 
 LEVELS: dict[str, tuple[type[Retriever], Callable[..., Trained]]] = {
     "triple": (TripleRetriever, train_triple),

@@ -17,8 +17,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.errors import DataError, OptionError
 from graphwright.files import whole
-from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.graph.graph import Graph
+from graphwright.graph import Evidence, Graph
+from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.relation_paths import (
     Ways,
     labelled_edges,
@@ -29,14 +29,13 @@ from graphwright.graph.relation_paths import (
 )
 from graphwright.graph.walks import walk_text
 from graphwright.learn.network import Batch, view_graph
-from graphwright.models.protocols import Encoder, Floats
-from graphwright.operators.operator import Operator, Ranker
+from graphwright.models import Encoder
+from graphwright.models.protocols import Floats
+from graphwright.operators import Operator, Ranker, Run, ScoreFunction, Scorer, State
 from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.rerank.mask import mask_names
-from graphwright.operators.rerank.scorer import ScoreFunction, Scorer
-from graphwright.operators.run import Run
-from graphwright.operators.state import State
-from graphwright.search.vector_index import VectorIndex, normalised
+from graphwright.search import VectorIndex
+from graphwright.search.vector_index import normalised
 
 StepScores = Callable[[Ints, Ints], Scores]
 """Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to scores [walks, steps]."""

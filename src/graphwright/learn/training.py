@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Checked, MoreThan
 from graphwright.errors import DataError
+from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways, labelled_edges
 from graphwright.learn.candidates import ANSWER, ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.learn.network import KEY, Batch, GraphView, import_torch, view_graph
 from graphwright.learn.refine import masked_question
 from graphwright.learn.retriever import relation_vectors
-from graphwright.models.protocols import Encoder, Floats
-from graphwright.search.vector_index import VectorIndex, normalised
+from graphwright.models import Encoder
+from graphwright.models.protocols import Floats
+from graphwright.search import VectorIndex
+from graphwright.search.vector_index import normalised
 
 ROUNDS = 3
 """Rounds of the distance encoding."""
@@ -30,6 +32,7 @@ _MIN_STEPS = 400  # of a training with few questions
 _MIN_BATCH = 4  # questions
 _MIN_POSITIVES = 10  # for the number of negatives
 
+Example = TypeVar("Example")
 Trained = tuple[dict[str, Floats], dict[str, Any]]
 """The weights of a retriever, and its configuration for the checkpoint."""
 
@@ -169,6 +172,13 @@ class Training:
         as_tensor = self.torch.from_numpy
         return places, as_tensor(np.concatenate(corrections)), as_tensor(targets.astype(np.float32))
 
+    def mean_recall(
+        self, scores: Callable[[int], NDArray[Any]], positive: Callable[[Sample], NDArray[np.bool_]]
+    ) -> float:
+        """Return the mean recall of the held-out samples; `scores` are those of the sample at a position."""
+        rows = self.held_out.rows
+        return float(np.mean([recall(scores(at), positive(row)) for at, row in enumerate(rows)]))
+
     def fit(
         self,
         weights: Mapping[str, Any],
@@ -205,6 +215,25 @@ class Training:
             if epoch - int(np.argmax(measures)) >= patience:
                 break
         return best, measures
+
+
+def epoch_losses(
+    module: Any, examples: Sequence[Example], loss: Callable[[list[Example]], Any], plan: Any
+) -> Iterator[float]:
+    """Train a module by AdamW; yield the mean loss of each epoch. `loss`: of some examples; `plan`: a schedule."""
+    optimizer = import_torch().optim.AdamW([p for p in module.parameters() if p.requires_grad], plan.rate)
+    rng = np.random.default_rng(plan.seed)
+    for _ in range(plan.epochs):
+        module.train()
+        order, total = rng.permutation(len(examples)).tolist(), 0.0
+        for begin in range(0, len(order), plan.batch):
+            part = [examples[at] for at in order[begin : begin + plan.batch]]
+            value = loss(part)
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+            total += value.item() * len(part)
+        yield total / len(examples)
 
 
 def recall(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:

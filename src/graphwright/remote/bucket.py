@@ -82,10 +82,7 @@ class Bucket:
 
     @classmethod
     def open(cls, url: str, *, create: bool = False) -> Bucket:
-        """Open a URL; nothing is sent yet. `create`: create a missing folder of `file://`.
-
-        Raises OptionError for a URL that cannot be used, StoreError for a missing folder.
-        """
+        """Open a URL, sending nothing yet. `create`: create a missing folder of `file://`."""
         url, scheme = checked(url)
         try:
             from obstore.store import LocalStore, from_url
@@ -201,10 +198,7 @@ def checked(url: str) -> tuple[str, str]:
 
 
 def _translated(url: str, call: Callable[[], Result], path: str | None = None) -> Result:
-    """Call obstore, and translate its errors.
-
-    Raises KeyError if the object `path` does not exist, ConflictError if a condition fails, else StoreError.
-    """
+    """Call obstore; raise KeyError for a missing `path`, ConflictError for a failed condition, else StoreError."""
     from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
     try:

@@ -1,4 +1,4 @@
-"""The manifest of a pushed index: its files, each in pieces named by their SHA-256.
+"""The manifest of a pushed index, its files in pieces named by their SHA-256, and the record of an index folder.
 
 Objects below the URL of an index:
 
@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from graphwright.errors import StoreError
+from graphwright.files import write_text
 from graphwright.remote.bucket import Bucket
 from graphwright.search.snapshot_format import FORMAT
 from graphwright.store.chunk_record import RECORD_VERSION
@@ -123,10 +124,7 @@ def _is_sound(name: str, entry: ManifestEntry) -> bool:
 
 
 def read_current(bucket: Bucket) -> tuple[Manifest, Version] | None:
-    """Return the current manifest of a bucket and the version of CURRENT, None if nothing was pushed yet.
-
-    Raises StoreError for a bucket with other contents, or a manifest that is damaged or of another layout.
-    """
+    """Return the current manifest and the version of CURRENT, or None. Raises StoreError for any other content."""
     try:
         content, version = bucket.read(CURRENT)
     except KeyError:
@@ -188,3 +186,45 @@ def sums_of(path: Path) -> list[str]:
 def names_of(files: Iterable[str], folder: str) -> list[str]:
     """Return the files in a folder of a manifest, relative to it."""
     return [name.removeprefix(f"{folder}/") for name in files if name.startswith(f"{folder}/")]
+
+
+_FILE = "remote.json"
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """An unfinished push or pull: the name of the push, and the revision of the store that is sent or fetched."""
+
+    action: str
+    push: str
+    revision: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """The last push whose content the folder had, and the revision of its store at that time."""
+
+    url: str
+    push: str | None
+    revision: int
+    unfinished: Unfinished | None = None
+
+
+def read_record(folder: Path) -> Record | None:
+    """Return the record of an index folder, None if it was neither pushed nor pulled. Raises StoreError if damaged."""
+    path = folder / _FILE
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        unfinished = values.pop("unfinished")
+        return Record(**values, unfinished=None if unfinished is None else Unfinished(**unfinished))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError(
+            f"{path} cannot be read ({error}). Delete it: the folder then counts as never pushed or pulled."
+        ) from error
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write the record of an index folder, atomically."""
+    write_text(folder / _FILE, json.dumps(asdict(record), indent=1) + "\n")

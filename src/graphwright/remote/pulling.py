@@ -18,18 +18,18 @@ from graphwright.remote.manifest import (
     PIECE,
     Manifest,
     ManifestEntry,
+    Record,
+    Unfinished,
     digest,
     names_of,
     piece_at,
     read_current,
+    read_record,
     sums_of,
+    write_record,
 )
-from graphwright.remote.record import Record, Unfinished, read_record, write_record
-from graphwright.store.changes import Progress
-from graphwright.store.folder_creation import create_folder
-from graphwright.store.layout import IndexLayout
-from graphwright.store.locks import hold, writer_lock
-from graphwright.store.store import Store
+from graphwright.store import IndexLayout, Progress, Store, create_folder, writer_lock
+from graphwright.store.locks import hold
 
 THREADS = 8
 _ATTEMPTS = 3  # if the pushed state is pruned during a pull
@@ -145,10 +145,7 @@ def _check_unchanged(url: str, manifest: Manifest, layout: IndexLayout, store: S
 
 @contextmanager
 def _staging(path: Path) -> Iterator[Path]:
-    """Yield the staging folder for fetched files. After an error it remains, and the next pull continues from it.
-
-    Raises StoreError if another process pulls into the same folder.
-    """
+    """Yield the staging folder, which remains after an error. Raises StoreError if another process pulls into it."""
     staging = path.with_name(f".{path.name}-pull")
     try:
         staging.mkdir(parents=True, exist_ok=True)
@@ -194,10 +191,7 @@ def _part(path: Path) -> Path:
 
 
 def _missing(path: Path, entry: ManifestEntry, local: Path | None) -> list[tuple[Path, int, str]]:
-    """Return the pieces of a file to fetch, as (unfinished file, number, piece); write all others into that file.
-
-    A file that is complete, in the staging folder or locally, is used as it is.
-    """
+    """Return the pieces of a file to fetch, as (unfinished file, number, piece); write those at hand into that file."""
     for candidate in (path, local):
         if candidate is not None and candidate.is_file() and sums_of(candidate) == entry.sums:
             if candidate != path:

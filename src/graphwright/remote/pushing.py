@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -12,24 +14,24 @@ from pathlib import Path
 
 from graphwright.errors import StoreError
 from graphwright.remote.bucket import Bucket, ConflictError, checked
-from graphwright.remote.frozen import frozen
 from graphwright.remote.manifest import (
     CURRENT,
     Manifest,
     ManifestEntry,
+    Record,
+    Unfinished,
     Version,
     digest,
     piece_at,
     pointer_to,
     read_current,
+    read_record,
     sums_of,
+    write_record,
 )
-from graphwright.remote.record import Record, Unfinished, read_record, write_record
 from graphwright.search.snapshot_format import damaged_files
-from graphwright.store.changes import Progress
-from graphwright.store.layout import IndexLayout
-from graphwright.store.locks import Lease, writer_lock
-from graphwright.store.store import Store
+from graphwright.store import IndexLayout, Progress, Store, writer_lock
+from graphwright.store.locks import Lease
 
 THREADS = 8
 _RESUME_WITHIN = timedelta(hours=12)  # since the start of a killed push
@@ -235,10 +237,7 @@ def _publish(bucket: Bucket, manifest: Manifest, version: Version | None) -> Non
 
 
 def _prune(bucket: Bucket, manifest: Manifest) -> int:
-    """Delete the objects that a current manifest does not use; return their number.
-
-    Objects of pushes that may still run remain: pushes that are not finished and younger than a day.
-    """
+    """Delete the objects that a manifest does not use, except of pushes that may still run; return their number."""
     used = {f"pieces/{piece}" for piece in manifest.pieces()} | {f"manifests/{manifest.push}.json"}
     old, finished = datetime.now(UTC) - _ABANDON_AFTER, set(manifest.finished)
     unused = []
@@ -249,3 +248,24 @@ def _prune(bucket: Bucket, manifest: Manifest) -> int:
                 unused.append(item.path)
     bucket.delete(unused)
     return len(unused)
+
+
+_CHECKPOINT_TIMEOUT = 10.0  # seconds for which a checkpoint waits for readers
+
+
+@contextmanager
+def frozen(path: Path) -> Iterator[None]:
+    """Keep the file of a store unchanged in the block, by a read transaction that begins with an empty log.
+
+    During the transaction, writers append to the write-ahead log, and SQLite copies nothing from it into the file. The
+    caller holds the write lock of the index when the block begins. Raises StoreError if the log cannot be emptied.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=2.0, check_same_thread=False)) as db:
+        deadline = time.monotonic() + _CHECKPOINT_TIMEOUT
+        while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > deadline:
+                raise StoreError(f"{path} always has readers, so its log cannot be emptied. Try again later.")
+            time.sleep(0.05)
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM settings").fetchone()
+        yield

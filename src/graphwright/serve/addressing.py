@@ -20,7 +20,6 @@ class Addressing:
     """
 
     def __init__(self, app: ASGIApp, root_path: str = "") -> None:
-        """Wrap an application."""
         self._app, self._root = app, root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -143,7 +143,6 @@ class WatchedLLM:
     report: Callable[[ModelError], None] = field(compare=False)
 
     def __repr__(self) -> str:
-        """Return the repr of the model, for traces."""
         return repr(self.llm)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
@@ -29,7 +30,8 @@ from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.observation import Observation
-from graphwright.serve.telemetry.telemetry import Telemetry, gauges, tracing_of
+from graphwright.serve.telemetry.telemetry import Telemetry, gauges
+from graphwright.serve.telemetry.tracing import Tracing, trace_address
 
 _log = logging.getLogger("graphwright.serve")
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
@@ -51,7 +53,9 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     """Return the application that serves these indexes. Raises OptionError for settings that cannot be used."""
     settings = settings or ServeSettings()
     keys = _keys(settings)
-    telemetry = Telemetry(settings.data, tracing_of(settings))
+    address = trace_address(settings.traces, os.environ)
+    tracing = None if address is None else Tracing.exporting(address, content=settings.trace_content)
+    telemetry = Telemetry(settings.data, tracing)
     server = Server(
         **vars(Library.of(catalog, settings, telemetry.fail_call)),
         keys=keys,
@@ -59,7 +63,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         telemetry=telemetry,
         tokens=None if settings.tokens is None else TokenVerifier(settings.tokens),
     )
-    server.telemetry.watch(lambda: gauges(server))
+    telemetry.metrics.add_gauges(lambda: gauges(server))
     app = FastAPI(
         title="graphwright",
         version=__version__,

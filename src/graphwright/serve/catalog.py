@@ -6,18 +6,21 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from graphwright import Index
+import numpy as np
+
+from graphwright import Graph, Index, start
 from graphwright.errors import GraphwrightError, OptionError, StoreError
 from graphwright.extract import Extractor
+from graphwright.graph import Kind
+from graphwright.methods.registry import make_method
 from graphwright.models import NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
+from graphwright.search import Snapshot
 from graphwright.serve.replicas import Replica, following, local_folders
-from graphwright.serve.warm_up import warm_up
-from graphwright.store.layout import IndexLayout
-from graphwright.store.store import Store
+from graphwright.store import IndexLayout, Store
 
 _log = logging.getLogger("graphwright.serve")
 _INTERVAL = 1.0  # seconds between two checks for new snapshots
@@ -41,7 +44,6 @@ class Catalog(Mapping[str, Index]):
         encoders: Mapping[str, NamedEncoder | None] | None = None,
         replicas: Iterable[Replica] = (),
     ) -> None:
-        """Take open indexes by name, their encoders, and the replicas."""
         self._indexes = dict(indexes)
         self._encoders = dict(encoders or {})
         self.replicas = {replica.name: replica for replica in replicas}
@@ -89,10 +91,7 @@ class Catalog(Mapping[str, Index]):
         return len(self._indexes)
 
     def open_writer(self, name: str, extractor: Extractor | None = None) -> Index:
-        """Open an index a second time, to change it. Readers keep their own connection and snapshot.
-
-        `extractor`: by default the one that suits the index's encoder.
-        """
+        """Open an index a second time, to change it. `extractor`: by default the one that suits the index's encoder."""
         return Index.open(self[name].path, encoder=self._encoders.get(name), extractor=extractor)
 
     def warm_up(self) -> None:
@@ -109,19 +108,13 @@ class Catalog(Mapping[str, Index]):
                 _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
 
     def refresh(self, name: str) -> bool:
-        """Open a newer snapshot of an index, warm it up, then use it for requests; return whether there was one.
-
-        Raises StoreError if it cannot be read; requests then use the previous one.
-        """
+        """Open and warm up a newer snapshot of an index, if there is one, and return whether. Raises StoreError."""
         index = self[name]
         return index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
 
     @contextmanager
     def refreshing(self, poll: float = 10.0) -> Iterator[None]:
-        """Refresh indexes that other processes change, within about a second, until the block ends.
-
-        Replicas check for new pushes every `poll` seconds.
-        """
+        """Refresh indexes within a second of a change, and replicas every `poll` seconds, until the block ends."""
         ended, failed = threading.Event(), dict[str, str]()
 
         def watch() -> None:
@@ -187,3 +180,22 @@ def _encoder(path: Path, encoders: dict[str, NamedEncoder], allowed: frozenset[s
     if name not in encoders:
         encoders[name] = encoder_of(name)
     return encoders[name]
+
+
+def warm_up(snapshot: Snapshot, method: str) -> None:
+    """Ask a snapshot one question of each kind that methods treat differently, and discard the answers."""
+    for question in _questions(snapshot.graph):
+        with suppress(GraphwrightError):  # the requests themselves report it
+            make_method(method, snapshot)(start(question, snapshot.graph))
+
+
+def _questions(graph: Graph) -> Iterator[str]:
+    """Yield a question about two entities, a yes/no question, a broad question, and one without an answer."""
+    entities = np.flatnonzero(graph.columns.kinds == Kind.ENTITY)[:2]
+    names = [graph.names[int(node)] for node in entities]
+    if names:
+        yield f"How is {names[0]} related to {names[-1]}?"
+        yield f"Is {names[0]} older than {names[-1]}?"
+    if len(graph):
+        yield "What are the main topics of these documents?"
+        yield "Which word is this?"

@@ -16,10 +16,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn's server, which calls `drain` some seconds after its shutdown began, if requests still run.
-
-    `seconds` must be less than uvicorn's shutdown timeout.
-    """
+    """uvicorn's server, which calls `drain` that many seconds after its shutdown began, if requests still run."""
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], None], seconds: float) -> None:
         """Take uvicorn's configuration, the function that ends running requests, and the seconds until it is called."""
@@ -35,11 +32,23 @@ class DrainingServer(uvicorn.Server):
             timer.cancel()
 
 
-def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with a timeout for the headers of a request, after which the connection is closed.
+def server_config(app: Any, slow_body: float, seconds: int, **options: Any) -> uvicorn.Config:
+    """Return uvicorn's configuration for the application. `seconds`: for running requests at shutdown."""
+    return uvicorn.Config(
+        app,
+        http=timed_protocol(slow_body),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=seconds,
+        **options,
+    )
 
-    It counts from the connection, and from the first byte of each further request, to the end of the headers.
-    """
+
+def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol, which closes a connection when the headers of a request take longer than this."""
     base: Any = AutoHTTPProtocol
 
     class TimedProtocol(base):  # type: ignore[misc]

@@ -80,10 +80,7 @@ class EventStream(StreamingResponse):
         close: Callable[[], None] = lambda: None,
         failed: Callable[[Exception], bytes] | None = None,
     ) -> None:
-        """Take encoded events.
-
-        `close` is called after the last event, or when the client disconnects; `failed` makes an event of an exception.
-        """
+        """Take events. `close` is called after the last one or a disconnection; `failed` makes an event of an error."""
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(with_pings(events if failed is None else _ended(events, failed)), headers=headers)
         self._close = close

@@ -75,7 +75,6 @@ class OverloadedError(ServeError):
     status, kind = 429, "overloaded"
 
     def __init__(self, message: str, retry_after: int) -> None:
-        """Take the message and the seconds."""
         super().__init__(message)
         self.headers = {"Retry-After": str(retry_after)}
 
@@ -87,7 +86,6 @@ class ShuttingDownError(ServeError):
     headers = {"Retry-After": "5"}  # noqa: RUF012
 
     def __init__(self) -> None:
-        """Make the error."""
         super().__init__("The server is shutting down. Try again in a few seconds.")
 
 
@@ -98,7 +96,6 @@ class StartingError(ServeError):
     headers = {"Retry-After": "2"}  # noqa: RUF012
 
     def __init__(self) -> None:
-        """Make the error."""
         super().__init__(
             "The server opens its indexes and loads models; at its first start it also compiles kernels, which may "
             "take a minute. Try again in a few seconds."

@@ -18,12 +18,7 @@ from graphwright.serve.server import Library
 
 @dataclass(frozen=True)
 class Query:
-    """A question to one index, with its options.
-
-    `method`: a name of the registry, by default the index's. `filter`: see Filter. `llm`: the language model, None for
-    an offline answer; `deadline`: seconds after which the answer continues without it. `report`: called with each
-    reply.
-    """
+    """A question to an index. `llm`: None for an offline answer; `deadline`: seconds until it continues without it."""
 
     question: str
     method: str | None = None
@@ -34,10 +29,7 @@ class Query:
     report: Callable[[Mapping[str, Any]], None] = lambda reply: None
 
     def retrieve(self, index: Index, cancel: Cancellation | None = None) -> dict[str, Any]:
-        """Return the passages and the evidence, without a language model.
-
-        Raises OptionError for a method that only asks a language model.
-        """
+        """Return passages and evidence. Raises OptionError for a method that only asks a language model."""
         name, options = replace(self, llm=None)._method(index)
         if method_named(name).required:
             raise OptionError(f"{name} asks a language model only, and retrieves nothing. Ask it, or name another one.")
@@ -81,10 +73,7 @@ def query_to(
     offline: bool = False,
     request: Request | None = None,
 ) -> Query:
-    """Return a query to an index of a library, with its language model unless `offline`.
-
-    Raises OptionError for a question that is too long for this server.
-    """
+    """Return a query, with the language model unless `offline`. Raises OptionError for too long a question."""
     limit = library.settings.max_question
     if len(question) > limit:
         raise OptionError(f"The question has {len(question):,} characters; this server takes {limit:,}.")

@@ -12,7 +12,7 @@ from pathlib import Path
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.remote import pull
 from graphwright.remote.bucket import is_url
-from graphwright.store.layout import IndexLayout
+from graphwright.store import IndexLayout
 
 _log = logging.getLogger("graphwright.serve")
 
@@ -71,10 +71,7 @@ def _replica(place: str, data: Path) -> Replica:
 
 @contextmanager
 def following(replicas: Iterable[Replica], seconds: float) -> Iterator[None]:
-    """Pull each replica every `seconds`, in a thread, until the block ends.
-
-    The catalog then opens the new snapshot, as after a change by another process. A failure is logged once and retried.
-    """
+    """Pull each replica every `seconds`, in a thread, until the block ends. A failure is logged once and retried."""
     ended = threading.Event()
 
     def watch(replica: Replica) -> None:

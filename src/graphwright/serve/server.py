@@ -54,6 +54,26 @@ class Library:
             raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
         return self.catalog[name]
 
+    def facts(self, name: str) -> dict[str, Any]:
+        """Return the facts about an index, in the form of IndexReply."""
+        index = self.catalog[name]
+        snapshot, model = index.snapshot, self.models.name(name)
+        passages = snapshot.graph.passages
+        return {
+            "name": name,
+            "documents": index.documents,
+            "chunks": 0 if passages is None else len(passages),
+            "nodes": len(snapshot.graph),
+            "edges": len(snapshot.graph.edges),
+            "default_method": index.default_method,
+            "imported": index.imported is not None,
+            "takes_documents": index.takes_documents and name not in self.catalog.replicas,
+            "current": index.is_current,
+            "llm": model,
+            "reader": model if self.settings.extract else None,
+            "snapshot": int(snapshot.about.get("revision", 0)),
+        }
+
     def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
         """Return the function to call with each reply about an index; here it does nothing."""
         return lambda reply: None

@@ -74,7 +74,6 @@ class Workers:
     """
 
     def __init__(self, threads: int = 2, llm_threads: int = 16, queue: int = 128, timeout: float = 120.0) -> None:
-        """Take the limits of ServeSettings. Threads are created when they are needed."""
         self.timeout = timeout
         self._local = _Pool("local", threads, queue)
         self._llm = _Pool("llm", llm_threads, queue)
@@ -166,7 +165,6 @@ class Stream(Generic[_T]):
     """Items sent by work in a thread, as an async iterator; closing it cancels the work."""
 
     def __init__(self, work: Callable[[Callable[[_T], None], Cancellation], object], timeout: float) -> None:
-        """Take the work, and its time limit in seconds."""
         self.future: Future[None] | None = None
         self._work = work
         self._cancel = Cancellation()

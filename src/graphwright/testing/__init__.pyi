@@ -20,8 +20,8 @@ from .models import ScriptedLLM as ScriptedLLM
 from .models import ScriptedReader as ScriptedReader
 from .models import WordReader as WordReader
 from .models import answer_reply as answer_reply
-from .prompts import passages_in as passages_in
-from .prompts import prompt_of as prompt_of
+from .models import passages_in as passages_in
+from .models import prompt_of as prompt_of
 from .served import Running as Running
 from .served import serving as serving
 from .served import wait_until as wait_until

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from graphwright.index_folder.index import Index
-from graphwright.models.fake import HashEncoder
-from graphwright.store.settings import Settings
+from graphwright.models import HashEncoder
+from graphwright.store import Settings
 
 CORPUS: list[dict[str, str]] = [
     {

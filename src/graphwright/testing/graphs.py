@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphwright.graph.graph import Graph
-from graphwright.models.fake import HashEncoder
-from graphwright.search.vector_index import VectorIndex
+from graphwright.graph import Graph
+from graphwright.models import HashEncoder
+from graphwright.search import VectorIndex
 
 Triple = tuple[str, str, str]
 

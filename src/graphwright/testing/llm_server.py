@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from graphwright.models import Cancellation
 from graphwright.models.openai.rate import Clock
-from graphwright.models.protocols import Cancellation
 
 Behaviour = Callable[["Handler"], None]
 Answered = str | dict[str, Any] | Behaviour

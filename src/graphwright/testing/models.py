@@ -9,11 +9,13 @@ from types import MappingProxyType
 
 import numpy as np
 
+from graphwright.models import Completion, PassageText, Span
 from graphwright.models.fake import HashEncoder as HashEncoder
 from graphwright.models.fake import HashSparseEncoder as HashSparseEncoder
 from graphwright.models.fake import OverlapCrossEncoder as OverlapCrossEncoder
 from graphwright.models.fake import ScriptedLLM as ScriptedLLM
-from graphwright.models.protocols import Cancel, Completion, Floats, OnText, PassageText, Schema, Span
+from graphwright.models.protocols import Cancel, Floats, OnText, Schema
+from graphwright.operators import State
 from graphwright.text.words import words
 
 
@@ -146,3 +148,14 @@ def answer_reply(
     first = {"reasoning": reasoning} if reasoning else {}
     answers = {"answers": list(short)} if short else {}
     return json.dumps({**first, "found": found, "text": text, **answers, "citations": quotes})
+
+
+def passages_in(prompt: str) -> dict[int, str]:
+    """Return the texts of the passages in a prompt, by number."""
+    lines = (json.loads(line) for line in prompt.split("\n") if line.startswith('{"passage": '))
+    return {passage["passage"]: passage["text"] for passage in lines}
+
+
+def prompt_of(state: State) -> str:
+    """Return the user prompt of a state's context, "" without one."""
+    return "" if state.context is None else state.context.prompt[1]

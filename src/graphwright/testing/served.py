@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphwright.models.fake import HashEncoder
+from graphwright.models import HashEncoder
 
 if TYPE_CHECKING:
     import httpx
@@ -40,24 +40,14 @@ def serving(
 
     from graphwright.serve.app import create_app
     from graphwright.serve.catalog import Catalog
-    from graphwright.serve.connections import timed_protocol
+    from graphwright.serve.connections import server_config
     from graphwright.serve.settings import ServeSettings
 
     data = Path(str(folder).rpartition("=")[2]).parent / "data"
     catalog = Catalog.open([folder, *others], encoder=HashEncoder())
     app = create_app(catalog, ServeSettings(**{"data": data, **settings}))
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        app,
-        http=timed_protocol(app.state.server.settings.slow_body),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=2,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app, app.state.server.settings.slow_body, 2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}{app.state.server.settings.root_path}"

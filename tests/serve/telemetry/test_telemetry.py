@@ -19,7 +19,7 @@ from tests.serve.conftest import Running, serving, wait_until
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.answer_models import unreachable
 from graphwright.serve.telemetry.logs import AuditLog, JSONFormatter, configure_logging
-from graphwright.serve.telemetry.tracing import TraceSettings, Tracing, trace_settings
+from graphwright.serve.telemetry.tracing import Tracing, trace_address
 from graphwright.testing.llm_server import LLMServer, error
 
 QUESTION = "On which river does Graz lie?"
@@ -136,7 +136,7 @@ def traced(cities: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, conte
     exporter = InMemorySpanExporter()
     provider = sdk.TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(Tracing, "exporting", classmethod(lambda cls, s: cls(provider, content=s.content)))
+    monkeypatch.setattr(Tracing, "exporting", classmethod(lambda cls, _, content: cls(provider, content=content)))
     with LLMServer([json.dumps(ANSWER)]) as model:
         options = {"llm": LLMSettings("scripted", model.url), "traces": "http://localhost:4318", "deadline": None}
         with serving(cities, data=folder, trace_content=content, **options) as running:
@@ -186,8 +186,7 @@ def test_spans_hold_texts_on_request(cities: Path, tmp_path: Path, monkeypatch: 
     ],
 )
 def test_spans_go_to_configured_endpoint(address: str | None, environment: dict[str, str], expected: str | None) -> None:  # fmt: skip # noqa: E501
-    chosen = trace_settings(address, False, environment)
-    assert (None if chosen is None else chosen.address) == expected
+    assert trace_address(address, environment) == expected
 
 
 def test_spans_arrive_at_collector() -> None:
@@ -205,7 +204,7 @@ def test_spans_arrive_at_collector() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
         thread = threading.Thread(target=collector.serve_forever, args=(0.01,))
         thread.start()
-        tracing = Tracing.exporting(TraceSettings(f"http://127.0.0.1:{collector.server_port}/v1/traces"))
+        tracing = Tracing.exporting(f"http://127.0.0.1:{collector.server_port}/v1/traces")
         tracing.reply("cities", {"method": "bm25", "trace": [], "passages": []}, None)
         tracing.close()
         collector.shutdown()

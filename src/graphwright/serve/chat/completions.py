@@ -20,10 +20,7 @@ _CHECKED = "\n\nChecked against the documents:\n"
 
 
 def with_addresses(output: Mapping[str, Any], base: str, index: str, graph: Graph) -> dict[str, Any]:
-    """Add a number, the document's title and a URL to each citation of an answer (State.to_dict).
-
-    `base`: URL of the page, with a trailing slash.
-    """
+    """Add number, document title and URL to each citation of an answer. `base`: the page's URL, ending in a slash."""
     titles = {passage["id"]: passage["title"] for passage in output["passages"]}
     citations = [
         {
@@ -107,10 +104,7 @@ def _plain(text: str) -> str:
 
 @dataclass
 class ChatWriter:
-    """Writer of one chat completion, complete or in chunks, for an answer from `with_addresses`.
-
-    `footer`: append the sources to the text. `include_usage`: send the usage in the last chunk.
-    """
+    """Writer of one chat completion. `footer`: append the sources; `include_usage`: send the usage last."""
 
     id: str
     created: int

@@ -40,10 +40,7 @@ class Conversation:
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Conversation:
-        """Return the conversation that ends with the last message of a user, whose text is the question.
-
-        Messages of other roles than user and assistant are ignored. Raises OptionError if no user message has a text.
-        """
+        """Return the conversation up to the last question of a user. Raises OptionError if there is none."""
         turns = [Message(m.role, m.text.partition(SOURCES)[0].strip()) for m in messages]
         turns = [message for message in turns if message.text and message.role in ("user", "assistant")]
         last = max((at for at, message in enumerate(turns) if message.role == "user"), default=None)

@@ -18,7 +18,7 @@ from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.run import JobRun, JobStoppedError, StoppableLLM, batch, perform
 from graphwright.serve.jobs.uploads import UploadFolder
 from graphwright.serve.settings import ServeSettings
-from graphwright.store.layout import IndexLayout
+from graphwright.store import IndexLayout
 
 _log = logging.getLogger("graphwright.serve")
 _MAX_BATCH = 100  # jobs that share a snapshot
@@ -43,14 +43,10 @@ class Attempts:
     """Runner of the jobs of a server's indexes."""
 
     def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels, uploads: UploadFolder) -> None:
-        """Take the indexes, the settings, the language models for extraction, and the uploads."""
         self._catalog, self._settings, self._models, self._uploads = catalog, settings, models, uploads
 
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
-        """Perform a job, and in the same batch the jobs that wait behind it; yield the result of each.
-
-        `claim`: begins the next waiting job.
-        """
+        """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
         runs, ends = [run], list[End]()
         published = self._end(name, run, lambda: self._perform_batch(name, runs, ends, claim))
         if published.state != "done":

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.serve.answer_models import AnswerModels
@@ -38,25 +38,20 @@ _STOP_TIMEOUT = 5.0  # seconds for running jobs to stop at shutdown
 class ConflictError(ServeError):
     """The state of a job does not allow the action."""
 
-    status: ClassVar[int] = 409
-    kind: ClassVar[str] = "conflict"
+    status, kind = 409, "conflict"
 
 
 class JobFailedError(ServeError):
     """A job has failed."""
 
-    status: ClassVar[int] = 500
-    kind: ClassVar[str] = "job-failed"
+    status, kind = 500, "job-failed"
 
 
 class Jobs:
     """The jobs of a server. Thread-safe; `start` and `close` must be called in the same thread."""
 
     def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels | None = None) -> None:
-        """Take the indexes, the settings, and the language models for extraction.
-
-        Nothing is written before the first job or `start`.
-        """
+        """Take indexes, settings and language models. Nothing is written before the first job or `start`."""
         self._catalog, self._settings = catalog, settings
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)

@@ -19,7 +19,7 @@ from graphwright.models import LLM, Cancellation, Completion, Usage
 from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload
-from graphwright.store.changes import Changes
+from graphwright.store import Changes
 
 _UNITS = {"read documents": "documents", "extract": "chunks", "refine": "values"}
 _MAX_FAILED = 100  # failed parts that are listed
@@ -144,11 +144,7 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
 
 
 def perform(run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None = None) -> dict[str, Any]:
-    """Perform a job on an index; return the changes as JSON for clients.
-
-    `upload`: the documents to add; without any, failed chunks are extracted again. `max_chunks`: limit of the upload.
-    Raises JobStoppedError, and the errors of Index.
-    """
+    """Perform a job on an index; return the changes as JSON. Without an `upload`, failed chunks are extracted again."""
     skipped: list[Skipped] = []
     return facts(_change(run, index, upload, max_chunks, skipped), skipped)
 

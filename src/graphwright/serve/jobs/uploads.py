@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from graphwright.build.document_sources import Source
-from graphwright.data import Skipped
-from graphwright.data.documents import read_file
+from graphwright.data import Skipped, read_file
 from graphwright.data.formats.archives import measured
 from graphwright.data.formats.format import UnreadableError
 from graphwright.errors import DataError, GraphwrightError
@@ -92,11 +91,7 @@ def _shortened(part: str) -> str:
 
 @dataclass(frozen=True)
 class Upload:
-    """Uploaded documents, in a folder.
-
-    `files`: for each file its stored name and its cleaned original name. `skipped`: names of files left out, with the
-    reason.
-    """
+    """Uploaded documents in a folder: stored and cleaned name of each file, and the names left out with the reasons."""
 
     folder: Path
     files: tuple[tuple[str, str], ...]
@@ -111,10 +106,7 @@ class Upload:
         return None
 
     def documents(self, skip: Callable[[Skipped], None], check: Callable[[], None]) -> Iterator[Source]:
-        """Yield the documents; call `skip` with each unreadable part, and `check` before each document.
-
-        Raises DataError if nothing can be read.
-        """
+        """Yield documents; `skip` unreadable parts; `check` before each. Raises DataError if nothing can be read."""
         skipped = [Skipped(*part) for part in self.skipped]
         for part in skipped:
             skip(part)
@@ -155,10 +147,7 @@ class UploadFolder:
     runner: str = "runner"
 
     def store_files(self, id: str, files: Iterable[Sent], limits: Limits) -> Upload:
-        """Store files; archives are stored as they are, and unpacked by the job.
-
-        Raises TooLargeError and ArchiveError, and stores nothing, if a limit is exceeded or an archive is unusable.
-        """
+        """Store files; jobs unpack archives. Stores nothing where it raises TooLargeError or ArchiveError."""
         with _Draft(self.path / self.runner / id) as draft:
             for file in files:
                 draft.add(file, limits)
@@ -180,10 +169,7 @@ class UploadFolder:
             shutil.rmtree(folder, ignore_errors=True)
 
     def delete_others(self, ids: set[str], is_running: Callable[[str], bool]) -> None:
-        """Delete the uploads of servers that have ended, except those of the jobs `ids`.
-
-        `is_running`: whether a server runs; it may be storing an upload before its job exists.
-        """
+        """Delete the uploads of servers that do not run (`is_running`), except those of the jobs `ids`."""
         for runner in self.path.iterdir() if self.path.is_dir() else ():
             if not is_running(runner.name):
                 for folder in runner.iterdir() if runner.is_dir() else ():

@@ -17,7 +17,6 @@ from graphwright.serve.mcp.calls import ROOT, address, caller, errors_as, index_
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.server import Library
 from graphwright.serve.views import documents, graph
-from graphwright.serve.views.indexes import index_facts
 
 _MAX_STATEMENTS = 100  # of an entity
 _MAX_COMPLETIONS = 20
@@ -50,7 +49,7 @@ def add_resources(server: MCPServer[Any], library: Library) -> None:
     @server.resource(f"{ROOT}/{{index}}/stats", mime_type="application/json")
     async def stats(index: str) -> str:
         """Sizes, method and language model of an index."""
-        return await read(lambda: json.dumps(index_facts(index_name(library, index), library)))
+        return await read(lambda: json.dumps(library.facts(index_name(library, index))))
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(_: Any, argument: CompletionArgument, context: CompletionContext | None) -> Completion:

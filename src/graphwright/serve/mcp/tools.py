@@ -25,12 +25,10 @@ from graphwright.serve.mcp.calls import caller, current_request, errors_as, inde
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.questions import query_to
 from graphwright.serve.schemas.answers import IndexesReply
-from graphwright.serve.schemas.documents import DocumentsReply
+from graphwright.serve.schemas.documents import DocumentsReply, QueuedReply
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply
-from graphwright.serve.schemas.jobs import QueuedReply
 from graphwright.serve.server import Library
 from graphwright.serve.views import documents, graph
-from graphwright.serve.views.indexes import index_facts
 
 _DEFAULT_CHARACTERS, _MAX_CHARACTERS = 4_000, 50_000  # of `read_passage`
 _JOB_SECONDS = 60.0  # for which a tool waits for the end of a job
@@ -122,7 +120,7 @@ class Tools:
     ) -> Annotated[CallToolResult, PathsReply]:
         """Return the shortest chains of statements that connect two entities."""
         opened = self.library.catalog[self._index(index)]
-        paths = await self._run(lambda _: graph.named_paths(opened.graph, source, target, limit))
+        paths = await self._run(lambda _: graph.paths(opened.graph, source, target, limit))
         empty = f"No chain of statements connects {source} and {target}."
         return _result({"paths": paths}, results.paths_text(paths) or empty)
 
@@ -143,7 +141,7 @@ class Tools:
         names = [name for name in self.library.visible(caller()) if index in (None, name)]
         if index is not None and not names:
             raise NotFoundError(f"There is no index {index!r}; without a name, status lists all.")
-        facts = await self._run(lambda _: [index_facts(name, self.library) for name in names])
+        facts = await self._run(lambda _: [self.library.facts(name) for name in names])
         return _result({"indexes": facts}, results.status_text(facts))
 
     async def add_document(

@@ -2,27 +2,68 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 
 from graphwright.data import Skipped
 from graphwright.errors import OptionError, meant
 from graphwright.extract import Estimate, estimate
 from graphwright.models import Cancellation
 from graphwright.serve.addressing import document_id
-from graphwright.serve.jobs.intake import BODY, received
 from graphwright.serve.jobs.table import Job, new_id
-from graphwright.serve.jobs.uploads import Upload
-from graphwright.serve.problems import NotFoundError
-from graphwright.serve.schemas.documents import DocumentReply, DocumentsReply, EstimateReply, SyncBody
-from graphwright.serve.schemas.jobs import QueuedReply
+from graphwright.serve.jobs.uploads import Limits, Sent, Upload
+from graphwright.serve.problems import MediaTypeError, NotFoundError
+from graphwright.serve.schemas.documents import (
+    DocumentReply,
+    DocumentsBody,
+    DocumentsReply,
+    EstimateReply,
+    QueuedReply,
+    SyncBody,
+)
 from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.views import documents as views
 
 router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
 _READ, _WRITE = [require("read")], [require("write")]
+
+
+def _schema() -> dict[str, Any]:
+    """Return the schema of the JSON body without references, which would not resolve inside the OpenAPI document."""
+    schema = DocumentsBody.model_json_schema()
+    schema["properties"]["documents"]["items"] = schema.pop("$defs")["DocumentBody"]
+    return schema
+
+
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": _schema()},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {
+                        "files": {
+                            "type": "array",
+                            "items": {"type": "string", "format": "binary"},
+                            "description": "Files of text, and zip or tar.gz archives of them.",
+                        }
+                    },
+                }
+            },
+        },
+    }
+}
+"""The body of requests with documents, for OpenAPI."""
 
 DocumentPath = Annotated[
     str, Path(max_length=10_000, description="Id of a document, percent-encoded.", examples=["graz.md"])
@@ -54,7 +95,7 @@ async def document(document: DocumentPath, index: IndexOf, server: ServerOf, req
     return await server.workers.run(lambda _: views.document(index, document_id(document)), request)
 
 
-@router.post("", status_code=202, response_model=QueuedReply, openapi_extra=BODY, dependencies=_WRITE)
+@router.post("", status_code=202, response_model=QueuedReply, openapi_extra=_BODY, dependencies=_WRITE)
 async def add(
     ix: str,
     index: IndexOf,
@@ -69,7 +110,7 @@ async def add(
     """
     server.jobs.check_writable(ix)
     budget = _budget(ix, server, max_tokens, max_cost)
-    upload = await received(request, server, new_id())
+    upload = await _received(request, server, new_id())
     id = upload.folder.name
 
     def queue(_: Cancellation) -> Job:
@@ -117,11 +158,11 @@ async def sync(
     return _queued(await server.workers.run(lambda _: server.jobs.submit(ix, "sync", task), request), ix)
 
 
-@router.post("/estimate", response_model=EstimateReply, openapi_extra=BODY, dependencies=_WRITE)
+@router.post("/estimate", response_model=EstimateReply, openapi_extra=_BODY, dependencies=_WRITE)
 async def estimated(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
     """Estimate the calls and the cost of the language model for adding these documents; changes nothing."""
     server.jobs.check_writable(ix)
-    upload = await received(request, server, new_id())
+    upload = await _received(request, server, new_id())
     try:
         return await server.workers.run(lambda cancel: _estimate(ix, upload, server, cancel), request)
     finally:
@@ -157,3 +198,43 @@ def _budget(ix: str, server: Server, max_tokens: int | None, max_cost: float | N
 
 def _queued(job: Job, index: str) -> dict[str, Any]:
     return {"job": job.to_dict(index)}
+
+
+async def _received(request: Request, server: Server, id: str) -> Upload:
+    """Store the documents of a request's body for the job `id`."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        body = await request.body()
+        return await server.workers.run(lambda _: _store_json(body, server, id), request)
+    if kind != "multipart/form-data":
+        raise MediaTypeError(f"The body is {kind or 'of no type'}; send application/json or multipart/form-data.")
+    return await _receive_files(request, server, id)
+
+
+def _store_json(body: bytes, server: Server, id: str) -> Upload:
+    try:
+        documents = DocumentsBody.model_validate_json(body).documents
+    except ValidationError as error:
+        raise _invalid([{**item, "loc": ("body", *item["loc"])} for item in error.errors(include_url=False)]) from error
+    return server.jobs.uploads.store_documents(id, (document.model_dump() for document in documents))
+
+
+async def _receive_files(request: Request, server: Server, id: str) -> Upload:
+    settings = server.settings
+    limits = Limits(settings.max_files, settings.max_unpacked)
+    try:
+        form = await request.form(max_files=settings.max_files, max_fields=100)
+    except HTTPException as error:
+        raise _invalid([{"loc": ("body",), "msg": str(error.detail)}]) from error
+    try:
+        files = [Sent(part.filename or "", part.file) for _, part in form.multi_items() if isinstance(part, UploadFile)]
+        if not files:
+            raise _invalid([{"loc": ("body", "files"), "msg": "no file was sent"}])
+        store = partial(server.jobs.uploads.store_files, id, files, limits)
+        return await server.workers.run(lambda _: store())
+    finally:
+        await form.close()
+
+
+def _invalid(errors: list[Any]) -> RequestValidationError:
+    return RequestValidationError(errors)

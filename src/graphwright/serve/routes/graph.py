@@ -65,7 +65,7 @@ async def paths(
 ) -> Any:
     """Find the shortest paths between two nodes."""
 
-    return await server.workers.run(lambda _: {"paths": views.named_paths(index.graph, source, target, limit)}, request)
+    return await server.workers.run(lambda _: {"paths": views.paths(index.graph, source, target, limit)}, request)
 
 
 @router.get("/documents/{document}/text", response_model=TextReply)

@@ -14,7 +14,7 @@ from graphwright.serve.jobs.queue import JobFailedError, unknown_job
 from graphwright.serve.jobs.table import Job
 from graphwright.serve.problems import ShuttingDownError, problem_of
 from graphwright.serve.schemas.answers import event_stream
-from graphwright.serve.schemas.jobs import JobReply, JobsReply, State
+from graphwright.serve.schemas.documents import JobReply, JobsReply, State
 from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.server import Server, ServerOf

@@ -13,8 +13,7 @@ from graphwright.serve.problems import StartingError
 from graphwright.serve.schemas.answers import IndexesReply, IndexReply, MethodsReply
 from graphwright.serve.security.authentication import GrantOf, require
 from graphwright.serve.server import IndexOf, ServerOf
-from graphwright.serve.telemetry.metrics import CONTENT_TYPE
-from graphwright.serve.views.indexes import index_facts
+from graphwright.serve.telemetry.telemetry import CONTENT_TYPE
 
 router = APIRouter(tags=["status"])
 
@@ -44,13 +43,13 @@ async def ready(server: ServerOf, request: Request) -> Any:
 async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
     """List the indexes that the client may see."""
     names = server.visible(grant)
-    return await server.workers.run(lambda _: {"indexes": [index_facts(name, server) for name in names]}, request)
+    return await server.workers.run(lambda _: {"indexes": [server.facts(name) for name in names]}, request)
 
 
 @router.get("/v1/indexes/{ix}", dependencies=[require("read")], response_model=IndexReply)
 async def one_index(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
     """Return facts about an index."""
-    return await server.workers.run(lambda _: index_facts(ix, server), request)
+    return await server.workers.run(lambda _: server.facts(ix), request)
 
 
 @router.get("/v1/methods", dependencies=[require("read")], response_model=MethodsReply)

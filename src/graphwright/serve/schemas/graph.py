@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from graphwright.serve.schemas.answers import Reply
+from graphwright.serve.schemas.documents import NamedEntity
 
 
 class EntitySummary(Reply):
@@ -66,13 +67,6 @@ class EntityReply(EntitySummary):
     neighbours: list[NeighbourReply]
 
 
-class PathNode(Reply):
-    """A node of a path."""
-
-    node: int
-    name: str
-
-
 class PathRelation(Reply):
     """A relation of a path; `forward`: whether it points along the path."""
 
@@ -84,7 +78,7 @@ class PathRelation(Reply):
 class PathsReply(Reply):
     """The shortest paths between two nodes, each alternating nodes and relations; empty if there is no path."""
 
-    paths: list[list[PathNode | PathRelation]]
+    paths: list[list[NamedEntity | PathRelation]]
 
 
 class TextReply(Reply):

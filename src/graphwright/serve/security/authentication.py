@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
@@ -38,16 +38,14 @@ _REALM = 'Bearer realm="graphwright"'
 class UnauthorizedError(ServeError):
     """A request without a key, or with an unknown, expired or revoked one."""
 
-    status: ClassVar[int] = 401
-    kind: ClassVar[str] = "unauthorized"
+    status, kind = 401, "unauthorized"
     headers = {"WWW-Authenticate": _REALM}  # noqa: RUF012
 
 
 class ForbiddenError(ServeError):
     """A key with too narrow a scope, or a request from another site."""
 
-    status: ClassVar[int] = 403
-    kind: ClassVar[str] = "forbidden"
+    status, kind = 403, "forbidden"
 
 
 def check_exposure(settings: ServeSettings, keys: Keys) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import re
 import time
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,8 +20,7 @@ _MIN_RATE = 10_000.0  # bytes a second of a body, on average, after its first se
 class SlowBodyError(ServeError):
     """A body that arrives too slowly."""
 
-    status: ClassVar[int] = 408
-    kind: ClassVar[str] = "slow-body"
+    status, kind = 408, "slow-body"
 
 
 @dataclass(frozen=True)

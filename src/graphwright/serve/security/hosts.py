@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,8 +18,7 @@ _LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 class MisdirectedError(ServeError):
     """A request for an unknown host name, as in a DNS rebinding attack."""
 
-    status: ClassVar[int] = 421
-    kind: ClassVar[str] = "host"
+    status, kind = 421, "host"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from threading import RLock
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.files import make_private
 from graphwright.serve.security.grants import SCOPES, Grant
-from graphwright.store.layout import IndexLayout
+from graphwright.store import IndexLayout
 
 KEY_FILE = "keys.sqlite"
 """Name of the file in the data folder."""
@@ -111,10 +111,7 @@ class Keys:
     def create(
         self, name: str, scope: str = "read", indexes: Sequence[str] | None = None, expires: float | None = None
     ) -> tuple[str, Key]:
-        """Create a key; return its token, which is not stored, and the key.
-
-        `expires`: seconds since 1970. Raises OptionError for an unknown scope, an empty name, or a time in the past.
-        """
+        """Create a key; return its token, which is not stored, and the key. Raises OptionError for unusable values."""
         now = self._clock()
         if scope not in SCOPES:
             raise OptionError(f"scope is {scope!r}; the scopes are {', '.join(SCOPES)}.{meant(scope, SCOPES)}")
@@ -162,10 +159,7 @@ class Keys:
             return key.grant
 
     def open_session(self, grant: Grant, seconds: float, end: float = float("inf")) -> tuple[str, int]:
-        """Create a session with the rights of a grant; return its token, and the seconds until it ends.
-
-        It ends after `seconds`, at the time `end`, or when its key becomes invalid.
-        """
+        """Create a session with the rights of a grant; return its token, and its seconds, which `end` may shorten."""
         token, now = f"gws_{secrets.token_urlsafe(32)}", self._clock()
         seconds = max(0.0, min(seconds, end - now))
         with self._write() as database:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.types import Scope
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 class RateLimitError(ServeError):
     """Too many requests in a minute."""
 
-    status: ClassVar[int] = 429
-    kind: ClassVar[str] = "rate-limit"
+    status, kind = 429, "rate-limit"
 
 
 def client_address(scope: Scope) -> str:
@@ -43,7 +42,6 @@ class RateLimits:
     """
 
     def __init__(self, requests_per_minute: int | None = None, failures_per_minute: int = 30) -> None:
-        """Start with empty counts."""
         from limits import RateLimitItemPerMinute
         from limits.storage import MemoryStorage
         from limits.strategies import SlidingWindowCounterRateLimiter

@@ -74,7 +74,6 @@ class TokenVerifier:
     """
 
     def __init__(self, settings: TokenSettings) -> None:
-        """Take the settings, and read the key set if it is a file."""
         self.settings = settings
         self._keys: _KeyFile | _KeyAddress
         if urlsplit(settings.keys).scheme in ("http", "https"):
@@ -83,10 +82,7 @@ class TokenVerifier:
             self._keys = _KeyFile(Path(settings.keys).expanduser())
 
     def check(self, token: str) -> VerifiedToken | None:
-        """Return the rights of a token; None if it is malformed, forged, expired, or for another audience.
-
-        May fetch the key set.
-        """
+        """Return the rights of a token; None for an invalid one. May fetch the key set."""
         import jwt
 
         if len(token) > _MAX_TOKEN or token.count(".") != 2:

@@ -93,10 +93,7 @@ def _safe(value: Any) -> Any:
 
 
 def configure_logging(form: str, level: int = logging.INFO) -> None:
-    """Send the logs of the server and uvicorn, and warnings of all other loggers, to stderr as "text" or "json".
-
-    Python's own warnings are logged too, so that every line has the same form.
-    """
+    """Send logs and Python's warnings to stderr as "text" or "json"; of other loggers only warnings."""
     handler = _Handler(sys.stderr)
     handler.setFormatter(JSONFormatter() if form == "json" else _TextFormatter())
     for name in _LOGGERS:
@@ -113,13 +110,9 @@ class _Handler(logging.StreamHandler[TextIO]):
 
 
 class AuditLog:
-    """A file with one JSON object for each change: key, time, client, action and status.
-
-    The file is opened for each entry, so it can be rotated at any time. Only its owner can read it.
-    """
+    """A file with a JSON object for each change; only its owner can read it. It can be rotated at any time."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the data folder. The first entry creates the file."""
         self.path = folder / AUDIT_FILE
 
     def write(self, entry: Mapping[str, Any]) -> None:

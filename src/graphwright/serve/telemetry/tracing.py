@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphwright.errors import OptionError
@@ -27,39 +26,27 @@ _TRACES = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _NANO = 1_000_000_000
 
 
-@dataclass(frozen=True)
-class TraceSettings:
-    """Settings of tracing. `address`: URL of an OTLP collector (HTTP) for spans; `content`: include texts."""
-
-    address: str
-    content: bool = False
-
-
-def trace_settings(address: str | None, content: bool, environment: Mapping[str, str]) -> TraceSettings | None:
-    """Return the settings of the server's configuration, else of OpenTelemetry's variables; None if neither is set.
-
-    `address`: URL of a collector, such as http://localhost:4318.
-    """
+def trace_address(address: str | None, environment: Mapping[str, str]) -> str | None:
+    """Return the URL for spans of a collector's address, else of OpenTelemetry's variables; None if neither is set."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or environment.get("OTEL_TRACES_EXPORTER") == "none":
         return None
     base = address or environment.get(_ADDRESS)
     whole = None if address else environment.get(_TRACES)
     if not (base or whole):
         return None
-    return TraceSettings(whole or f"{checked_address(str(base))}/v1/traces", content)
+    return whole or f"{checked_address(str(base))}/v1/traces"
 
 
 class Tracing:
     """Spans of a separate provider, which other libraries in the process do not use."""
 
     def __init__(self, provider: TracerProvider, *, content: bool = False) -> None:
-        """Take a provider with its exporters."""
         self._provider, self._content = provider, content
         self._tracer = provider.get_tracer("graphwright")
 
     @classmethod
-    def exporting(cls, settings: TraceSettings) -> Tracing:
-        """Create tracing that exports to a collector. Raises OptionError without the packages of the extra `otel`."""
+    def exporting(cls, address: str, *, content: bool = False) -> Tracing:
+        """Create tracing that exports to a URL. Raises OptionError without the packages of the extra `otel`."""
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
@@ -67,13 +54,12 @@ class Tracing:
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
         except ImportError as error:
             raise OptionError(
-                f"spans cannot be sent to {settings.address}: {error.name} is not installed. "
-                'pip install "graphwright[otel]"'
+                f'spans cannot be sent to {address}: {error.name} is not installed. pip install "graphwright[otel]"'
             ) from error
         name = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "graphwright"}
         provider = TracerProvider(resource=Resource.create(name))
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=settings.address)))
-        return cls(provider, content=settings.content)
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address)))
+        return cls(provider, content=content)
 
     @contextmanager
     def request(self, method: str, headers: Mapping[str, str]) -> Iterator[Span]:

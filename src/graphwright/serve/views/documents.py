@@ -25,10 +25,7 @@ def documents(index: Index, query: str, offset: int, limit: int) -> dict[str, An
 
 
 def document(index: Index, id: str) -> dict[str, Any]:
-    """Return a document with its metadata and its passages in order, each with the entities that it names.
-
-    Raises NotFoundError for an unknown id.
-    """
+    """Return a document with its metadata and passages, and their entities. Raises NotFoundError for an unknown id."""
     graph = index.graph
     rows = check_document(graph, id)
     passages = graph.passages

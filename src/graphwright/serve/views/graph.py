@@ -123,19 +123,15 @@ def _passage(graph: Graph, chunk: int) -> dict[str, Any]:
     return {"node": chunk, **({} if place is None else {name: getattr(place, name) for name in names})}
 
 
-def paths(graph: Graph, source: int, target: int, limit: int) -> list[list[dict[str, Any]]]:
-    """Return the `limit` first shortest paths between two nodes, over statements, of at most MAX_EDGES edges.
+def paths(graph: Graph, source: str, target: str, limit: int) -> list[list[dict[str, Any]]]:
+    """Return the `limit` first shortest paths between two nodes, given by number or name, of at most MAX_EDGES edges.
 
     A path lists nodes {node, name} and, between them, relations {relation, forward, text}.
     """
     adjacency = _adjacency(graph.columns)
-    walks = paths_between(adjacency.indptr, adjacency.values, source, target, MAX_EDGES)
+    ends = node_of(graph, source), node_of(graph, target)
+    walks = paths_between(adjacency.indptr, adjacency.values, *ends, MAX_EDGES)
     return [_described(graph, walk) for walk in islice(walks, limit)]
-
-
-def named_paths(graph: Graph, source: str, target: str, limit: int) -> list[list[dict[str, Any]]]:
-    """Return the paths between two nodes given by number or name, as `paths`."""
-    return paths(graph, node_of(graph, source), node_of(graph, target), limit)
 
 
 def _described(graph: Graph, walk: list[int]) -> list[dict[str, Any]]:
