@@ -132,7 +132,7 @@ def test_row_has_ranking_metrics_and_step_costs(once: Path) -> None:
 
 
 def test_document_of_many_chunks_ranks_once(data: Path, tmp_path: Path) -> None:
-    river = " ".join(f"The river bends past mill number {i} on its way." for i in range(900))
+    river = " ".join(f"The river bends past mill number {i} on its way." for i in range(150))
     with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "long", "title": "Mills", "text": river}) + "\n")
     ask(Experiment(data, ("bm25",)), tmp_path / "run")
