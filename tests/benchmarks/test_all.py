@@ -126,8 +126,9 @@ def test_stale_files_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(stamps, "_work", [])
-    monkeypatch.setattr(stamps, "package", lambda: tmp_path / "scorer")
-    (tmp_path / "scorer").mkdir()
+    monkeypatch.setattr(stamps, "package", lambda: tmp_path / "package")
+    for name in ("package", "scorer"):
+        (tmp_path / name).mkdir()
     write_results(tmp_path / "a.json", {}, "# A")
     (tmp_path / "b.md").write_text("# B\n")
     (tmp_path / "c.json").write_text('{"x": {"y": 1}, "z": {"y": 1}}')
