@@ -1,4 +1,4 @@
-"""The command line for tests: run in this process, which is fast, or in a process of its own."""
+"""The command line for tests: run in this process, or the words that run it in a process of its own."""
 
 from __future__ import annotations
 
