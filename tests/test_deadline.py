@@ -55,11 +55,12 @@ def test_steps_before_deadline_keep_replies(index: Index) -> None:
 
         return behave if "themes" in str(asked["response_format"]) else Waiting()
 
+    index.ask(QUESTION, "pathrag")  # compiles kernels
     with LLMServer(slowly) as server:
-        state = index.ask(QUESTION, "pathrag", llm=OpenAILLM("m", server.url), deadline=1.0)
+        state = index.ask(QUESTION, "pathrag", llm=OpenAILLM("m", server.url), deadline=1.2)
     assert len(server.requests) == 2
     assert [anchor.text for anchor in state.anchors or ()][:1] == ["Lothair II"]
-    assert state.usage.completion_tokens >= 30 and "deadline of 1 seconds" in notes(state) and state.answer
+    assert state.usage.completion_tokens >= 30 and "deadline of 1.2 seconds" in notes(state) and state.answer
 
 
 def test_interrupted_stream_is_not_contradicted(index: Index) -> None:
@@ -79,11 +80,12 @@ def test_interrupted_stream_is_not_contradicted(index: Index) -> None:
 
 
 def test_each_question_has_its_deadline(index: Index) -> None:
+    index.ask(QUESTION, "hybrid")  # compiles kernels
     with LLMServer([Waiting()]) as server:
         began = time.monotonic()
         llm = OpenAILLM("m", server.url)
-        states = index.ask_many([QUESTION] * 3, "hybrid", llm=llm, deadline=0.4, threads=1)
-    assert len(server.requests) == 3 and 1.2 <= time.monotonic() - began < 12
+        states = index.ask_many([QUESTION] * 3, "hybrid", llm=llm, deadline=0.5, threads=1)
+    assert len(server.requests) == 3 and 1.5 <= time.monotonic() - began < 12
     assert all("deadline" in notes(state) and state.passages for state in states)
 
 
