@@ -33,7 +33,6 @@ from graphwright.operators import Composed, Operator
 from graphwright.testing import CORPUS, corpus_index
 from graphwright.testing.llm_server import LLMServer
 
-_LAZY = ("graphwright.extract", "graphwright.search")
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "frameworks")
 PAGES = [ROOT / "README.md", *DOCS]
@@ -190,7 +189,22 @@ def check_evaluate(outputs: Outputs) -> None:
     assert [again[name]["metrics"] for name in first] == [first[name]["metrics"] for name in first]
 
 
-CHECKS: dict[str, Callable[[Outputs], None]] = {"index-lifecycle": check_lifecycle, "evaluate": check_evaluate}
+def check_install(outputs: Outputs) -> None:
+    *_, shown = outputs
+    assert "200 passages" in shown and "[1] p" in shown
+    questions = (
+        "What river flows through the city Kevin Durant played for",
+        "In what county is the city where Harris W.",
+    )
+    for question, answer in zip(questions, ("North Canadian River", "DuPage County, Illinois"), strict=True):
+        assert answer in shown.partition(f"\n\n{question}")[2].partition("\n\n")[0]
+
+
+CHECKS: dict[str, Callable[[Outputs], None]] = {
+    "index-lifecycle": check_lifecycle,
+    "evaluate": check_evaluate,
+    "start/install": check_install,
+}
 
 
 def blocks(page: str) -> Iterator[re.Match[str]]:

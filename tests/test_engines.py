@@ -54,8 +54,8 @@ def engine() -> Iterator[LocalEngine]:
 
 
 def test_killed_worker_tasks_are_repeated(engine: LocalEngine, tmp_path: Path) -> None:
-    assert engine.map(Dying(str(tmp_path), (3, 11)), range(20)) == [n * n for n in range(20)]
-    assert {path.name for path in tmp_path.iterdir()} == {"3", "11"}
+    assert engine.map(Dying(str(tmp_path), (3,)), range(20)) == [n * n for n in range(20)]
+    assert {path.name for path in tmp_path.iterdir()} == {"3"}
     assert engine.map(abs, []) == []
 
 

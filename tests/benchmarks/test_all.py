@@ -29,7 +29,7 @@ with (out / "events.txt").open("a") as events:
     if kind == "fail":
         print("no such set")
         sys.exit(3)
-    time.sleep(0.5)
+    time.sleep(0.3)
     print("end", name, os.environ.get("OMP_NUM_THREADS", ""), len(os.sched_getaffinity(0)), file=events, flush=True)
 (out / f"{name}.json").write_text(json.dumps({"code": {"": ["abc"]}, "results": {}}))
 """
@@ -86,21 +86,16 @@ def test_untimed_commands_run_in_parallel_and_timed_ones_alone(make: Make, tmp_p
     ]
 
 
-def test_finished_command_is_skipped_until_code_changes(
+def test_finished_command_is_skipped_until_code_or_results_change(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command, given = make("a"), options(tmp_path)
     assert not finished(command, given.out)
     Runner(given).run([command])
     assert finished(command, given.out)
-    monkeypatch.setattr(every_benchmark, "state", lambda script: "def")
-    assert not finished(command, given.out)
-    monkeypatch.undo()
-
-
-def test_missing_or_older_results_are_measured_again(make: Make, tmp_path: Path) -> None:
-    command, given = make("a"), options(tmp_path)
-    Runner(given).run([command])
+    with monkeypatch.context() as patch:
+        patch.setattr(every_benchmark, "state", lambda script: "def")
+        assert not finished(command, given.out)
     (given.out / "a.json").write_text('{"code": {"": ["older", "abc"]}, "results": {}}')
     assert not finished(command, given.out)
     (given.out / "a.json").unlink()
@@ -131,11 +126,13 @@ def test_stale_files_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(stamps, "_work", [])
+    monkeypatch.setattr(stamps, "package", lambda: tmp_path / "package")
+    for name in ("package", "scorer"):
+        (tmp_path / name).mkdir()
     write_results(tmp_path / "a.json", {}, "# A")
     (tmp_path / "b.md").write_text("# B\n")
     (tmp_path / "c.json").write_text('{"x": {"y": 1}, "z": {"y": 1}}')
     update_results(tmp_path / "c.json", ["x"], {"y": 2})
-    (tmp_path / "scorer").mkdir()
     (tmp_path / "scorer" / "hotpotqa.json").write_text("{}")
     assert stale(tmp_path) == 2
     now = stamps.state()

@@ -121,17 +121,6 @@ def test_accepted_words_make_answer_good() -> None:
         assert verdict(question, nothing) == ("missed" if short else "good"), question.id
 
 
-def test_check_is_computed() -> None:
-    graph = [("a", "size", "9"), ("b", "size", "10"), ("c", "size", "10"), ("a", "near", "b")]
-    check = {"find": "?x", "where": [["?x", "size", "?n"]]}
-    assert answers(graph, {**check, "most": "?n"}) == {"b", "c"}
-    assert answers(graph, {**check, "least": "?n"}) == {"a"}
-    assert answers(graph, {**check, "without": [["?x", "near", "?y"]], "count": True}) == {"2"}
-    assert answers(graph, {**check, "among": ["a", "b"], "compare": [["?n", "<", "10"]]}) == {"a"}
-    assert answers(graph, {"exists": True, "where": [["a", "near", "c"]]}) == {"no"}
-    assert answers(graph, {"where": [["?x", "near", "?x"]], "find": "?x"}) == set()
-
-
 def test_every_graph_is_imported_and_asked() -> None:
     chosen = [next(q for q in QUESTIONS.values() if q.source == name) for name in ("cabinet", "vienna")]
     rows, graphs = ask_graphs(chosen, Namespace(method=None, llm=None, show=False))

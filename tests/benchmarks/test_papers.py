@@ -24,6 +24,7 @@ from published.asked import (
 )
 from published.from_results import read_table
 from published.tables import PAPERS, NotMeasured, Ours, Published, published, section, shown, title
+from tests.evaluate.small_run import write_set
 
 from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS
@@ -45,10 +46,7 @@ QUESTIONS = [
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    folder = tmp_path / "data" / SETS["HotpotQA"][0]
-    folder.mkdir(parents=True)
-    for name, rows in (("corpus", CORPUS), ("questions", QUESTIONS)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_set(tmp_path / "data" / SETS["HotpotQA"][0], CORPUS, QUESTIONS)
     return Settings(tmp_path / "data", tmp_path / "work", 2)
 
 

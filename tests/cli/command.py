@@ -1,4 +1,4 @@
-"""The command line for tests: run in this process, which is fast, or in a process of its own."""
+"""The command line for tests: run in this process, or the words that run it in a process of its own."""
 
 from __future__ import annotations
 
@@ -39,16 +39,3 @@ def _text(stream: TextIOWrapper) -> str:
     buffer = stream.buffer
     assert isinstance(buffer, BytesIO)
     return buffer.getvalue().decode()
-
-
-def graphwright_process(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process of its own."""
-    known = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    return subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**known, **TERMINAL, "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=120,
-    )

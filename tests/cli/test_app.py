@@ -14,7 +14,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from tests.cli.command import PROGRAM, graphwright, graphwright_process
+from tests.cli.command import PROGRAM, graphwright
 from typer.main import get_command
 
 from graphwright import Graph, Index
@@ -32,7 +32,7 @@ MARKDOWN = "# Graz\n\nGraz lies on the **Mur**.\n\n- It has a [tower](x.html).\n
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of a folder of mixed files, with the embedded encoder, made by a process of its own."""
+    """An index of a folder of mixed files, with the embedded encoder."""
     place = tmp_path_factory.mktemp("cli")
     docs = place / "docs"
     docs.mkdir()
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (docs / "steyr.md").write_text("# Steyr\n\nSteyr lies on the Enns.\n", encoding="utf-8")
     (docs / "song.html").write_text("<title>Song</title><p>Alma Brecht sang in Steyr.", encoding="utf-8")
     (docs / "noise.bin").write_bytes(bytes(range(256)) * 20)
-    done = graphwright_process("index", docs, "--into", place / "index")
+    done = graphwright("index", docs, "--into", place / "index")
     assert done.returncode == 0, done.stderr
     assert "8 added" in done.stdout and "1 skipped" in done.stdout
     assert "noise.bin" in done.stderr
@@ -60,7 +60,7 @@ def test_command_help_starts_with_short_sentence() -> None:
 
 
 def test_ask_prints_answer_citation_and_passages(folder: Path) -> None:
-    done = graphwright_process("ask", QUESTION, "--index", folder)
+    done = graphwright("ask", QUESTION, "--index", folder)
     assert done.returncode == 0 and done.stderr == ""
     assert "She founded the abbey of Erstein in Alsace." in done.stdout
     assert "[1] ermengarde  Ermengarde of Tours  characters 0-98" in done.stdout
@@ -175,7 +175,6 @@ def test_methods_and_info_are_listed(folder: Path) -> None:
     info = json.loads(graphwright("info", folder, "--json").stdout)
     assert info["documents"] == 8 and info["encoder"].startswith("all-minilm-l6-v2")
     facts = dict(line.split(maxsplit=1) for line in graphwright("info", folder).stdout.splitlines())
-    assert all(len(name) < 14 for name in listing._facts({**info, "folders": ["notes"]}))  # a space stands after each
     assert facts["documents"] == "8, in 8 chunks" and facts["vectors"].endswith("by all-minilm-l6-v2")
 
 
@@ -253,9 +252,7 @@ def test_package_runs_as_module() -> None:
 def test_shell_completion_offers_commands_options_and_methods() -> None:
     method = [("graphwright ask --method bubb", "bubblerag"), ("graphwright methods bubb", "bubblerag")]
     for words, expected in (("graphwright as", "ask"), ("graphwright ask --inde", "--index"), *method):
-        done = graphwright_process(
-            _GRAPHWRIGHT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" "))
-        )
+        done = graphwright(_GRAPHWRIGHT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" ")))
         assert expected in done.stdout.split(), done
 
 
@@ -304,28 +301,11 @@ def test_errors_are_json_with_json_option(tmp_path: Path) -> None:
     assert done.stderr.startswith("graphwright: ") and "Traceback" not in done.stderr
 
 
-def test_bug_is_reported_without_traceback() -> None:
-    program = (
-        "from graphwright import Index; Index.open = lambda *_, **__: 1 / 0; "
-        "from graphwright.cli.app import main; main(['info', 'x'])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+def test_bug_is_reported_without_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Index, "open", lambda *_, **__: 1 / 0)
+    done = graphwright("info", "x", GRAPHWRIGHT_TRACEBACK="")
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "ZeroDivisionError" in done.stderr and "GRAPHWRIGHT_TRACEBACK=1" in done.stderr
-
-
-def test_demo_indexes_asks_and_shows(tmp_path: Path) -> None:
-    done = graphwright("demo", "--folder", tmp_path / "demo")
-    assert done.returncode == 0, done.stderr
-    assert "200 passages" in done.stdout and "[1] p" in done.stdout and "offline" in done.stderr
-    questions = (
-        "What river flows through the city Kevin Durant played for",
-        "In what county is the city where Harris W.",
-    )
-    for question, answer in zip(questions, ("North Canadian River", "DuPage County, Illinois"), strict=True):
-        assert answer in done.stdout.partition(f"\n\n{question}")[2].partition("\n\n")[0]
-    again = graphwright("ask", "Who was the wife of Louis Armstrong?", "--index", tmp_path / "demo")
-    assert "Louis Armstrong" in again.stdout
 
 
 # Documents, their text, and export
@@ -499,7 +479,7 @@ def test_closed_pipe_gives_no_traceback(corpus: Path) -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         message = process.stderr.read().decode()
-    assert process.returncode == 1 and "Traceback" not in message and "ignored" not in message
+    assert process.returncode == 1 and message == ""
 
 
 # Sources besides files, removal by pattern, and filters by range
@@ -507,11 +487,9 @@ def test_closed_pipe_gives_no_traceback(corpus: Path) -> None:
 
 def test_stdin_is_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index, text = tmp_path / "index", "# Graz\n\nGraz lies on the **Mur**.\n"
-    command = [*PROGRAM, "index", "-", "--into", str(index), "--name", "notes.md"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and "1 added" in done.stdout, done.stderr
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text.encode())))
-    assert "1 added" in graphwright("index", "-", "--into", index).stdout
+    for name in (("--name", "notes.md"), ()):
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(text.encode())))
+        assert "1 added" in graphwright("index", "-", "--into", index, *name).stdout
     first, second = json.loads(graphwright("documents", "--index", index, "--json").stdout)
     assert first["id"] == "notes.md" and first["title"] == "Graz" and second["id"].startswith("stdin-")
 

@@ -165,16 +165,6 @@ def test_explanation_of_missing_vectors_names_remedy_once(tmp_path: Path) -> Non
     assert "--embed passages,names,triples" in done.stderr and json.loads(done.stdout)["method"] == "pathrag"
 
 
-def test_explain_command_prints_explanation(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in CORPUS), encoding="utf-8")
-    made = graphwright("index", corpus, "--into", tmp_path / "index")
-    assert made.returncode == 0, made.stderr
-    done = graphwright("ask", QUESTION, "--index", tmp_path / "index", "--method", "pathrag", "--explain")
-    for title in ("Anchors", "FlowPaths: ", "reliability", "Steps", "total"):
-        assert title in done.stdout, done.stderr
-
-
 def test_show_prints_page_numbers(tmp_path: Path) -> None:
     pytest.importorskip("pypdfium2")
     (tmp_path / "rivers.pdf").write_bytes(rivers_pdf())

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 from tests.cli.command import PROGRAM, graphwright
 
-from graphwright import cli
+from graphwright import Graph, Index, cli
 from graphwright.cli.progress import progress as show_progress
 from graphwright.cli.terminal import clean, console, note, plain_table, print_json, say
 from graphwright.data.duckdb_session import duckdb_session
@@ -41,11 +41,6 @@ def test_ordinary_text_of_any_script_is_kept(text: str) -> None:
 def test_cleaned_text_has_no_controls(text: str) -> None:
     cleaned = clean(text)
     assert not set(cleaned) & set("\x1b\x9b\x07\x9c\x90\u202e\u200b")
-
-
-def test_hostile_text_is_cleaned_in_linear_time() -> None:
-    for part in ("\x90", "\x1b]", "\x1b[0", "\x1b", "\u200d"):
-        clean(part * 200_000)
 
 
 def test_every_print_function_cleans(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +95,10 @@ def streams(buffered: bool) -> dict[str, str]:
 
 
 @needs_full
-@pytest.mark.parametrize("buffered", [True, False])
-@pytest.mark.parametrize("arguments", [["methods", "--json"], ["methods"], ["--version"], ["--help"]])
+@pytest.mark.parametrize(
+    ("arguments", "buffered"),
+    [(["methods", "--json"], True), (["methods"], False), (["--version"], False), (["--help"], True)],
+)
 def test_full_disk_prints_one_error_line(arguments: list[str], buffered: bool) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -112,18 +109,15 @@ def test_full_disk_prints_one_error_line(arguments: list[str], buffered: bool) -
 
 
 @needs_full
-@pytest.mark.parametrize("buffered", [True, False])
-def test_unwritable_messages_end_no_command(tmp_path: Path, buffered: bool) -> None:
-    (tmp_path / "kb.tsv").write_text("Graz\tlies on\tMur\n")
-    arguments = ["import", tmp_path / "kb.tsv", "--into", tmp_path / "index", "--embed", "none"]
+def test_unwritable_messages_end_no_command(tmp_path: Path) -> None:
+    Index.from_graph(tmp_path / "index", Graph.from_triples([("Graz", "lies on", "Mur")]), embed=()).close()
     export = ["export", "--index", tmp_path / "index", "--to", "-", "--format", "csv"]
     with open("/dev/full", "w") as full:
-        for command in (arguments, export):
+        for buffered in (True, False):
             done = subprocess.run(
-                [*PROGRAM, *command], stdout=subprocess.PIPE, stderr=full, text=True, timeout=60, env=streams(buffered)
+                [*PROGRAM, *export], stdout=subprocess.PIPE, stderr=full, text=True, timeout=60, env=streams(buffered)
             )
-            assert done.returncode == 0, command
-    assert "Graz" in done.stdout
+            assert done.returncode == 0 and "Graz" in done.stdout
 
 
 def test_closed_streams_are_reported() -> None:
@@ -132,12 +126,6 @@ def test_closed_streams_are_reported() -> None:
     assert closed.returncode == 1 and "stdout is closed" in closed.stderr
     silent = subprocess.run([f"{command} info --json 2>&-"], shell=True, capture_output=True, text=True, timeout=60)
     assert silent.returncode == 2 and json.loads(silent.stdout)["error"] == "OptionError"
-
-
-def test_broken_pipe_is_quiet() -> None:
-    command = f"{sys.executable} -c 'from graphwright.cli.app import main; main()'"
-    done = subprocess.run([f"{command} methods | head -1"], shell=True, capture_output=True, text=True, timeout=60)
-    assert done.stderr == "" and len(done.stdout.splitlines()) == 1
 
 
 def test_ctrl_c_stops_duckdb() -> None:

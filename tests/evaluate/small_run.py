@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,19 @@ def _method(name: str, record: Sequence[Row], base: Sequence[Row], is_baseline: 
             }
         },
     }
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_set(folder: Path, corpus: Iterable[Mapping[str, Any]], asked: Iterable[Mapping[str, Any]]) -> Path:
+    """Write a data set of documents and questions into a new folder, and return the folder."""
+    folder.mkdir(parents=True)
+    write_lines(folder / "corpus.jsonl", corpus)
+    write_lines(folder / "questions.jsonl", asked)
+    return folder
 
 
 def mean(values: Sequence[float]) -> float:

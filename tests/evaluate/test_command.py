@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from tests.evaluate.small_run import write_set
 from typer.testing import CliRunner
 
 from graphwright.cli.evaluate import evaluate
@@ -18,15 +19,11 @@ app.command()(evaluate)
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "bread"
-    folder.mkdir()
     corpus = [{"id": "bread", "title": "Bread", "text": "Bread is baked from dough."},
               {"id": "mur", "title": "Mur", "text": "The Mur flows through Graz."}]  # fmt: skip
     asked = [{"id": "q1", "question": "What is baked from dough?", "gold_ids": ["bread"]},
              {"id": "q2", "question": "What flows through Graz?", "gold_ids": ["mur"]}]  # fmt: skip
-    for name, rows in (("corpus", corpus), ("questions", asked)):
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return folder
+    return write_set(tmp_path / "bread", corpus, asked)
 
 
 def test_command_prints_table_then_json(data: Path, tmp_path: Path) -> None:

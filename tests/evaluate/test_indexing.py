@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.evaluate.small_run import write_set
 
 from graphwright.errors import OptionError
 from graphwright.evaluate.experiment import Experiment
@@ -17,10 +17,8 @@ ENCODER = HashEncoder(16)
 
 
 def data(folder: Path, links: str) -> Experiment:
-    folder.mkdir()
     rows = [{"id": i, "text": f"Text of {i}."} for i in "abc"]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "questions.jsonl").write_text(json.dumps({"id": 1, "question": "Which?", "gold_ids": ["a", "b"]}))
+    write_set(folder, rows, [{"id": 1, "question": "Which?", "gold_ids": ["a", "b"]}])
     if links:
         (folder / "links.tsv").write_text(links)
     return Experiment(folder, ("vector",))

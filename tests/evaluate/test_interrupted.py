@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.evaluate.small_run import write_set
 
 from graphwright import Index, files
 from graphwright.errors import DataError
@@ -26,12 +27,9 @@ RIVERS = ("Mur", "Drava", "Enns", "Inn", "Traun", "Raab", "Salzach", "Gail")
 
 
 def written(folder: Path) -> Path:
-    folder.mkdir()
     corpus = [{"id": r, "title": r, "text": f"The river {r} flows through town number {at}."} for at, r in pairs()]
     asked = [{"id": f"q{at}", "question": f"Where does the {r} flow?", "gold_ids": [r]} for at, r in pairs()]
-    for name, rows in (("corpus", corpus), ("questions", asked)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return folder
+    return write_set(folder, corpus, asked)
 
 
 def pairs() -> enumerate[str]:

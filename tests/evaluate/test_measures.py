@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,8 @@ from graphwright import (
     Keep,
     ShortestPaths,
     State,
-    ToPassages,
     Triples,
-    VectorSearch,
     start,
-    topological_recall,
 )
 from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import OptionError
@@ -50,10 +45,9 @@ from graphwright.models import HashEncoder
 from graphwright.operators import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Ranking
-from graphwright.operators.subgraph.views import PassageGraph
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
-from graphwright.testing import CORPUS, FAMILY, GRAPHS, corpus_index
+from graphwright.testing import FAMILY, GRAPHS, corpus_index
 
 # One passage each. Linked are erstein - ermengarde - lothair - teutberga, in a row; bread and mur are apart.
 IX = corpus_index().snapshot
@@ -155,35 +149,6 @@ def test_topological_recall_equals_worked_numbers(
     row = asked(Finds((node("erstein"),), narrow), *gold)
     assert row[NEAR] == pytest.approx(value, abs=1e-6) and row["recall@10"] == pytest.approx(recall, abs=1e-6)
     assert row["steps"][0]["held"] == row["recall@10"]
-
-
-def missed_topological_recall(graph: Graph, retrieved: Sequence[int], oracle: Sequence[int]) -> float:
-    """The part of topological recall that nodes which were not retrieved contribute."""
-    return topological_recall(graph, retrieved, oracle) - len(set(retrieved) & set(oracle)) / len(set(oracle))
-
-
-def test_topological_recall_decomposes_per_question() -> None:
-    """TR = Recall + MissTR (Corollary 1) of every pair of passages found and every three documents wanted."""
-    names = [str(document["id"]) for document in CORPUS]
-    linked, seen = PassageGraph()(IX.graph), set()
-    for result in combinations(names, 2):
-        ids = tuple(map(node, result))
-        for gold in combinations([*names, "not-in-index"], 3):
-            row = asked(Finds(ids), *gold)
-            there = [node(name) for name in gold if name in names]
-            missed = len(there) / len(gold) * missed_topological_recall(linked, ids, there)
-            assert row[NEAR] == pytest.approx(row["recall@10"] + missed, abs=2e-6)
-            seen.add(missed > 0)
-    assert seen == {False, True}
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 6])
-def test_topological_recall_decomposes_per_method(k: int) -> None:
-    gold = ("erstein", "bread", "teutberga", "not-in-index")
-    row = asked(VectorSearch(IX.passages) % k >> ToPassages(), *gold)
-    ids = [node(name) for name, _ in row["documents"]]
-    missed = 3 / 4 * missed_topological_recall(PassageGraph()(IX.graph), ids, list(map(node, gold[:3])))
-    assert row[NEAR] == pytest.approx(row["recall@10"] + missed, abs=2e-6) and len(ids) == k
 
 
 def test_passages_of_long_document_all_count(tmp_path: Path) -> None:

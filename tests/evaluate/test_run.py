@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.evaluate.small_run import write_lines, write_set
 
 from graphwright.errors import DataError, GraphwrightError, ModelError, NeedsError, OptionError, StoreError
 from graphwright.evaluate import judge as judge_module
@@ -51,18 +52,11 @@ QUESTIONS = [
 METHODS = ("vector", "bm25", "ppr")
 
 
-def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
 def write_data(folder: Path) -> Path:
-    folder.mkdir()
     corpus = [{"id": i, "title": title, "text": text} for i, (title, text) in RIVERS.items()]
     asked = [{"id": i, "question": text, "gold_ids": gold, "type": kind} for i, text, gold, kind in QUESTIONS]
     openie = [{"id": "mur", "entities": ["Graz", "Drava"], "triples": [["Mur", "flows through", "Graz"]]}]
-    write_lines(folder / "corpus.jsonl", corpus)
-    write_lines(folder / "questions.jsonl", asked)
-    write_lines(folder / "openie.jsonl", openie)
+    write_lines(write_set(folder, corpus, asked) / "openie.jsonl", openie)
     return folder
 
 
@@ -132,7 +126,7 @@ def test_row_has_ranking_metrics_and_step_costs(once: Path) -> None:
 
 
 def test_document_of_many_chunks_ranks_once(data: Path, tmp_path: Path) -> None:
-    river = " ".join(f"The river bends past mill number {i} on its way." for i in range(900))
+    river = " ".join(f"The river bends past mill number {i} on its way." for i in range(150))
     with (data / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({"id": "long", "title": "Mills", "text": river}) + "\n")
     ask(Experiment(data, ("bm25",)), tmp_path / "run")
@@ -360,11 +354,8 @@ def test_index_of_other_corpus_is_refused(
     ("arguments", "says"),
     [
         ({"methods": ()}, "There are no methods"),
-        ({"methods": ("bm25", "bm25")}, "Two methods have the name 'bm25'"),
         ({"methods": ("bm52",)}, "no method 'bm52'. Did you mean 'bm25'"),
         ({"metrics": ("recall@3",)}, "no metric 'recall@3'. Did you mean 'recall@"),
-        ({"sweep": {"restart": (0.5,)}}, "no method here has this option"),
-        ({"methods": (3,)}, "3 is not a method"),
         ({"baseline": "vector"}, "baseline 'vector' is not among the methods bm25"),
         ({"extraction": "llm"}, "extraction is 'llm'; it must be one of 'mentions', 'rules', 'openie'"),
         ({"embed": ("texts",)}, "choose from"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults.conftest import CORPUS
 from tests.faults.fork_server import ALL, ENCODER, ForkServer
 from tests.faults.index_state import leftovers, state, write_corpus
 
@@ -21,7 +21,6 @@ from graphwright.data.documents import read_documents
 from graphwright.models.fake import HashEncoder
 
 HERE = files("graphwright") / "cli" / "demo_corpus"
-CORPUS = (HERE / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
 QUESTIONS = [
     json.loads(line)["question"] for line in (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()
 ]
@@ -35,12 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Index.create(folder, encoder=ENCODER, settings=ALL) as index:
         index.add([json.loads(line) for line in CORPUS[:100]])
     return folder
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
 
 
 def summary(state: State) -> list[Any]:
@@ -58,11 +51,11 @@ def summary(state: State) -> list[Any]:
 @pytest.mark.parametrize("method", METHODS)
 def test_threaded_calls_equal_sequential_calls(method: str, folder: Path) -> None:
     with Index.open(folder, encoder=ENCODER) as index:
-        questions = QUESTIONS * (1 + 48 // len(QUESTIONS))
+        questions = QUESTIONS * (1 + 24 // len(QUESTIONS))
         alone = {question: summary(index.retrieve(question, method)) for question in QUESTIONS}
         together = index.retrieve_many(questions, method, threads=4)
         assert [summary(state) for state in together] == [alone[question] for question in questions]
-        few = QUESTIONS[:5]  # an answer takes a hundred times longer than passages
+        few = QUESTIONS[:3]  # an answer takes a hundred times longer than passages
         answered = {question: summary(index.ask(question, method)) for question in few}
         assert [summary(s) for s in index.ask_many(4 * few, method, threads=4)] == [answered[q] for q in 4 * few]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tests.faults.conftest import CORPUS
 from tests.faults.fork_server import ALL, ENCODER, ForkServer
 from tests.faults.index_state import leftovers, state
 
@@ -20,17 +19,10 @@ from graphwright.store.locks import writer_lock
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 
-CORPUS = (files("graphwright") / "cli" / "demo_corpus" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
 SECRET = "The Zwettl Manuscript was hidden by Abbot Quirin in a cellar at Zwettl."
 NEW = "The Zwettl Manuscript is lost."
 ASKED = "Who hid the Zwettl Manuscript?"
 COMMITTED = ("after commit index.sqlite", 0)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,12 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faults.conftest import CORPUS
 from tests.faults.fork_server import ENCODER, QUESTION, ForkServer, SlowExtractor
 from tests.faults.index_state import assert_survived, contents, leftovers, state, write_corpus
 
@@ -26,19 +25,12 @@ from graphwright import Index
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 
-CORPUS = (files("graphwright") / "cli" / "demo_corpus" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
 # Points of a run at which it is killed, as patterns.
 CREATING = "before make|before script|before rename (snapshot-0|index)$"
 CHANGING = (
     "before (checkpoint|commit)|before (extract|encode|unlink vectors.sqlite)$|within write (heads|words).npy"
     "|before rename (snapshot-[1-9]|CURRENT)|(before|within) delete snapshot-"
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
 
 
 @dataclass(frozen=True)

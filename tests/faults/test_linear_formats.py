@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.data.formats.made import zipped
 from tests.faults.linear_time import assert_linear
 
 from graphwright.data.document import split
@@ -44,23 +43,15 @@ PAGE_PART = "--b\nContent-Type: text/html\n\n<p>a</p>\n"
 PLAIN_PART = "--b\nContent-Type: text/plain\nContent-Transfer-Encoding: base64\n\n%s\n--b--\n"
 
 
-def zipped(**files: str) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return file.getvalue()
-
-
 def word(body: str, styles: str = "") -> bytes:
     document = f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
     styled = f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>'
-    return zipped(**WORD_PARTS, **{"word/document.xml": document, "word/styles.xml": styled})
+    return zipped({**WORD_PARTS, "word/document.xml": document, "word/styles.xml": styled})
 
 
 def open_text(body: str) -> bytes:
     content = f'<o:d xmlns:o="urn:o" xmlns:t="urn:t"><o:body>{body}</o:body></o:d>'
-    return zipped(**{"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
+    return zipped({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
 
 
 def styles(count: int) -> bytes:
@@ -74,7 +65,7 @@ def book(count: int) -> bytes:
     package = f"<package><manifest>{item}</manifest><spine>{spine}</spine></package>"
     page = f"<html><!--{'x' * 50 * count}--><p>a</html>"
     parts = {"mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER, "a.opf": package}
-    return zipped(**parts, **{"a.xhtml": page})
+    return zipped({**parts, "a.xhtml": page})
 
 
 def headings(count: int) -> bytes:

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from graphwright.models.openai.secret import Secret
+from pydantic import BaseModel
 from tests.faults.linear_time import assert_linear
 
+from graphwright.cli import terminal
 from graphwright.data.decoding import clean
 from graphwright.data.document import Document, split
 from graphwright.data.formats.html import html_text
@@ -24,6 +27,10 @@ from graphwright.text import names, sentences, words
 from graphwright.text.question_form import question_form, tokens
 
 
+class Place(BaseModel):
+    name: str
+
+
 def _link(question: str) -> None:
     list(_joined(question, list(_candidates(question, set()))))
 
@@ -34,7 +41,10 @@ def _form(question: str) -> None:
 
 CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "html": (html_text, ("<div>", "<div></b>", "<b><div></b>", "<p><b>", "<div '>", "<a href=x><div>", "<svg><g>")),
-    "markdown": (markdown_text, ("[", "![", "*a", "`", "<!--", "> ", "\\")),
+    "markdown": (
+        markdown_text,
+        ("[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a](", "[a](b", "]: ", "\\"),
+    ),
     "link": (_link, ('"Ab" ', '{"a":', "“a” ", "Ab of ", '"')),
     "form": (_form, ("a ", "the ", "’s", "which ")),
     "normal form": (names.normal_form, ("the ", "a ", "A.", "'s")),
@@ -44,6 +54,9 @@ CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "sentences": (sentences.sentence_spans, (".", "a", "\n", ". ", ".)")),
     "words": (lambda text: (words.frequent_terms(text), words.repeated_phrases(text)), ("東", "ab ", "a")),
     "clean": (clean, ("\r", "\x00", "\x0b")),
+    "JSON": (partial(parse_reply, Place), ('{"a":', "{", '"', "{}", '{"', "<think>")),
+    "key": (Secret("sk-proj/0123+AbC_9").hidden, ("\\", "\\u0073", "s", "&#", "%73")),
+    "terminal": (terminal.clean, ("\x90", "\x1b]", "\x1b[0", "\x1b", "\u200d")),
     "split": (lambda text: split(Document("d", text)), ("a", "a ", ".", "\n")),
 }
 
@@ -60,16 +73,6 @@ def test_overlapping_titles_are_found_in_linear_time() -> None:
     assert names.aliases_of(title) == ()
     _united("a a", "a a " * 20_000, [])
     LexicalExtractor().extract([Excerpt("d", " " * 20_000 + "(", "Graz lies on the Mur. " * 10)])
-
-
-def test_broken_json_is_searched_in_linear_time() -> None:
-    from pydantic import BaseModel
-
-    class Place(BaseModel):
-        name: str
-
-    for part in ('{"a":', "{", '"', "{}", '{"', "<think>"):
-        parse_reply(Place, part * (100_000 // len(part)))
 
 
 def test_deeply_nested_pages_keep_text() -> None:

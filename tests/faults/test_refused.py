@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tests.faults.conftest import CORPUS
 from tests.faults.fork_server import ForkServer
 from tests.faults.index_state import state, write_corpus
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 
-CORPUS = (files("graphwright") / "cli" / "demo_corpus" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
 ERRORS = ("StoreError", "DataError", "OSError")
 DAMAGE = ("cut short", "damaged", "Restore", "repair", "Build the index again", "indexing into", "disk")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
 
 
 @pytest.mark.parametrize("job", ["ask", "verify", "add"])
@@ -30,7 +22,7 @@ def test_too_many_open_files_are_reported(job: str, server: ForkServer, tmp_path
     assert server.run("add", folder, docs).code == 0
     before, outcomes = state(folder), set()
     more = write_corpus(tmp_path / "more", CORPUS[20:21], 1)
-    for limit in range(4, 60, 5):
+    for limit in range(4, 60, 7):
         done = server.run(job, folder, more if job == "add" else "ppr", files=limit)
         said = [str(report) for report in done.reports if report[0] in (*ERRORS, "problem")]
         outcomes.add(bool(said))

@@ -8,15 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tests.faults.conftest import CORPUS
 from tests.faults.fork_server import ALL, ENCODER
 
 from graphwright import Index
 
-CORPUS = (files("graphwright") / "cli" / "demo_corpus" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
 PROGRAM = """
 import sys
 from graphwright.cli.app import main

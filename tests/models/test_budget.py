@@ -113,7 +113,8 @@ BROKEN = {
 @pytest.mark.parametrize(("schema", "budget", "fit"), [(None, 3300, 2), (Place, 3800, 3)])
 def test_interrupted_requests_stay_within_budget(trouble, schema, budget, fit):
     with LLMServer([BROKEN[trouble]]) as server:
-        model = OpenAILLM("m", server.url, max_tokens=1100, timeout=0.5, clock=Watch().clock)
+        timeout = 0.2 if trouble == "slow" else 5.0
+        model = OpenAILLM("m", server.url, max_tokens=1100, timeout=timeout, clock=Watch().clock)
         llm = BudgetedLLM(model, max_tokens=budget)
         with pytest.raises(BudgetError, match=f"of {budget:,} are spent"):
             for _ in range(4):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
-import pytest
-
 from graphwright.data.formats.format import Extracted
 from graphwright.data.formats.markdown import markdown_text
 
@@ -93,15 +89,6 @@ see: "[front](front.md)"
 ~~~
 """
     assert markdown_text(text).links == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
-
-
-@pytest.mark.parametrize(
-    "unit", ["[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a](", "[a](b", "]: "]
-)
-def test_markdown_text_hostile_repetition_takes_linear_time(unit: str) -> None:
-    begun = time.perf_counter()
-    markdown_text(unit * 100_000)
-    assert time.perf_counter() - begun < 10  # what is quadratic takes minutes
 
 
 def test_markdown_text_headings_lie_in_the_text() -> None:

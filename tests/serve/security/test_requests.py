@@ -187,7 +187,7 @@ def test_stopped_body_times_out(guarded: Guarded) -> None:
         sock.sendall(request + b'{"question": ')
         reply = received(sock)
     assert status_of(reply) == 408 and b"slow-body" in reply
-    assert time.monotonic() - begun > 1  # as long as it was allowed
+    assert time.monotonic() - begun > 0.8  # as long as it was allowed
 
 
 def test_slow_body_times_out(guarded: Guarded) -> None:
