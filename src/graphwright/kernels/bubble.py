@@ -60,8 +60,9 @@ def bubble(
     `costs`; a terminal of any group costs 0 (Eq. 4). States are settled by distance, then smaller node, then group.
     Candidates are, at each settling of a node after its first, the paths of all groups settled there so far; and for
     each settled neighbour, ascending, that its group reached from another terminal, the paths of both. A path includes
-    the other end of its terminal's edge. A candidate with the nodes of an earlier one is dropped, and `budget` (B in
-    the paper) of them end the search; so does a state in which no two origins can meet any more.
+    the other end of its terminal's edge. A candidate is dropped if its nodes contain those of an earlier one that covers
+    the same groups, or are contained in them: near-duplicates would use up the budget. `budget` (B in the paper) of
+    them end the search; so does a state in which no two origins can meet any more.
 
     The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. The
     number of steps in which a node was reached is an upper bound of its distance in hops; only where the search would
@@ -87,7 +88,7 @@ def bubble(
     graph, scratch = (readonly(indptr, np.int64), readonly(neighbours, np.int32)), workspace(n)
     rows = max(_ROOM, 2 * len(table))
     nodes, labels, heap, events = (
-        np.empty(shape, np.int64) for shape in ((rows, 4), (rows * groups, 4), (rows, 2), (min(int(budget), _ROOM), 3))
+        np.empty(shape, np.int64) for shape in ((rows, 5), (rows * groups, 4), (rows, 2), (min(int(budget), _ROOM), 4))
     )
     tables = Tables(nodes, labels, heap, table, events, np.zeros(8, np.int64), scratch.marks, scratch.queue)
     with scratch:
@@ -137,7 +138,7 @@ def _longer(table: Table, rows: int) -> Table:
 
 def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
     """Yield the candidate of each event."""
-    for label, other, _ in tables.events[: tables.place[at.EVENTS]].tolist():
+    for label, other, *_ in tables.events[: tables.place[at.EVENTS]].tolist():
         if other >= 0:
             labels = [other, label]
         else:

@@ -18,10 +18,10 @@ Rows32 = NDArray[np.float32] | NDArray[np.uint16]
 
 _SCALE = np.float32(2.0**112)  # between the exponents of half precision and float32
 _UNIT = 2.0**32  # costs are whole multiples of 2^-32: sums are exact, and ties do not depend on their order
-NODE, COST, HOPS, STAMP = 0, 1, 2, 3  # columns of Tables.nodes, a row for each node touched
+NODE, COST, HOPS, STAMP, EARLIER = 0, 1, 2, 3, 4  # columns of Tables.nodes, a row for each node touched
 DISTANCE, FROM, ORIGIN, SERIAL = 0, 1, 2, 3  # of Tables.labels, a row for each group at each node touched
 GROUP, TERMINAL, MATE, ROOT, OPEN, SIZE = 0, 1, 2, 3, 4, 5  # of Tables.origins, a row for each terminal
-LABEL, OTHER, WIDTH = 0, 1, 2  # of Tables.events, a row for each candidate
+LABEL, OTHER, WIDTH, COVERED = 0, 1, 2, 3  # of Tables.events, a row for each candidate
 COUNT, WAITING, SETTLED, EVENTS, STAMPS, BALL, ALIVE, NEED = 0, 1, 2, 3, 4, 5, 6, 7  # places in Tables.place
 
 
@@ -170,7 +170,7 @@ def _enter(tables: Tables, groups: int, v: int, cost: int, hops: int) -> int:
     tables.place[COUNT] = slot + 1
     tables.marks[v, 0] = slot + 1
     tables.nodes[slot, NODE], tables.nodes[slot, COST] = v, cost
-    tables.nodes[slot, HOPS], tables.nodes[slot, STAMP] = hops, 0
+    tables.nodes[slot, HOPS], tables.nodes[slot, STAMP], tables.nodes[slot, EARLIER] = hops, 0, 0
     for label in range(slot * groups, (slot + 1) * groups):
         tables.labels[label, ORIGIN], tables.labels[label, SERIAL] = -1, 0
     return slot
@@ -212,72 +212,75 @@ def begin(tables: Tables, groups: int) -> None:
 
 
 @kernel
-def _stamp(tables: Tables, groups: int, label: int, stamp: int) -> int:
-    """Stamp the nodes on the path of a label; return how many were not stamped yet."""
+def _stamp_node(tables: Tables, slot: int, column: int, stamp: int, also: int) -> int:
+    """Stamp a node in a column; return 1 if it was not stamped yet and has the stamp `also` in STAMP, where not 0."""
+    if tables.nodes[slot, column] == stamp:
+        return 0
+    tables.nodes[slot, column] = stamp
+    return int(also == 0 or tables.nodes[slot, STAMP] == also)
+
+
+@kernel
+def _stamp_path(tables: Tables, groups: int, label: int, column: int, stamp: int, also: int) -> int:
+    """Stamp the nodes on the path of a label; return how many are new, as `_stamp_node` counts them."""
     new, slot = 0, int(label // groups)
     mate = tables.origins[tables.labels[label, ORIGIN], MATE]
     group = label % groups
     while slot >= 0:
-        new += tables.nodes[slot, STAMP] != stamp
-        tables.nodes[slot, STAMP] = stamp
+        new += _stamp_node(tables, slot, column, stamp, also)
         slot = tables.labels[slot * groups + group, FROM]
     if mate >= 0:
-        new += tables.nodes[mate, STAMP] != stamp
-        tables.nodes[mate, STAMP] = stamp
+        new += _stamp_node(tables, mate, column, stamp, also)
     return new
 
 
 @kernel
-def _stamped(tables: Tables, groups: int, label: int, stamp: int) -> bool:
-    """Return whether all nodes on the path of a label have the stamp."""
-    slot = int(label // groups)
-    mate = tables.origins[tables.labels[label, ORIGIN], MATE]
-    if mate >= 0 and tables.nodes[mate, STAMP] != stamp:
-        return False
-    group = label % groups
-    while slot >= 0:
-        if tables.nodes[slot, STAMP] != stamp:
-            return False
-        slot = tables.labels[slot * groups + group, FROM]
-    return True
-
-
-@kernel
-def _takes_part(tables: Tables, label: int, other: int, at: int) -> bool:
-    """Return whether `at`, a label at the node of `label`, is part of the candidate of `label` and `other`."""
-    serial = tables.labels[at, SERIAL]
-    return at == label if other >= 0 else bool(0 < serial <= tables.labels[label, SERIAL])
-
-
-@kernel
-def _covered(tables: Tables, groups: int, event: int, stamp: int) -> bool:
-    """Return whether all nodes of an earlier candidate have the stamp."""
-    label, other = tables.events[event, LABEL], tables.events[event, OTHER]
-    if other >= 0 and not _stamped(tables, groups, other, stamp):
-        return False
-    first = label // groups * groups
+def _stamp_all(tables: Tables, groups: int, label: int, other: int, column: int, stamp: int, also: int) -> int:
+    """Stamp the nodes of a candidate; return their number, with `also` of those that have that stamp in STAMP."""
+    new = _stamp_path(tables, groups, other, column, stamp, also) if other >= 0 else 0
+    first, serial = label // groups * groups, tables.labels[label, SERIAL]
     for at in range(first, first + groups):
-        if _takes_part(tables, label, other, at) and not _stamped(tables, groups, at, stamp):
-            return False
-    return True
+        if at == label or (other < 0 and 0 < tables.labels[at, SERIAL] <= serial):
+            new += _stamp_path(tables, groups, at, column, stamp, also)
+    return new
+
+
+@kernel
+def _covered(tables: Tables, stamp: int) -> int:
+    """Return the groups with a terminal among the stamped nodes, or with both ends of an edge there, as bits.
+
+    Groups that are 62 apart share a bit.
+    """
+    bits, origins = 0, tables.origins
+    for o in range(origins.shape[0]):
+        slot, mate = tables.marks[origins[o, TERMINAL], 0] - 1, origins[o, MATE]
+        if tables.nodes[slot, STAMP] == stamp and (mate < 0 or tables.nodes[mate, STAMP] == stamp):
+            bits |= 1 << (origins[o, GROUP] % 62)
+    return bits
 
 
 @kernel
 def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
-    """Add a candidate unless an earlier one has the same nodes: all groups at a node, or two neighbouring labels."""
-    place = tables.place
+    """Add a candidate: all groups at a node, or two neighbouring labels.
+
+    It is dropped if its nodes contain those of an earlier one that covers the same groups, or are contained in them.
+    """
+    place, events = tables.place, tables.events
     place[STAMPS] += 1
     stamp = place[STAMPS]
-    width = _stamp(tables, groups, other, stamp) if other >= 0 else 0
-    first = label // groups * groups
-    for at in range(first, first + groups):
-        if _takes_part(tables, label, other, at):
-            width += _stamp(tables, groups, at, stamp)
+    width = _stamp_all(tables, groups, label, other, STAMP, stamp, 0)
+    covered = _covered(tables, stamp)
     for event in range(place[EVENTS]):
-        if tables.events[event, WIDTH] == width and _covered(tables, groups, event, stamp):
-            return
+        if events[event, COVERED] == covered:
+            place[STAMPS] += 1
+            shared = _stamp_all(
+                tables, groups, events[event, LABEL], events[event, OTHER], EARLIER, place[STAMPS], stamp
+            )
+            if shared == min(width, events[event, WIDTH]):
+                return
     event = place[EVENTS]
-    tables.events[event, LABEL], tables.events[event, OTHER], tables.events[event, WIDTH] = label, other, width
+    events[event, LABEL], events[event, OTHER], events[event, WIDTH] = label, other, width
+    events[event, COVERED] = covered
     place[EVENTS] += 1
 
 

@@ -45,12 +45,12 @@ def graph(
     asked: Operator = (
         AskedPaths(ix.encoder, hops) >> AskedClass(ix.encoder) >> Without(ix.encoder) >> Extremes(ix.encoder)
     )
-    sources = ToPassages(top_k, mentions=0.1)
+    sources = ToPassages(top_k)
     if ix.imported is not None:
         return _with_documents(ix, linked >> asked, sources, top_k, llm)
     if ix.graph.passages is not None:
         return Method(linked >> OnGraph(StatementGraph(), asked) >> sources, *answering(ix, llm, PathContext()))
-    ranked = sources if llm is None else ToPassages(_SHOWN, mentions=0.1)
+    ranked = sources if llm is None else ToPassages(_SHOWN)
     ending = written(llm, PathContext(), GraphAnswer(ix.encoder))
     return Method(linked >> asked >> ranked, *ending, passages=_SHOWN)
 

@@ -1,42 +1,47 @@
-"""The passages behind the evidence."""
+"""The passages behind the evidence, in the order that the evidence gives them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.constraints import AtLeast, Between
-from graphwright.graph.evidence import Evidence, Ints
-from graphwright.graph.graph import Graph, Kind
+from graphwright.constraints import AtLeast
+from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import ABOUT, Graph, Kind
 from graphwright.graph.ranking import Ranking
 from graphwright.kernels.csr import Csr
+from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
 
 ItemsOf = Callable[[State, Run], Evidence]
-"""Items to score passages by, instead of the state's evidence."""
+"""Items to rank passages by, instead of the state's evidence."""
 
 
 @dataclass(frozen=True, repr=False)
 class ToPassages(Ranker):
-    """Rank the passages of the evidence: nodes of an item, and passages that state its edges or name its nodes.
+    """Rank the passages of the evidence: those that state it, then those that only name a node of it.
 
-    A passage has the score of its best item (1/rank where items have no scores), which brought it: its steps lead to
-    the passage (see `Ranking.steps`). Options:
+    A passage states an item if it is a node of the item, if it states an edge of the item, or if it names a node of an
+    item without edges. It has the score of its best item (1/rank where items have no scores), which brought it: its
+    steps lead to the passage (see `Ranking.steps`).
+
+    Passages that only name nodes of items with edges follow, by their best item. Those of one item are ordered by the
+    nodes that they name: a node counts 1 for a passage about it, else 1 / log2(2 + number of passages that name it).
+    Their scores are below those of the passages before them.
+
+    Options:
 
     - `limit`: the number of passages.
-    - `summed`: the sum over all its items, instead of the best. With entities and their PageRank it is the product with
-      the passage-entity incidence matrix (HippoRAG, section 2.3).
-    - `mentions`: the share of an item's score for a passage that only names one of its nodes. A node is named in many
-      passages that have nothing to do with a path through it.
-    - `index`, vectors of the passages, and `weight`: score = cos(question, passage) + weight · score of the items. For
-      items with many passages, such as a community; with weight 0 the cosine alone ranks.
+    - `index`: vectors of passages; the cosine with the question orders passages that are equal otherwise.
+    - `summed`: a passage has the sum of the scores of all its items, whatever it states. With entities and their
+      PageRank it is the product with the passage-entity incidence matrix (HippoRAG, section 2.3).
     - `items`: the items to use, by default the state's evidence, which does not change.
 
     On a graph without passages the nodes of the items take their place.
@@ -50,38 +55,84 @@ class ToPassages(Ranker):
     """
 
     limit: Annotated[int | None, AtLeast(1)] = None
-    summed: bool = False
-    mentions: Annotated[float, Between(0, 1)] = 1.0
     index: VectorIndex | None = None
-    weight: Annotated[float, AtLeast(0)] = 0.5
+    summed: bool = False
     items: ItemsOf | None = None
     needs = ("evidence",)
     gives = ("passages",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Collect and rank the passages."""
-        items = state.items if self.items is None else self.items(state, run)
+        graph, items = state.graph, state.items if self.items is None else self.items(state, run)
         limit = min((n for n in (self.limit, k) if n is not None), default=None)
-        if limit and not self.summed and self.index is None and self.mentions == 1.0:
-            items = _leading(state.graph, items, limit)
-        scores = items.ranked_scores
-        item, passage, states = _behind(state.graph, items)
-        ids, position = np.unique(passage, return_inverse=True)
-        shares = scores[item] * np.where(states, 1.0, self.mentions)
-        best = np.full(len(ids), -np.inf)
-        np.maximum.at(best, position, shares)
-        totals = np.bincount(position, shares, len(ids)).astype(np.float64, copy=False) if self.summed else best
+        if limit and not self.summed and self.index is None and not len(items.edges):
+            items = _leading(graph, items, limit)
+        pairs = _pairs(graph, items)
+        ids, position = np.unique(pairs.passage, return_inverse=True)
+        cosines = np.zeros(len(ids))
         if self.index is not None:
-            totals = self.index.cosines(ids, self.index.encode(state.question.text, run)) + self.weight * totals
-        ranking = Ranking.of(ids, totals, items, _best_items(item, position, shares == best[position]))
-        return state.with_(passages=ranking.top(len(ids) if limit is None else limit))
+            cosines = self.index.cosines(ids, self.index.encode(state.question.text, run))
+        if self.summed:
+            scores, best, order = _summed(items.ranked_scores, pairs, ids, position, cosines)
+        else:
+            scores, best, order = _by_evidence(graph, items, pairs, ids, position, cosines)
+        return state.with_(passages=Ranking(ids[order], scores[order], None, items, best[order]).top(limit or len(ids)))
 
 
-def _best_items(item: Ints, position: Ints, is_best: NDArray[np.bool_]) -> Ints:
-    """Return for each passage, by position, the first of its best items; items ascend."""
-    first = np.empty(position.max(initial=-1) + 1, np.int64)
+class _Pairs(NamedTuple):
+    """Items and their passages, each pair once, by item; `node` is the node that a passage names, -1 if it states."""
+
+    item: Ints
+    passage: Ints
+    node: Ints
+
+
+def _summed(
+    scores: Scores, pairs: _Pairs, ids: Ints, position: Ints, cosines: Scores
+) -> tuple[Scores, Ints, NDArray[np.intp]]:
+    """Return the sums of the scores of the passages' items, the best item of each, and the order."""
+    item, at = np.unique(np.stack((pairs.item, position)), axis=1)
+    totals = np.bincount(at, scores[item], len(ids)).astype(np.float64, copy=False)
+    return totals, _best_items(scores, item, at, len(ids))[1], np.lexsort((ids, -cosines, -totals))
+
+
+def _by_evidence(
+    graph: Graph, items: Evidence, pairs: _Pairs, ids: Ints, position: Ints, cosines: Scores
+) -> tuple[Scores, Ints, NDArray[np.intp]]:
+    """Return the scores of the passages, the item that brought each, and the order."""
+    stating = pairs.node < 0
+    is_stated = np.zeros(len(ids), bool)
+    is_stated[position[stating]] = True
+    counted = stating == is_stated[position]
+    scores, best = _best_items(items.ranked_scores, pairs.item[counted], position[counted], len(ids))
+    named = counted & ~stating & (pairs.item == best[position])
+    values = np.bincount(position[named], _specificity(graph, pairs.node[named], pairs.passage[named]), len(ids))
+    order = np.lexsort((ids, -cosines, -values, -scores, ~is_stated))
+    shares = np.where(is_stated, 1.0, values / (1 + values))
+    scores = np.where(scores > 0, scores * shares, scores - 1 + shares)
+    scores[order] = np.minimum.accumulate(scores[order])
+    return scores, best, order
+
+
+def _best_items(scores: Scores, item: Ints, position: Ints, count: int) -> tuple[Scores, Ints]:
+    """Return the score and the number of the first best item of each passage, by position; items ascend."""
+    best = np.full(count, -np.inf)
+    np.maximum.at(best, position, scores[item])
+    is_best = scores[item] == best[position]
+    first = np.full(count, -1, np.int64)
     first[position[is_best][::-1]] = item[is_best][::-1]
-    return first
+    return best, first
+
+
+def _specificity(graph: Graph, nodes: Ints, passages: Ints) -> Scores:
+    """Return how much each node counts for a passage that names it."""
+    columns, size = graph.columns, len(graph.columns.names)
+    if columns.node_chunks is None:
+        return np.ones(len(nodes))
+    distinct = sorted_distinct(nodes)
+    topics, about = columns.by_relation(ABOUT).expand(distinct, distinct)
+    is_topic = np.isin(nodes * size + passages, topics * size + about)
+    return np.where(is_topic, 1.0, 1 / np.log2(2 + columns.node_chunks.sizes(nodes)))
 
 
 def _leading(graph: Graph, items: Evidence, limit: int) -> Evidence:
@@ -89,33 +140,42 @@ def _leading(graph: Graph, items: Evidence, limit: int) -> Evidence:
     scores, count = -items.ranked_scores, limit
     while count < len(items):
         leading = items.top(int(np.searchsorted(scores, scores[count - 1], side="right")))
-        if len(np.unique(_behind(graph, leading)[1])) >= limit:
+        if len(np.unique(_pairs(graph, leading).passage)) >= limit:
             return leading
         count *= 2
     return items
 
 
-def _behind(graph: Graph, items: Evidence) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Return each pair of an item and one of its passages, once, and whether it is more than a mention."""
+def _pairs(graph: Graph, items: Evidence) -> _Pairs:
+    """Return the items with their passages."""
     of_node = np.repeat(np.arange(len(items)), np.diff(items.node_ptr))
     of_edge = np.repeat(np.arange(len(items)), np.diff(items.edge_ptr))
     columns = graph.columns
-    mentions = of_node[:0], items.nodes[:0]
     if graph.passages is None:
         bare = np.diff(items.node_ptr)[of_edge] == 0  # without nodes, the ends of its edges
-        pairs = [(of_node, items.nodes), (np.repeat(of_edge[bare], 2), graph.ends(items.edges[bare]))]
-    else:
-        chunks = columns.kinds[items.nodes] == Kind.CHUNK
-        pairs = [(of_node[chunks], items.nodes[chunks]), _rows(columns.edge_chunks, of_edge, items.edges)]
-        mentions = _rows(columns.node_chunks, of_node, items.nodes)
-    size = max(len(columns.names), 1)
-    keys = np.concatenate([item * size + passage for item, passage in (*pairs, mentions)])
-    keys, first = np.unique(keys, return_index=True)  # the first of equal pairs is the stronger one
-    return keys // size, keys % size, first < sum(len(item) for item, _ in pairs)
+        stated = [(of_node, items.nodes), (np.repeat(of_edge[bare], 2), graph.ends(items.edges[bare]))]
+        item, passage = np.unique(np.concatenate(stated, axis=1), axis=1)
+        return _Pairs(item, passage, np.full(len(item), -1))
+    chunks = columns.kinds[items.nodes] == Kind.CHUNK
+    names = ~chunks
+    without_edges = names & (np.diff(items.edge_ptr) == 0)[of_node] & (np.diff(items.node_ptr) == 1)[of_node]
+    stated = [
+        (of_node[chunks], items.nodes[chunks]),
+        _rows(columns.node_chunks, of_node[without_edges], items.nodes[without_edges]),
+        _rows(columns.edge_chunks, of_edge, items.edges),
+    ]
+    item, passage = np.unique(np.concatenate(stated, axis=1), axis=1)
+    names &= ~without_edges
+    at, mentioned = _rows(columns.node_chunks, np.flatnonzero(names), items.nodes[names])
+    table = np.stack((np.append(item, of_node[at]), np.append(passage, mentioned)))
+    node = np.append(np.full(len(item), -1), items.nodes[at])
+    order = np.lexsort((table[1], table[0]))
+    return _Pairs(table[0][order], table[1][order], node[order])
 
 
 def _rows(rows: Csr | None, owner: Ints, ids: Ints) -> tuple[Ints, Ints]:
     """Return the values of these rows, and before them the owner of each."""
     if rows is None:
         return owner[:0], ids[:0]
-    return rows.expand(ids, owner)
+    owners, values = rows.expand(ids, owner)
+    return owners, values.astype(np.int64, copy=False)

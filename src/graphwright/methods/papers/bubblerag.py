@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from graphwright.generate.answer import AnswerIfEnough
@@ -34,9 +35,10 @@ from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 
 
-def anchor_groups(ix: Snapshot, llm: LLM | None = None) -> Operator:
+def anchor_groups(ix: Snapshot, llm: LLM | None = None, preview: int = CONTEXT_PASSAGES) -> Operator:
     """Return the steps from a question, and a preview of its passages, to weighted groups of anchors."""
-    keywords = either(llm, LatentKeywords, NamesAndPhrases()) >> either(llm, Specialise, SpecialiseInContext())
+    latent = partial(LatentKeywords, passages=preview)
+    keywords = either(llm, latent, NamesAndPhrases()) >> either(llm, Specialise, SpecialiseInContext())
     offline = GroupAnchors(ix.names, ix.triples, ix.words)
     if llm is None:
         return keywords >> offline
@@ -84,16 +86,16 @@ def bubblerag(
 ) -> Method:
     """Rank the passages behind connected subgraphs that join the concepts of the question (BubbleRAG).
 
-    The passages are those of the entities of the subgraphs, nearest to the question first. The preview fills the rest
-    of `top_k` (SharedBudget). With a language model each step is the paper's. Without it AnswerIfEnough and Relax are
-    left out, and the other steps have an offline twin. On a knowledge graph without passages its nodes take their
-    place.
+    Passages that state the subgraphs come first, then those that name their entities (ToPassages); they and the preview
+    are at most `top_k` together, and what they leave of it vector search fills (SharedBudget). With a language model
+    each step is the paper's. Without one AnswerIfEnough and Relax are left out, and the other steps have a twin. On a
+    knowledge graph without passages its nodes take their place.
     """
     count = max(top_k // 3, 1) if preview is None else min(preview, top_k)
-    first = VectorSearch(ix.passages) % count >> ToPassages()
+    first = VectorSearch(ix.passages) % top_k >> ToPassages()
     if llm is not None:
-        first >>= AnswerIfEnough(llm)
-    steps = groups or anchor_groups(ix, llm)
+        first >>= AnswerIfEnough(llm, count)
+    steps = groups or anchor_groups(ix, llm, count)
     steps >>= graphs or evidence_graphs(ix, n, hops, budget, alpha, depth, llm)
-    sources = Unite() >> SharedBudget(ToPassages(index=ix.passages, weight=0.0), top_k)
+    sources = Unite() >> SharedBudget(ToPassages(index=ix.passages), top_k, count)
     return Method(first >> steps >> sources, *answering(ix, llm, HybridContext()))

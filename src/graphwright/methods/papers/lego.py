@@ -198,12 +198,12 @@ def answered(
     # Keep() leaves the graph whole for the steps after the paths.
     linked = LinkEntities(ix.names) >> (Keep() | search)
     if ix.graph.passages is not None:
-        return Method(linked >> ToPassages(top_k, mentions=0.1), *answering(ix, llm, PathContext()))
+        return Method(linked >> ToPassages(top_k), *answering(ix, llm, PathContext()))
     if llm is None:
         # `| Keep()` would drop the scores of the paths.
         scored = LinkEntities(ix.names) >> search if tied else linked
-        return Method(scored >> ToPassages(top_k, mentions=0.1), answer=TargetAnswer(tied=tied))
-    ranked = linked >> ToPassages(_NAMES, mentions=0.1)
+        return Method(scored >> ToPassages(top_k), answer=TargetAnswer(tied=tied))
+    ranked = linked >> ToPassages(_NAMES)
     return Method(ranked, *written(llm, PathContext(), TargetAnswer()), passages=_NAMES)
 
 

@@ -205,4 +205,4 @@ def grag_m(
         return answered(ix, search, top_k, llm)
     context = ReportContext(CommunityReports(summaries, level, max(communities, 1)))
     linked = LinkEntities(ix.names) >> (Keep() | search)
-    return Method(linked >> ToPassages(top_k, mentions=0.1), *answering(ix, llm, context))
+    return Method(linked >> ToPassages(top_k), *answering(ix, llm, context))

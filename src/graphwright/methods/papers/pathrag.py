@@ -14,6 +14,8 @@ from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.flow_paths import THRESHOLD, FlowPaths, WithEdges
+from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.search.shared_budget import SharedBudget
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.search.snapshot import Snapshot
@@ -44,17 +46,19 @@ def pathrag(
     """Rank passages by the most reliable paths between the entities that keywords name (PathRAG).
 
     A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
-    best passages, which it quotes. Without it the keywords are words of the question, the question is the only theme,
-    and the answer is quoted. The paper shows no passages: here they are ranked by similarity to the question. Names and
-    triples without vectors are compared by words, which is less accurate; the trace notes it. For the paper's sparser
-    graphs (RQ3) see `benchmarks/published/ablations.py`.
+    best passages, which it quotes. Without one keywords are words of the question, which is its only theme, and the
+    answer is quoted. The paper shows no passages: here those that state a path come first, by its rank, then those that
+    state a nearest edge or name a node of a path; vector search fills the rest. Names and triples
+    without vectors are compared by words, which is less accurate; the trace notes it. For the
+    paper's sparser graphs (RQ3) see `benchmarks/published/ablations.py`.
     """
     keywords = either(llm, Keywords, NamesAndPhrases())
     paths = keywords >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
     edges = GlobalEdges(ix.triples, by_question=llm is None)
-    sources = ToPassages(top_k, index=ix.passages, weight=0.0, items=WithEdges(edges))
+    sources = SharedBudget(ToPassages(index=ix.passages, items=WithEdges(edges)), top_k, read=0)
+    first = VectorSearch(ix.passages) % top_k >> ToPassages()
     ordered = paths if order is None else paths >> order
-    return Method(ordered >> sources, *answering(ix, llm, context(edges=edges)))
+    return Method(first >> ordered >> sources, *answering(ix, llm, context(edges=edges)))
 
 
 def pathrag_lt(

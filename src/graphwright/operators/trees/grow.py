@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Annotated
 
 import numpy as np
@@ -154,19 +155,32 @@ class _GrowingItem:
         self.graph = graph
         self.nodes = dict.fromkeys(np.append(nodes, graph.ends(edges)).tolist())
         self.edges = dict.fromkeys(edges.tolist())
+        self.texts = set(map(graph.edge_text, self.edges))
         self.last = list(self.nodes)
         self.complete = False
 
     def neighbours(self) -> Ints:
-        """Return the edges that it may take next, ascending."""
+        """Return the edges that it may take next, ascending: those whose text it does not have yet."""
         columns, last = self.graph.columns, np.array(self.last, np.int64)
         near = edges_at(columns, last, columns.stated)
-        return self.graph.inside(near[~np.isin(near, list(self.edges)) & columns.between_entities(near)])
+        near = self.graph.inside(near[~np.isin(near, list(self.edges)) & columns.between_entities(near)])
+        texts = self.graph.edge_text
+        return near[[texts(edge) not in self.texts for edge in near.tolist()]]
 
     def add(self, edges: Sequence[int]) -> bool:
-        """Add edges with their ends; return whether to go on: there were some, and the item is not complete."""
-        ends = self.graph.ends(list(edges)).tolist()
+        """Add statements whole, with their ends; return whether to go on: there were some, and more are wanted."""
+        edges = list(dict.fromkeys(chain.from_iterable(map(self._whole, edges))))
+        ends = self.graph.ends(edges).tolist()
         self.last = [node for node in dict.fromkeys(ends) if node not in self.nodes]
         self.nodes |= dict.fromkeys(ends)
         self.edges |= dict.fromkeys(edges)
+        self.texts.update(map(self.graph.edge_text, edges))
         return bool(edges) and not self.complete
+
+    def _whole(self, edge: int) -> list[int]:
+        """Return an edge, and the others of its sentence: those of its passages with its text."""
+        graph, columns, text = self.graph, self.graph.columns, self.graph.edge_text(edge)
+        if columns.edge_chunks is None:
+            return [edge]
+        beside = np.unique(columns.stated.rows(columns.edge_chunks.row(edge).astype(np.int64)))
+        return [edge, *(other for other in graph.inside(beside).tolist() if graph.edge_text(other) == text)]
