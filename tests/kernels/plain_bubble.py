@@ -66,8 +66,13 @@ class Search:
                 links.add(frozenset((v, self.before[g, v])))
                 v = self.before[g, v]
                 nodes.add(v)
-        if all(nodes != known for known, _, _ in self.found):
+        same = [known for known, _, _ in self.found if self.covered(known) == self.covered(nodes)]
+        if not any(nodes <= known or nodes >= known for known in same):
             self.found.append((nodes, links, {(g, self.source[g, v]) for g, v in labels}))
+
+    def covered(self, nodes):
+        """The groups with a terminal among the nodes, or with both ends of an edge."""
+        return {g for g, group in enumerate(self.groups) for t, end in group.items() if {t, end} - {None} <= nodes}
 
 
 def best_tree(neighbours, groups, costs):

@@ -58,7 +58,9 @@ class OracleLLM:
         lines = [json.loads(line) for line in _LINE.findall(user)]
         reply = json.dumps(make(user, lines))
         self.calls.append((schema.__name__ if schema else "", reply))
-        return complete_by(lambda *_: reply, system, user, self.id, lambda text: len(text.split()), schema, on_text, cancel)
+        return complete_by(
+            lambda *_: reply, system, user, self.id, lambda text: len(text.split()), schema, on_text, cancel
+        )
 
     @cached_property
     def _replies(self) -> Mapping[str, Callable[[str, list[dict[str, Any]]], Mapping[str, Any]]]:

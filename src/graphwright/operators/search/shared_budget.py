@@ -56,4 +56,4 @@ class SharedBudget(Composite):
             scores=np.append(taken.scores, lower),
             item_of=None if taken.item_of is None else np.append(taken.item_of, np.full(len(rest), -1)),
         )
-        return after.with_(passages=united.top(len(united) if k is None else k))
+        return after.with_(passages=ranking.top(len(ranking) if k is None else k))
