@@ -32,9 +32,9 @@ class ToPassages(Ranker):
     item without edges. It has the score of its best item (1/rank where items have no scores), which brought it: its
     steps lead to the passage (see `Ranking.steps`).
 
-    Passages that only name nodes of items with edges follow, by their best item. Those of one item are ordered by the
-    nodes that they name: a node counts 1 for a passage about it, else 1 / log2(2 + number of passages that name it).
-    Their scores are below those of the passages before them.
+    Passages that only name nodes of items with edges follow, by their best item. Those of equally good items are
+    ordered by the nodes that they name: a node counts 1 for a passage about it, else 1 / log2(2 + number of passages
+    that name it). Their scores are below those of the passages before them.
 
     Options:
 
@@ -104,9 +104,11 @@ def _by_evidence(
     is_stated = np.zeros(len(ids), bool)
     is_stated[position[stating]] = True
     counted = stating == is_stated[position]
-    scores, best = _best_items(items.ranked_scores, pairs.item[counted], position[counted], len(ids))
-    named = counted & ~stating & (pairs.item == best[position])
-    values = np.bincount(position[named], _specificity(graph, pairs.node[named], pairs.passage[named]), len(ids))
+    item_scores = items.ranked_scores
+    scores, best = _best_items(item_scores, pairs.item[counted], position[counted], len(ids))
+    named = counted & ~stating & (item_scores[pairs.item] == scores[position])
+    at, node = np.unique(np.stack((position[named], pairs.node[named])), axis=1)
+    values = np.bincount(at, _specificity(graph, node, ids[at]), len(ids))
     order = np.lexsort((ids, -cosines, -values, -scores, ~is_stated))
     shares = np.where(is_stated, 1.0, values / (1 + values))
     scores = np.where(scores > 0, scores * shares, scores - 1 + shares)

@@ -84,5 +84,9 @@ class WithEdges:
     edges: Callable[[State, Run], Ints]
 
     def __call__(self, state: State, run: Run) -> Evidence:
-        """Return the evidence, unscored, followed by the edges."""
-        return state.items.unscored().union(Evidence.of_edges(self.edges(state, run)))
+        """Return the evidence followed by the edges, each a path of one edge; all have the same score."""
+        edges = self.edges(state, run)
+        ends = state.graph.ends(edges).reshape(-1, 2)
+        single = Evidence.of_paths(state.graph, [(pair, [edge]) for pair, edge in zip(ends, edges, strict=True)])
+        items = state.items.unscored().union(single)
+        return items.with_scores(np.ones(len(items)))
