@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from graphwright.models.openai.secret import Secret
 from pydantic import BaseModel
 from tests.faults.linear_time import assert_linear
 
@@ -19,6 +18,7 @@ from graphwright.errors import OptionError
 from graphwright.extract import LexicalExtractor
 from graphwright.extract.detector import _united
 from graphwright.extract.extraction import Excerpt
+from graphwright.models.openai.errors import Secret
 from graphwright.models.structured import parse_reply
 from graphwright.operators.anchors.link_entities import _candidates, _joined
 from graphwright.operators.state import MAX_QUESTION

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.errors import cut
-from graphwright.generate.citations import Place, best_passages, locate, numbered, supported
+from graphwright.generate.citations import best_passages, locate, numbered, supported
 from graphwright.generate.contexts import shown_passages
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted
 from graphwright.generate.readers import NOTHING, MayAnswer, answered
@@ -216,19 +216,30 @@ def _written(model: LLM, state: State, context: Context, run: Run, draft: Draft)
     if not reply.found or not reply.text.strip():
         return Answer(NOTHING, found=False)
     draft.finish(reply.text)
+    return _checked(reply, state, context, run)
+
+
+def _checked(reply: Any, state: State, context: Context, run: Run) -> Answer:
+    """Return a reply as an answer, with the citations whose quotes stand in the passages that were shown."""
     nodes = {passage.number: passage.node for passage in context.passages}
     nodes = nodes or dict(enumerate(best_passages(state, CONTEXT_PASSAGES), 1))
     texts = {number: state.graph.passage(node) for number, node in nodes.items()}
-    places = _verified(reply.citations, texts, run)
-    dropped = tuple(item.quote for item, place in zip(reply.citations, places, strict=True) if place is None)
-    citations, citation_numbers = numbered(
-        state, [(nodes[place.passage], place.start, place.end) for place in places if place is not None]
-    )
-    verified_numbers = iter(citation_numbers)
-    markers = [None if place is None else next(verified_numbers) for place in places]
-    if not citations:
+    spans: list[tuple[int, int, int]] = []
+    span_of: list[int | None] = []
+    for number, cited in enumerate(reply.citations, 1):
+        place = locate(cited.quote, cited.passage, texts)
+        span_of.append(None if place is None else len(spans))
+        if place is None:
+            run.note(f"citation {number} was dropped: {cut(cited.quote, _SHOWN)!r} is in none of the passages")
+            continue
+        spans.append((nodes[place.passage], place.start, place.end))
+        if place.passage != cited.passage:
+            run.note(f"citation {number} is in passage {place.passage}, not in {cited.passage}")
+    if not spans:
         run.note("no citation could be verified")
-    marked, unsupported = supported(reply.text, markers)
+    citations, numbers = numbered(state, spans)
+    marked, unsupported = supported(reply.text, [None if at is None else numbers[at] for at in span_of])
+    dropped = tuple(cited.quote for cited, at in zip(reply.citations, span_of, strict=True) if at is None)
     return Answer(marked, tuple(reply.answers), citations, unsupported=unsupported, dropped=dropped)
 
 
@@ -240,16 +251,3 @@ def _unverified(reply: str, run: Run) -> Answer | None:
     run.note("the model replied in plain text, without citations; the answer is not verified")
     marked, unsupported = supported(text, ())
     return Answer(marked, unsupported=unsupported)
-
-
-def _verified(quotes: Iterable[Any], texts: Mapping[int, str], run: Run) -> list[Place | None]:
-    """Return the place of each quote, None if it is dropped."""
-    places: list[Place | None] = []
-    for number, item in enumerate(quotes, 1):
-        place = locate(item.quote, item.passage, texts)
-        if place is None:
-            run.note(f"citation {number} was dropped: {cut(item.quote, _SHOWN)!r} is in none of the passages")
-        elif place.passage != item.passage:
-            run.note(f"citation {number} is in passage {place.passage}, not in {item.passage}")
-        places.append(place)
-    return places
