@@ -155,6 +155,7 @@ from graphwright.operators import (
     WrittenSummaryTree,
 )
 from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
+from graphwright.operators.anchors.implied_names import ImpliedNames
 from graphwright.operators.anchors.keywords import (
     LatentKeywords,
     NamesAndPhrases,
@@ -341,6 +342,7 @@ def operators_with_arguments() -> list[Operator]:
         Keywords(LISTS_ERMENGARDE),
         Specialise(MATCHES_FIRST),
         Fallback(Keywords(REFUSES), NamesAndPhrases()),
+        ImpliedNames(2),
         LatentKeywords(LISTS_ERMENGARDE),
         Relax(MATCHES_FIRST),
         GroupAnchors(None, None),

@@ -1,6 +1,7 @@
 from .anchors.anchor_nodes import AnchorNodes as AnchorNodes
 from .anchors.group_anchors import GroupAnchors as GroupAnchors
 from .anchors.group_anchors import GroupByModel as GroupByModel
+from .anchors.implied_names import ImpliedNames as ImpliedNames
 from .anchors.keywords import Keywords as Keywords
 from .anchors.keywords import LatentKeywords as LatentKeywords
 from .anchors.keywords import NamesAndPhrases as NamesAndPhrases

@@ -11,7 +11,7 @@ from graphwright import Evidence, ToPassages, start
 from graphwright.generate import FlatContext, GlobalEdges, PathContext
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
-from graphwright.operators import HopFirst, Operator, Shuffled
+from graphwright.operators import HopFirst, Operator, Run, Shuffled
 from graphwright.operators.paths.flow_paths import WithEdges
 from graphwright.testing import corpus_index, passages_in, prompt_of
 
@@ -28,10 +28,11 @@ def writer(system: str, user: str) -> str:
 
 
 def test_pathrag_expression_equals_paper() -> None:
-    edges = GlobalEdges(SNAPSHOT.triples, by_question=True)
+    passages = ToPassages(index=SNAPSHOT.passages, items=WithEdges(GlobalEdges(SNAPSHOT.triples, by_question=True)))
     assert repr(make_method("pathrag", SNAPSHOT).pipeline).startswith(
-        f"NamesAndPhrases() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
-        f"{ToPassages(15, index=SNAPSHOT.passages, weight=0.0, items=WithEdges(edges))!r} >> "
+        f"VectorSearch({SNAPSHOT.passages!r}) % 15 >> ToPassages() >> NamesAndPhrases() >> ImpliedNames() >> "
+        f"AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
+        f"SharedBudget({passages!r}, read=0) >> "
     )
     small = repr(make_method("pathrag-lt", SNAPSHOT).pipeline)
     assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnGraph(StatementGraph(), FlowPaths() % 5) >> " in small
@@ -84,6 +85,23 @@ def test_pathrag_model_lists_keywords_and_sees_best_path_last(name: str) -> None
     assert [line["path"] for line in shown if "path" in line][-1] == 1
     keywords, answer = [step.operator for step in state.trace if step.usage.completion_tokens]
     assert keywords == f"Keywords({llm!r})" and answer == f"Generate({llm!r})"
+
+
+def test_pathrag_shown_none_prompts_with_paths_alone() -> None:
+    unknown = '{"found": false, "text": "", "citations": []}'
+    llm = ScriptedLLM(lambda system, user: writer(system, user) if "list the keywords" in system else unknown)
+    state = make_method("pathrag", SNAPSHOT, shown=0, llm=llm)(start(QUESTION, SNAPSHOT.graph))
+    kinds = {next(iter(json.loads(line))) for line in prompt_of(state).splitlines() if line.startswith("{")}
+    assert "path" in kinds and "passage" not in kinds
+    assert state.passages is not None and len(state.passages)
+
+
+def test_pathrag_passages_state_paths_or_edges_first() -> None:
+    state = make_method("pathrag", SNAPSHOT)(start(QUESTION, SNAPSHOT.graph))
+    assert state.evidence is not None and state.passages is not None
+    edges = GlobalEdges(SNAPSHOT.triples, by_question=True)(state, Run())
+    stating = set(SNAPSHOT.graph.chunks_of((), [*state.evidence.edges.tolist(), *edges.tolist()]).tolist())
+    assert set(state.passages.ids[: len(stating)].tolist()) == stating
 
 
 def test_pathrag_retrieval_ends_before_context() -> None:

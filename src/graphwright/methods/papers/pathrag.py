@@ -9,6 +9,7 @@ from graphwright.generate.path_contexts import GlobalEdges, PathContext
 from graphwright.methods.answering import answering, either
 from graphwright.methods.method import Method
 from graphwright.methods.options import Help, OptionalLLM, TopK
+from graphwright.operators.anchors.implied_names import ImpliedNames
 from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
@@ -33,6 +34,9 @@ def pathrag(
     k: ShownPaths = 15,
     decay: Decay = 0.7,
     threshold: Threshold = THRESHOLD,
+    shown: Annotated[int, Help("passages that a language model is shown before the paths; the paper shows none")] = (
+        CONTEXT_PASSAGES
+    ),
     *,
     order: Annotated[
         Operator | None,
@@ -46,19 +50,19 @@ def pathrag(
     """Rank passages by the most reliable paths between the entities that keywords name (PathRAG).
 
     A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
-    best passages, which it quotes. Without one keywords are words of the question, which is its only theme, and the
-    answer is quoted. The paper shows no passages: here those that state a path come first, by its rank, then those that
-    state a nearest edge or name a node of a path; vector search fills the rest. Names and triples
-    without vectors are compared by words, which is less accurate; the trace notes it. For the
+    best passages, which it quotes. Without it the keywords are words of the question and the names that the nearest
+    passages are about, the question is the only theme, and the answer is quoted. The paper ranks no passages: here
+    those that state a path or a nearest edge come first, then those that name their nodes, and vector search fills the
+    rest. Names and triples without vectors are compared by words, which is less accurate; the trace notes it. For the
     paper's sparser graphs (RQ3) see `benchmarks/published/ablations.py`.
     """
-    keywords = either(llm, Keywords, NamesAndPhrases())
+    keywords = either(llm, Keywords, NamesAndPhrases() >> ImpliedNames())
     paths = keywords >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
     edges = GlobalEdges(ix.triples, by_question=llm is None)
     sources = SharedBudget(ToPassages(index=ix.passages, items=WithEdges(edges)), top_k, read=0)
     first = VectorSearch(ix.passages) % top_k >> ToPassages()
     ordered = paths if order is None else paths >> order
-    return Method(first >> ordered >> sources, *answering(ix, llm, context(edges=edges)))
+    return Method(first >> ordered >> sources, *answering(ix, llm, context(edges=edges)), passages=shown)
 
 
 def pathrag_lt(

@@ -71,7 +71,7 @@ class Keywords(Operator):
             keywords += (Anchor(theme, kind="theme") for theme in _distinct(reply.themes))
         if not keywords:
             run.fail(_NO_KEYWORDS)
-        return _with_anchors(state, keywords)
+        return with_anchors(state, keywords)
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,10 +92,10 @@ class NamesAndPhrases(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the anchors."""
-        return _with_anchors(state, _from_question(state, run))
+        return with_anchors(state, _from_question(state, run))
 
 
-def _with_anchors(state: State, anchors: Iterable[Anchor]) -> State:
+def with_anchors(state: State, anchors: Iterable[Anchor]) -> State:
     """Return the state with these anchors after its own, each kind and normalised text once."""
     existing = state.anchors or ()
     keys = {(anchor.kind == "entity", normal_form(anchor.text)) for anchor in existing}
@@ -177,13 +177,13 @@ class LatentKeywords(Operator):
         reply = run.reply(self.model, "bubblerag_keywords", question=question, passages=passages)
         if reply is None:
             run.fail()
-            return _with_anchors(state, ())
+            return with_anchors(state, ())
         relations = [Anchor(anchor.text, kind="theme") for anchor in anchors_named(reply.relations, state)]
         names = anchors_named(reply.names, state)
         keywords = [*names, *relations, *anchors_named(reply.implied, state, _IMPLIED_WEIGHT)]
         if not keywords:
             run.fail(_NO_KEYWORDS)
-        return _with_anchors(state, keywords)
+        return with_anchors(state, keywords)
 
 
 def top_passages(state: State, count: int) -> Ints:
