@@ -20,7 +20,7 @@ def plain_bubble(neighbours, groups, costs, hops, budget):
     the edge that it stands for, or None; `costs`: a number for each node.
     """
     search = Search(neighbours, groups, costs, hops)
-    while search.queue and len(search.found) < budget:
+    while search.queue and len(search.found) < budget and search.met < 100 * budget:
         search.step()
     return search.found[:budget]
 
@@ -39,7 +39,7 @@ class Search:
         self.source = {(g, t): t for g, t in self.distance}
         self.queue = [(0, t, g) for g, t in self.distance]
         heapq.heapify(self.queue)
-        self.settled, self.found = set(), []
+        self.settled, self.found, self.met = set(), [], 0
 
     def step(self):
         d, v, g = heapq.heappop(self.queue)
@@ -59,6 +59,7 @@ class Search:
                 heapq.heappush(self.queue, (there, u, g))
 
     def candidate(self, labels, links):
+        self.met += 1
         nodes = set()
         for g, v in labels:
             nodes |= {v, self.groups[g][self.source[g, v]]} - {None}

@@ -62,7 +62,7 @@ def bubble(
     each settled neighbour, ascending, that its group reached from another terminal, the paths of both. A path includes
     the other end of its terminal's edge. A candidate is dropped if its nodes contain those of an earlier one of the
     same groups, or are contained in them: near-duplicates would use up the budget. `budget` (B in the paper) of them
-    end the search; so does a state in which no two origins can meet any more.
+    end the search; so do 100 times as many with the near-duplicates, and a state in which no two origins can meet.
 
     The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. The
     number of steps in which a node was reached is an upper bound of its distance in hops; only where the search would
@@ -90,7 +90,7 @@ def bubble(
     nodes, labels, heap, events = (
         np.empty(shape, np.int64) for shape in ((rows, 5), (rows * groups, 4), (rows, 2), (min(int(budget), _ROOM), 4))
     )
-    tables = Tables(nodes, labels, heap, table, events, np.zeros(8, np.int64), scratch.marks, scratch.queue)
+    tables = Tables(nodes, labels, heap, table, events, np.zeros(9, np.int64), scratch.marks, scratch.queue)
     with scratch:
         at.begin(tables, groups)
         while not at.expand(*graph, costs, tables, groups, min(int(hops), n), int(budget)):

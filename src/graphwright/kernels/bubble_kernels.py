@@ -22,7 +22,8 @@ NODE, COST, HOPS, STAMP, EARLIER = 0, 1, 2, 3, 4  # columns of Tables.nodes, a r
 DISTANCE, FROM, ORIGIN, SERIAL = 0, 1, 2, 3  # of Tables.labels, a row for each group at each node touched
 GROUP, TERMINAL, MATE, ROOT, OPEN, SIZE = 0, 1, 2, 3, 4, 5  # of Tables.origins, a row for each terminal
 LABEL, OTHER, WIDTH, COVERED = 0, 1, 2, 3  # of Tables.events, a row for each candidate
-COUNT, WAITING, SETTLED, EVENTS, STAMPS, BALL, ALIVE, NEED = 0, 1, 2, 3, 4, 5, 6, 7  # places in Tables.place
+COUNT, WAITING, SETTLED, EVENTS, STAMPS, BALL, ALIVE, NEED, MET = 0, 1, 2, 3, 4, 5, 6, 7, 8  # places in Tables.place
+MEETINGS = 100  # times the budget: the most candidates that are compared, near-duplicates included
 
 
 class Costs(NamedTuple):
@@ -266,6 +267,7 @@ def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
     It is dropped if its nodes contain those of an earlier one that covers the same groups, or are contained in them.
     """
     place, events = tables.place, tables.events
+    place[MET] += 1
     place[STAMPS] += 1
     stamp = place[STAMPS]
     width = _stamp_all(tables, groups, label, other, STAMP, stamp, 0)
@@ -364,7 +366,7 @@ def expand(
 ) -> bool:
     """Settle labels by distance, then node, then group; return False where the tables are too small to continue."""
     place, heap, labels = tables.place, tables.heap, tables.labels
-    while place[WAITING] and place[ALIVE] and place[EVENTS] < budget:
+    while place[WAITING] and place[ALIVE] and place[EVENTS] < budget and place[MET] < MEETINGS * budget:
         v, group = heap[0, 1] // groups, heap[0, 1] % groups
         degree = indptr[v + 1] - indptr[v]
         place[NEED] = degree + 1
