@@ -60,9 +60,9 @@ def bubble(
     `costs`; a terminal of any group costs 0 (Eq. 4). States are settled by distance, then smaller node, then group.
     Candidates are, at each settling of a node after its first, the paths of all groups settled there so far; and for
     each settled neighbour, ascending, that its group reached from another terminal, the paths of both. A path includes
-    the other end of its terminal's edge. A candidate is dropped if its nodes contain those of an earlier one that covers
-    the same groups, or are contained in them: near-duplicates would use up the budget. `budget` (B in the paper) of
-    them end the search; so does a state in which no two origins can meet any more.
+    the other end of its terminal's edge. A candidate is dropped if its nodes contain those of an earlier one that
+    covers the same groups, or are contained in them: near-duplicates would use up the budget. `budget` (B in the paper)
+    of them end the search; so does a state in which no two origins can meet any more.
 
     The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. The
     number of steps in which a node was reached is an upper bound of its distance in hops; only where the search would

@@ -28,13 +28,13 @@ ItemsOf = Callable[[State, Run], Evidence]
 class ToPassages(Ranker):
     """Rank the passages of the evidence: those that state it, then those that only name a node of it.
 
-    A passage states an item if it is a node of the item, if it states an edge of the item, or if it names a node of an
-    item without edges. It has the score of its best item (1/rank where items have no scores), which brought it: its
-    steps lead to the passage (see `Ranking.steps`).
+    A passage states an item if it is a node of the item, if it states an edge of the item, or if it names the node that
+    the item is. It has the score of its best item (1/rank where items have no scores), which brought it: its steps lead
+    to the passage (see `Ranking.steps`).
 
-    Passages that only name nodes of items with edges follow, by their best item. Those of one item are ordered by the
-    nodes that they name: a node counts 1 for a passage about it, else 1 / log2(2 + number of passages that name it).
-    Their scores are below those of the passages before them.
+    Passages that only name nodes of larger items follow, by their best item. Those of one item are ordered by the nodes
+    of it that they name: a node counts 1 for a passage about it, else 1 / log2(2 + number of passages that name it).
+    With the sum v, such a passage scores v / (1 + v) of its item's score, and at most as much as the passage before it.
 
     Options:
 
@@ -136,11 +136,12 @@ def _specificity(graph: Graph, nodes: Ints, passages: Ints) -> Scores:
 
 
 def _leading(graph: Graph, items: Evidence, limit: int) -> Evidence:
-    """Return the best items that have at least `limit` passages, and those of equal score."""
+    """Return the best items that at least `limit` passages state, and those of equal score."""
     scores, count = -items.ranked_scores, limit
     while count < len(items):
         leading = items.top(int(np.searchsorted(scores, scores[count - 1], side="right")))
-        if len(np.unique(_pairs(graph, leading).passage)) >= limit:
+        pairs = _pairs(graph, leading)
+        if len(np.unique(pairs.passage[pairs.node < 0])) >= limit:
             return leading
         count *= 2
     return items

@@ -30,8 +30,9 @@ def writer(system: str, user: str) -> str:
 def test_pathrag_expression_equals_paper() -> None:
     edges = GlobalEdges(SNAPSHOT.triples, by_question=True)
     assert repr(make_method("pathrag", SNAPSHOT).pipeline).startswith(
+        f"VectorSearch({SNAPSHOT.passages!r}) % 15 >> ToPassages() >> "
         f"NamesAndPhrases() >> AnchorSearch({SNAPSHOT.names!r}) % 40 >> OnGraph(StatementGraph(), FlowPaths() % 15) >> "
-        f"{ToPassages(15, index=SNAPSHOT.passages, weight=0.0, items=WithEdges(edges))!r} >> "
+        f"SharedBudget({ToPassages(index=SNAPSHOT.passages, items=WithEdges(edges))!r}, read=0) >> "
     )
     small = repr(make_method("pathrag-lt", SNAPSHOT).pipeline)
     assert f"AnchorSearch({SNAPSHOT.names!r}) % 20 >> OnGraph(StatementGraph(), FlowPaths() % 5) >> " in small
