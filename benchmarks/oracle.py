@@ -106,7 +106,8 @@ def measure(options: Namespace, label: str, methods: Sequence[str], count: int, 
                     print(shown(method, question, figures, trails), flush=True)
         row = summary([rows[label, method, question.id] for question in questions])
         print(label, method, row, flush=True)
-        update_results(options.out / "oracle.json", [label, method], row, page, order=[*WITH_CHOICES, *ALONE])
+        if not trace:
+            update_results(options.out / "oracle.json", [label, method], row, page, order=[*WITH_CHOICES, *ALONE])
 
 
 def chunks_by_document(ix: Snapshot) -> Mapping[str, list[int]]:
