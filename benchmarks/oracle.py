@@ -51,14 +51,18 @@ from graphwright.testing import OracleLLM
 SETS = ("musique", "2wiki", "musique-openie")
 BUDGET = 15
 MIN_POOL, MIN_KEPT = 90.0, 95.0
-WITH_CHOICES = (
-    *("bubblerag", "pathrag", "pathrag-lt"),
-    *(f"lego-{number}" for number in (3, 4, 5, 7, 8, 9, 11, 13, 15)),
-    *("rog", "gsr", "kelp", "tog", "gcr", "lightrag-local", "lightrag-global", "lightrag-hybrid", "hipporag2"),
-)
-"""Methods with a step of a language model in their retrieval."""
+OF_PAPERS: Mapping[str, Sequence[str]] = {
+    "bubblerag": ["bubblerag"],
+    "pathrag": ["pathrag", "pathrag-lt"],
+    "lego": [*(f"lego-{number}" for number in (3, 4, 5, 7, 8, 9, 11, 13, 15)), "rog", "gsr", "kelp", "tog"],
+    "reg": ["reg", "gcr"],
+    "fastinsight": ["fastinsight", "fastinsight-entities"],
+}
+"""Methods of the five papers and of their tables."""
+OTHERS = ("lightrag-local", "lightrag-global", "lightrag-hybrid", "hipporag2")
+METHOD_NAMES = [*(name for names in OF_PAPERS.values() for name in names), *OTHERS]
 ALONE = ("reg", "fastinsight", "fastinsight-entities")
-"""Methods without one."""
+"""Methods without a language model in their retrieval."""
 RANKED = {"hipporag2": 100, "fastinsight": 100}
 """Methods whose evidence are the passages that they rank: as many are their pool."""
 COLUMNS = {
@@ -83,7 +87,7 @@ def main() -> None:
     """Measure the methods on the sets, or print where they lose gold passages."""
     parser = arguments(__doc__, sets=tuple(MULTIHOP))
     parser.set_defaults(sets=list(SETS))
-    parser.add_argument("--methods", nargs="+", default=[*WITH_CHOICES, *ALONE], metavar="METHOD")
+    parser.add_argument("--methods", nargs="+", default=METHOD_NAMES, metavar="METHOD")
     parser.add_argument("--questions", type=int, default=50, help="of each set")
     parser.add_argument("--trace", action="store_true", help="print the steps of each question with a loss")
     options = parse(parser)
@@ -107,7 +111,7 @@ def measure(options: Namespace, label: str, methods: Sequence[str], count: int, 
         row = summary([rows[label, method, question.id] for question in questions])
         print(label, method, row, flush=True)
         if not trace:
-            update_results(options.out / "oracle.json", [label, method], row, page, order=[*WITH_CHOICES, *ALONE])
+            update_results(options.out / "oracle.json", [label, method], row, page, order=METHOD_NAMES)
 
 
 def chunks_by_document(ix: Snapshot) -> Mapping[str, list[int]]:
@@ -142,7 +146,7 @@ def asked(
 
 def choosing(name: str, model: OracleLLM) -> Record:
     """Return the argument of a method that is the language model of its retrieval; none for a method without one."""
-    if name not in WITH_CHOICES:
+    if name in ALONE:
         return {}
     declared = METHODS[name].options
     return {next(option for option in ("retrieval_llm", "decoder", "llm") if option in declared): model}
