@@ -13,7 +13,8 @@ Methods without a language model in their retrieval are there for comparison; th
 
 With --trace each question with a loss is printed, with the gold passages that each step reaches: behind the anchors
 after a step that sets anchors, behind the evidence after one that sets it, else the passages. The page counts the steps
-after which gold passages are lost; "anchors" where no step reaches them. Writes `oracle.json` and `oracle.md`.
+after which gold passages are lost: "anchors" where no step reaches them, "order" where they are in the pool, but not
+among the 15. Writes `oracle.json` and `oracle.md`.
 """
 
 from __future__ import annotations
@@ -201,11 +202,12 @@ def _documents(state: State, field: str) -> list[str]:
 
 
 def lost_at(document: str, trails: Sequence[Trail]) -> str:
-    """Return the step after which a document is not reached any more; "anchors" if no step reaches it."""
+    """Return the step after which a document is not reached any more; "anchors" if none does, "order" at the end."""
     reached = [at for at, trail in enumerate(trails) if document in trail.documents]
     if not reached:
         return "anchors"
-    return trails[min(reached[-1] + 1, len(trails) - 1)].step
+    lost = trails[min(reached[-1] + 1, len(trails) - 1)]
+    return "order" if lost.field == "passages" else lost.step
 
 
 def summary(rows: Sequence[Record]) -> Record:

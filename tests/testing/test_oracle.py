@@ -59,6 +59,16 @@ def test_keywords_are_names_of_the_question_and_implied_names_of_gold_passages()
     assert flat.names == [*latent.names, *latent.implied] and flat.themes == latent.relations == [QUESTION]
 
 
+def test_implied_names_are_topics_then_the_rarest_that_join_gold_passages() -> None:
+    assert oracle([ERMENGARDE, LOTHAIR], "Who?").gold_graph.joining == [
+        *("Ermengarde of Tours", "Lothair II"),  # topics
+        *("Ermengarde", "Tours"),  # in both, and in no other passage
+    ]
+    # "Lotharingia", "Lothair II" and "Teutberga" stand in both; 855 is a number, and in one alone.
+    assert oracle([LOTHAIR, TEUTBERGA], "Who?").gold_graph.joining == ["Lothair II", "Teutberga", "Lotharingia"]
+    assert oracle([LOTHAIR], "Who?").implied == ["Lothair II"]
+
+
 def test_keywords_leave_out_names_of_other_passages_and_names_within_another() -> None:
     question = "Did Ermengarde of Tours cross the Mur?"
     assert oracle([ERMENGARDE], question).named == ["Ermengarde of Tours"]

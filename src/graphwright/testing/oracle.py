@@ -9,126 +9,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from graphwright.graph.graph import ABOUT, Graph, Kind
+from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways, relation_words
-from graphwright.models.fake import complete_by
 from graphwright.models.protocols import Cancel, Completion, OnText, Schema
+from graphwright.models.structured import complete_by
+from graphwright.testing.gold import Gold, Passages, united
 from graphwright.text.names import normal_form
 
-Passages: TypeAlias = frozenset[int]
-"""Gold passages, by chunk node."""
 Reply: TypeAlias = Mapping[str, Any]
 
 _DATA = re.compile(r'^(?:\{".*\}|".*")$', re.MULTILINE)
 _AT_MOST = re.compile(r"at most (\d+)")
-_CHARACTERS = 200  # of a candidate in prompts that cut it
 _MATCHES = 5  # entries of a keyword
 _NAMES = 20  # in a list of a reply
 _IMPLIED = 3
-_LENGTH = 3  # relations of a plan
-
-
-@dataclass(frozen=True, eq=False)
-class Gold:
-    """The part of a graph that gold passages state and name.
-
-    `graph`: the graph that is searched. `passages`: its chunk nodes that hold the evidence of a question.
-    """
-
-    graph: Graph
-    passages: Sequence[int]
-
-    @cached_property
-    def edges(self) -> Mapping[int, Passages]:
-        """The gold passages that state each edge between entities."""
-        rows, stated = self.graph.columns, dict[int, set[int]]()
-        for passage in map(int, self.passages if rows.edge_chunks is not None else ()):
-            for edge in rows.stated.row(passage).tolist():
-                stated.setdefault(edge, set()).add(passage)
-        return {edge: frozenset(passages) for edge, passages in stated.items()}
-
-    @cached_property
-    def statements(self) -> Mapping[str, Passages]:
-        """The gold passages that state each text."""
-        return _united((self.graph.edge_text(edge), passages) for edge, passages in self.edges.items())
-
-    @cached_property
-    def begun(self) -> Mapping[str, Passages]:
-        """The gold passages that state each node with a relation, without the other end, in either direction."""
-        names, c = self.graph.names, self.graph.columns
-        return _united(
-            (f"{names[int(node)]} {relation_words(self.graph, (2 * int(c.relation[edge]) + forward,))}", passages)
-            for edge, passages in self.edges.items()
-            for node, forward in ((c.heads[edge], 1), (c.tails[edge], 0))
-        )
-
-    @cached_property
-    def names(self) -> Mapping[str, Passages]:
-        """The gold passages that name each entity."""
-        columns = self.graph.columns
-        if columns.node_chunks is None:
-            return {}
-        owners = np.repeat(np.arange(len(columns.kinds)), np.diff(columns.node_chunks.indptr))
-        inside = np.isin(columns.node_chunks.values, self.passages) & (columns.kinds[owners] != Kind.CHUNK)
-        pairs = zip(owners[inside].tolist(), columns.node_chunks.values[inside].tolist(), strict=True)
-        return _united((self.graph.names[node], frozenset({passage})) for node, passage in pairs)
-
-    @property
-    def topics(self) -> list[str]:
-        """The names that the passages are about."""
-        nodes = self.graph.columns.by_relation(ABOUT).rows(np.asarray(self.passages, np.int64))
-        return self.graph.names.take(nodes)
-
-    def of_path(self, text: str) -> Passages:
-        """Return the gold passages that state a text, or all parts of a path; none if one part is in none.
-
-        The last part may lack its other end.
-        """
-        parts, passages = text.split("; "), frozenset[int]()
-        while parts:
-            sizes = range(len(parts), 0, -1)
-            size = next((n for n in sizes if "; ".join(parts[:n]) in self.statements), 0)
-            rest = "; ".join(parts[: size or None])
-            known = self.statements.get(rest) or self.begun.get(rest)
-            if not known:
-                return frozenset()
-            passages, parts = passages | known, parts[size or len(parts) :]
-        return passages
-
-    def walks(self, names: Iterable[str], length: int = _LENGTH) -> Mapping[Ways, Passages]:
-        """Return the relations, with directions, of the walks along stated edges from these names.
-
-        No node is on a walk twice. A walk has the passages that state its edges; of walks by the same relations, the
-        one with most.
-        """
-        c, at = self.graph.columns, dict[int, list[tuple[int, int, int]]]()
-        for edge in self.edges:
-            head, tail, relation = int(c.heads[edge]), int(c.tails[edge]), 2 * int(c.relation[edge])
-            at.setdefault(head, []).append((tail, relation + 1, edge))
-            at.setdefault(tail, []).append((head, relation, edge))
-        walks: dict[Ways, Passages] = {}
-        level = [((node,), (), frozenset()) for name in names for node in self.graph.ids(name).tolist()]
-        for _ in range(length):
-            level = [
-                ((*nodes, other), (*ways, way), passages | self.edges[edge])
-                for nodes, ways, passages in level
-                for other, way, edge in at.get(nodes[-1], ())
-                if other not in nodes
-            ]
-            for _, ways, passages in level:
-                walks[ways] = max(walks.get(ways, frozenset()), passages, key=len)
-        return walks
-
-
-def _united(pairs: Iterable[tuple[str, Passages]]) -> Mapping[str, Passages]:
-    """Return the passages of each text, whole and as prompts cut it."""
-    passages: dict[str, Passages] = {}
-    for text, more in pairs:
-        for shown in dict.fromkeys((text, text[:_CHARACTERS])):
-            passages[shown] = passages.get(shown, frozenset()) | more
-    return passages
 
 
 @dataclass(eq=False)
@@ -138,9 +32,10 @@ class OracleLLM:
     `graph`: the graph that is searched. `gold`: the chunk nodes that hold the evidence. `question`: its text.
 
     - Keywords are the names of gold passages that the question has, none within another. Implied are the names that
-      gold passages are about, and those that several name, where the question lacks them.
-    - A candidate name is right if a gold passage names it, a candidate statement or path if each of its statements
-      stands in a gold passage. Of several those come first that add a passage without a statement so far.
+      gold passages are about, and those that several of them name and at most 2 % of all (no numbers), where the
+      question lacks them.
+    - A candidate name is right if it is a keyword or such a name, a candidate statement or path if each of its
+      statements stands in a gold passage. Of several those come first that add a passage without a statement so far.
     - A plan, or a relation path, is right if a walk from a keyword along statements of gold passages has its relations.
     - A summary is as helpful as the share of the gold passages of which it has a statement.
     - It is enough once each gold passage has a statement. An answer is never given.
@@ -213,11 +108,15 @@ class OracleLLM:
 
     @cached_property
     def implied(self) -> list[str]:
-        """Names that gold passages are about, and names that join them, which the question does not have."""
-        passages, asked = self.gold_graph.names, normal_form(self.question)
-        joining = sorted((name for name in passages if len(passages[name]) > 1), key=lambda n: (-len(passages[n]), n))
-        names = dict.fromkeys([*self.gold_graph.topics, *joining])
-        return [name for name in names if normal_form(name) not in asked][:_IMPLIED]
+        """The first names that gold passages are about, or that join them, which the question does not have."""
+        asked = normal_form(self.question)
+        return [name for name in self.gold_graph.joining if normal_form(name) not in asked][:_IMPLIED]
+
+    @cached_property
+    def _names(self) -> Mapping[str, Passages]:
+        """The gold passages of the right names."""
+        passages = self.gold_graph.names
+        return united((name, passages[name]) for name in (*self.named, *self.gold_graph.joining) if name in passages)
 
     @cached_property
     def _walks(self) -> Mapping[Ways, Passages]:
@@ -227,12 +126,12 @@ class OracleLLM:
     @cached_property
     def _relations(self) -> Mapping[str, Passages]:
         """The same as texts."""
-        return _united((relation_words(self.graph, ways), passages) for ways, passages in self._walks.items())
+        return united((relation_words(self.graph, ways), passages) for ways, passages in self._walks.items())
 
     def _right(self, line: Mapping[str, Any]) -> Passages:
         """Return the gold passages of a candidate."""
         if "name" in line:
-            return self.gold_graph.names.get(line["name"], frozenset())
+            return self._names.get(line["name"], frozenset())
         text = line.get("text", line.get("statement", ""))
         return self.gold_graph.of_path(text) or self._relations.get(text, frozenset())
 
@@ -243,8 +142,7 @@ class OracleLLM:
     def _grow(self, user: str, lines: Iterable[Any]) -> Reply:
         """Choose candidates by number, first those that add a passage to what was chosen before."""
         lines, limit = list(lines), min(map(int, _AT_MOST.findall(user)), default=_NAMES)
-        before = list(_texts(lines))
-        covered = frozenset[int]().union(*map(self.gold_graph.of_path, before))
+        covered = frozenset[int]().union(*map(self.gold_graph.of_path, _texts(lines)))
         candidates = [(line["number"], self._right(line)) for line in lines if "number" in line]
         right = {number: passages for number, passages in candidates if passages}
         numbers: list[int] = []
@@ -268,9 +166,8 @@ class OracleLLM:
         for line in lines:
             if "candidate" in line and self._right(line):
                 groups.setdefault(line["for"][0], []).append(line["candidate"])
-        weight = 1 / max(len(groups), 1)
-        named = ({"intent": key[:80], "numbers": n[:_NAMES], "weight": weight} for key, n in groups.items())
-        return {"groups": list(named)[:_NAMES]}
+        weight, named = 1 / max(len(groups), 1), list(groups.items())[:_NAMES]
+        return {"groups": [{"intent": key[:80], "numbers": n[:_NAMES], "weight": weight} for key, n in named]}
 
     def _plans(self, user: str, lines: Iterable[Any]) -> Reply:
         """Write the plans with most gold passages, the shorter first, by relations that the prompt lists."""
