@@ -32,9 +32,10 @@ class ToPassages(Ranker):
     the item is. It has the score of its best item (1/rank where items have no scores), which brought it: its steps lead
     to the passage (see `Ranking.steps`).
 
-    Passages that only name nodes of larger items follow, by their best item. Those of one item are ordered by the nodes
-    of it that they name: a node counts 1 for a passage about it, else 1 / log2(2 + number of passages that name it).
-    With the sum v, such a passage scores v / (1 + v) of its item's score, and at most as much as the passage before it.
+    Passages that only name nodes of larger items follow. A node counts 1 for a passage about it, else 1 / log2(2 +
+    number of passages that name it), and v is the sum over the nodes of an item that a passage names. Passages with a v
+    of at least 1 precede others; each has its best such item, by which they are ordered, then by v. They score
+    v / (1 + v) of their item's score, and at most as much as the passage before them.
 
     Options:
 
@@ -100,15 +101,16 @@ def _by_evidence(
     graph: Graph, items: Evidence, pairs: _Pairs, ids: Ints, position: Ints, cosines: Scores
 ) -> tuple[Scores, Ints, NDArray[np.intp]]:
     """Return the scores of the passages, the item that brought each, and the order."""
-    stating = pairs.node < 0
-    is_stated = np.zeros(len(ids), bool)
-    is_stated[position[stating]] = True
-    counted = stating == is_stated[position]
+    value = _values(graph, pairs, position, len(ids))
+    tier = np.where(pairs.node < 0, 2, (value >= 1).astype(np.int64))
+    tiers, values = np.zeros(len(ids), np.int64), np.zeros(len(ids))
+    np.maximum.at(tiers, position, tier)
+    counted = tier == tiers[position]
     scores, best = _best_items(items.ranked_scores, pairs.item[counted], position[counted], len(ids))
-    named = counted & ~stating & (pairs.item == best[position])
-    values = np.bincount(position[named], _specificity(graph, pairs.node[named], pairs.passage[named]), len(ids))
-    order = np.lexsort((ids, -cosines, -values, -scores, ~is_stated))
-    shares = np.where(is_stated, 1.0, values / (1 + values))
+    brought = counted & (pairs.item == best[position])
+    values[position[brought]] = value[brought]
+    order = np.lexsort((ids, -cosines, -values, -scores, -tiers))
+    shares = np.where(tiers == 2, 1.0, values / (1 + values))
     scores = np.where(scores > 0, scores * shares, scores - 1 + shares)
     scores[order] = np.minimum.accumulate(scores[order])
     return scores, best, order
@@ -122,6 +124,14 @@ def _best_items(scores: Scores, item: Ints, position: Ints, count: int) -> tuple
     first = np.full(count, -1, np.int64)
     first[position[is_best][::-1]] = item[is_best][::-1]
     return best, first
+
+
+def _values(graph: Graph, pairs: _Pairs, position: Ints, count: int) -> Scores:
+    """Return how much of its item each passage names, the same for all nodes of a pair; 0 where it states the item."""
+    naming, weights = pairs.node >= 0, np.zeros(len(position))
+    weights[naming] = _specificity(graph, pairs.node[naming], pairs.passage[naming])
+    _, pair = np.unique(pairs.item * count + position, return_inverse=True)
+    return np.where(naming, np.bincount(pair, weights)[pair], 0.0)
 
 
 def _specificity(graph: Graph, nodes: Ints, passages: Ints) -> Scores:
