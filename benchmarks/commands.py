@@ -122,6 +122,9 @@ def _published() -> Iterator[Command]:
             call: Words = ("published/ablations.py", "--only", part, "--sets", name, "--questions", "100")
             writes = ((f"{part}.json", *keys, name),)
             yield Command(f"ablations {part} {name}", call, cost, writes, data=("multihop",))
+    for name, cost in {"musique": 12.0, "2wiki": 12.0, "musique-openie": 12.0}.items():
+        call = ("oracle.py", "--sets", name, "--questions", "50")
+        yield Command(f"oracle {name}", call, cost, (("oracle.json", name),), data=("multihop",))
     corpora = {"scifact": 6.0} | dict.fromkeys(("cisi", "cora", "musique", "hotpotqa100", "scifact-entities"), 3.0)
     for name, cost in corpora.items():
         call = ("published/fastinsight.py", "--sets", name, "--questions", "50")

@@ -1,6 +1,7 @@
 """Print the tables and figures of the five papers: their rows, columns and published numbers, with ours beside them.
 
     python benchmarks/papers.py --paper bubblerag --data DIR [--table 2] [--questions 100]
+    python benchmarks/papers.py --paper bubblerag --data DIR --trace
     python benchmarks/papers.py --paper lego --data DIR --llm MODEL --base-url URL --questions 5 [--context-tokens 500]
 
 Without --llm every step of a language model is done by its offline twin. Tables that other benchmarks measure are read
@@ -8,6 +9,9 @@ from their results (`lego.json`, `reg.json`, ...); where these are missing, the 
 other tables are asked here, by the testbed; an interrupted call continues. With --llm the tables that need answers are
 asked of that model, and it judges them too; the rows of each model stand beside the others, under its name. With --rows
 only these rows are asked, and added to the others of the same questions.
+
+With --trace no table is made: a scripted model that knows the gold passages makes every choice, and each question with
+a loss is printed, with what each step of the paper's methods reaches (see `oracle.py`).
 
 The published numbers are those of the papers' texts, in `published/`. The data at hand are other ones than the papers'
 (no Freebase, ACL-OCL or UltraDomain), so numbers of a row cannot be compared across: each shows whether the order of
@@ -22,6 +26,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import oracle
 from harness import Record, arguments, parse, read_results, update_results
 from published.asked import ASKED, Settings
 from published.from_results import read_table, states_behind
@@ -49,7 +54,13 @@ def main() -> None:
     parser.add_argument("--context-tokens", type=int, help="of evidence, for a model with a small context")
     parser.add_argument("--untimed", action="store_true", help="leave out seconds, where other work is on the machine")
     parser.add_argument("--about", default="", help="a sentence on the model, for the page")
+    parser.add_argument(
+        "--trace", action="store_true", help="print where a method loses gold passages though every choice is right"
+    )
     options = parse(parser)
+    if options.trace:
+        trace(options)
+        return
     settings = settings_of(options)
     tables = published(options.paper)
     path = options.out / f"papers-{options.paper}.json"
@@ -71,6 +82,12 @@ def main() -> None:
                 write = partial(page, options.paper, tables)
                 results = update_results(path, [name, model], content, write, states=states)
         print(section(tables[name], results.get(name, {OFFLINE: {"missing": NOT_ASKED}})), flush=True)
+
+
+def trace(options: Namespace) -> None:
+    """Print the questions in which the methods of a paper lose gold passages, step by step (see `oracle.py`)."""
+    for label in oracle.SETS:
+        oracle.measure(options, label, oracle.OF_PAPERS[options.paper], options.questions, trace=True)
 
 
 def settings_of(options: Namespace) -> Settings:

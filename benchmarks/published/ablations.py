@@ -122,10 +122,8 @@ class Steps:
 
     def passages(self, states: Sequence[State], preview: int = PREVIEW) -> list[list[int]]:
         """Return the passages that the method makes of evidence graphs, after a preview of so many."""
-        by_nearness = ToPassages(index=self.ix.passages, weight=0.0)
-        ending = Unite() >> (SharedBudget(by_nearness, BUDGET) if preview else by_nearness % BUDGET)
-        short = [s if s.passages is None else s.with_(passages=s.passages.top(preview)) for s in states]
-        return [passages_of(state) for state in self.run(ending, short)]
+        ending = Unite() >> SharedBudget(ToPassages(index=self.ix.passages), BUDGET, preview)
+        return [passages_of(state) for state in self.run(ending, states)]
 
     def recalls(self, passages: Sequence[Sequence[int]]) -> Record:
         """Return recall@5 and recall@15 in percent, and the mean number of passages."""
@@ -260,10 +258,10 @@ def paths(ix: Snapshot) -> Operator:
     return nodes(ix) >> OnGraph(StatementGraph(), FlowPaths() % K)
 
 
-def by_nearness(ix: Snapshot, *, themes: bool = True) -> ToPassages:
-    """Return the step that ranks passages by nearness to the question, those of the themes' edges among them."""
+def by_evidence(ix: Snapshot, *, themes: bool = True) -> ToPassages:
+    """Return the step that ranks the passages of the paths, and after them those of the themes' edges."""
     edges = WithEdges(GlobalEdges(ix.triples, by_question=True)) if themes else None
-    return ToPassages(BUDGET, index=ix.passages, weight=0.0, items=edges)
+    return ToPassages(BUDGET, index=ix.passages, items=edges)
 
 
 @dataclass(frozen=True, repr=False)
@@ -283,12 +281,11 @@ METHODS: Mapping[str, Build] = {
     "ppr": ppr,
     "pathrag": pathrag,
     "pathrag-lt": pathrag_lt,
-    "pathrag, the themes' edges and no paths": lambda ix: Nothing() >> by_nearness(ix),
-    "pathrag, all nodes instead of paths": lambda ix: nodes(ix) >> by_nearness(ix),
-    "pathrag, paths through passages": lambda ix: nodes(ix) >> FlowPaths() % K >> by_nearness(ix),
-    "pathrag, without the themes' edges": lambda ix: paths(ix) >> by_nearness(ix, themes=False),
-    "pathrag, passages by reliability": lambda ix: paths(ix) >> ToPassages(BUDGET, mentions=0.1),
-    "pathrag, the last three": lambda ix: nodes(ix) >> FlowPaths() % K >> ToPassages(BUDGET, mentions=0.1),
+    "pathrag, the themes' edges and no paths": lambda ix: Nothing() >> by_evidence(ix),
+    "pathrag, all nodes instead of paths": lambda ix: nodes(ix) >> by_evidence(ix),
+    "pathrag, paths through passages": lambda ix: nodes(ix) >> FlowPaths() % K >> by_evidence(ix),
+    "pathrag, without the themes' edges": lambda ix: paths(ix) >> by_evidence(ix, themes=False),
+    "pathrag, the last two": lambda ix: nodes(ix) >> FlowPaths() % K >> by_evidence(ix, themes=False),
 }
 
 
@@ -303,7 +300,7 @@ def recalls(method: Operator | Method, ix: Snapshot, questions: Questions) -> ND
 
 def stages(ix: Snapshot, questions: Questions) -> Record:
     """Return the share of gold passages after each stage."""
-    graph, themes, ranked = ix.graph, GlobalEdges(ix.triples, by_question=True), by_nearness(ix)
+    graph, themes, ranked = ix.graph, GlobalEdges(ix.triples, by_question=True), by_evidence(ix)
     rows = []
     for question in questions:
         begun = nodes(ix)(start(question.text, graph))

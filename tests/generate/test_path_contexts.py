@@ -95,7 +95,7 @@ def test_path_context_escapes_lines_and_instructions() -> None:
 
 
 def result() -> State:
-    search = VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5 >> ToPassages(mentions=0.1)
+    search = VectorSearch(SNAPSHOT.names) % 6 >> FlowPaths() % 5 >> ToPassages()
     return search(start("Whom did Lothair II marry?", SNAPSHOT.graph))
 
 

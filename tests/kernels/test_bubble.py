@@ -157,13 +157,21 @@ def test_bubble_stops_where_no_two_terminals_can_meet(monkeypatch):
     assert bubble(*graph, _origins([{0}, {3}, {200}]), costs, hops=n, budget=1)[0].origins == (1, 2)
 
 
-def test_bubble_hub_grows_tables_and_leaves_workspace_clean():
+def test_bubble_hubs_grow_tables_and_leave_workspace_clean():
+    # Each node between the two hubs joins them by a way of its own.
     n = 5000
-    _, graph = _graph(n, [(0, i) for i in range(1, n)])
-    result = bubble(*graph, _origins([{1}, {2}, {n - 1}]), node_costs(AXIS, QUARTERS[np.full(n, 3)]), budget=3000)
-    # At the hub and the leaves: two groups, then three, each leaf adding itself to them.
-    assert len(result) == 3000 and all(0 in _nodes(m) for m in result)
+    _, graph = _graph(n, [(hub, i) for i in range(2, n) for hub in (0, 1)])
+    result = bubble(*graph, _origins([{0}, {1}]), node_costs(AXIS, QUARTERS[np.full(n, 3)]), budget=3000)
+    assert [_nodes(m) for m in result] == [{0, 1, i} for i in range(2, 3002)]
     assert not workspace(n).marks.any()
+
+
+def test_bubble_drops_candidates_with_or_within_the_nodes_of_others():
+    # The hub joins three leaves: two of them, all three, and the other pairs; the leaves beside it add nothing.
+    n = 200
+    _, graph = _graph(n, [(0, i) for i in range(1, n)])
+    result = bubble(*graph, _origins([{1}, {2}, {3}]), node_costs(AXIS, QUARTERS[np.full(n, 3)]), budget=100)
+    assert [_nodes(m) for m in result] == [{0, 1, 2}, {0, 1, 2, 3}, {0, 1, 3}]
 
 
 @pytest.mark.parametrize(

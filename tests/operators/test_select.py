@@ -1,12 +1,17 @@
-"""ToPassages: the best item, the sum, the cosine; order, ties, limits, and graphs without passages."""
+"""ToPassages: the order by evidence, the sum, the cosine among equals; ties, limits, and graphs without passages."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import log2
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Evidence, Graph, ToPassages, start
+from graphwright.graph.graph import ABOUT, Kind
 from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
@@ -77,7 +82,7 @@ def test_to_passages_without_passages_returns_nodes() -> None:
     assert [node for node, _ in ranked(ToPassages(), edge, graph=graph)] == sorted(graph.ends([3]).tolist())
     nodes = Evidence.of_nodes([2, 1], [0.5, 0.5])
     assert ranked(ToPassages() % 1, nodes, graph=graph) == [(1, 0.5)]
-    names = Evidence.of_nodes([graph.id("Bertha"), graph.id("Gisela")])
+    names = Evidence.of_nodes([graph.id("Bertha"), graph.id("Gisela")], [0.5, 0.5])
     assert ranked(ToPassages(index=vectors_of(graph)), names, "Gisela", graph)[0][0] == graph.id("Gisela")
 
 
@@ -104,24 +109,99 @@ def test_to_passages_summed_accepts_unscored_items() -> None:
     assert ranked(ToPassages(summed=True), evidence, graph=graph) == [(1, 1.5), (0, 1.0)]
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.5, 3.0])
-def test_to_passages_with_index_adds_cosine(weight: float) -> None:
-    items = [([GRAPH.id("Lothair II"), GRAPH.id("Graz")], []), ([GRAPH.id("Ermengarde of Tours")], [])]
-    query = SNAPSHOT.encoder.encode([QUESTION])[0]
-    expected: dict[int, float] = {}
-    for (nodes, _), score in zip(items, (0.3, 0.9), strict=True):
-        for passage in GRAPH.chunks_of(nodes).tolist():
-            cosine = float(SNAPSHOT.passages.vectors[SNAPSHOT.passages.row_of[passage]] @ query)  # type: ignore[index]
-            expected[passage] = max(cosine + weight * score, expected.get(passage, -9.0))
-    op = ToPassages(index=SNAPSHOT.passages, weight=weight)
-    ranking = ranked(op, Evidence.of_trees(GRAPH, items, [0.3, 0.9]), QUESTION)
-    assert len(ranking) > 3 and dict(ranking) == pytest.approx(expected, abs=1e-3)
+# The order by evidence.
+
+ERMENGARDE, ERSTEIN, LOTHAIR = (GRAPH.id(f"{document}#0") for document in ("ermengarde", "erstein", "lothair"))
+FOUNDED = GRAPH.edges_between(GRAPH.id("Ermengarde of Tours"), GRAPH.id("Erstein")).tolist()
+STOOD = GRAPH.edges_between(GRAPH.id("Erstein"), GRAPH.id("Alsace")).tolist()[1:]
 
 
-def test_to_passages_with_index_ranks_unscored_items() -> None:
-    evidence = Evidence.of_nodes([GRAPH.id("Bread"), GRAPH.id("Graz")])
-    ((best, _),) = ranked(ToPassages(1, index=SNAPSHOT.passages, weight=100.0), evidence, "Graz")
-    assert GRAPH.passages.of(best).document == "bread"  # type: ignore[union-attr]
+def tree(names: list[str], edges: list[int]) -> tuple[list[int], list[int]]:
+    return [GRAPH.id(name) for name in names], edges
+
+
+def test_stating_passages_of_any_item_precede_naming_passages() -> None:
+    """The first item is stated by one passage and named by two others, one of which states the second item."""
+    items = [tree(["Ermengarde of Tours", "Erstein"], FOUNDED), tree(["Erstein", "Alsace"], STOOD)]
+    ranking = ranked(ToPassages(), Evidence.of_trees(GRAPH, items, [0.9, 0.2]))
+    assert [passage for passage, _ in ranking] == [ERMENGARDE, ERSTEIN, LOTHAIR]
+    assert [score for _, score in ranking[:2]] == [0.9, 0.2] and ranking[2][1] <= 0.2
+
+
+def test_naming_passages_are_ordered_by_best_item_then_specific_nodes() -> None:
+    columns = GRAPH.columns
+    edge = GRAPH.edges_between(GRAPH.id("Mur (river)"), GRAPH.id("Drava")).tolist()
+    # Of the passages that do not state it, one is about Teutberga; the other names her, as one of two passages.
+    item = tree(["Teutberga", "Mur (river)"], edge)
+    teutberga, mur = GRAPH.id("teutberga#0"), GRAPH.id("mur#0")
+    assert columns.by_relation(ABOUT).row(GRAPH.id("Teutberga")).tolist() == [teutberga]
+    assert columns.node_chunks is not None and columns.node_chunks.row(GRAPH.id("Teutberga")).tolist() == [
+        LOTHAIR,
+        teutberga,
+    ]
+    rare = 1 / log2(2 + 2)
+    ranking = ranked(ToPassages(), Evidence.of_trees(GRAPH, [item], [0.8]))
+    assert ranking == [(mur, 0.8), (teutberga, 0.8 * 1 / (1 + 1)), (LOTHAIR, pytest.approx(0.8 * rare / (1 + rare)))]
+    # Passages that name two such nodes of the second item, v = 1, precede the one that names one of the first.
+    other = tree(["Alsace", "Erstein", "Mur (river)"], edge)
+    two = ranked(ToPassages(), Evidence.of_trees(GRAPH, [item, other], [0.8, 0.4]))
+    assert [passage for passage, _ in two] == [mur, teutberga, ERMENGARDE, ERSTEIN, LOTHAIR]
+    assert [score for _, score in two[2:]] == [0.4 * 0.5] * 3  # the last has 0.8 / 3, but never more than those before
+
+
+def test_cosine_orders_only_passages_that_are_equal() -> None:
+    founded, stood = tree([], FOUNDED[:1]), tree([], STOOD[:1])
+    op = ToPassages(index=SNAPSHOT.passages)
+    query = SNAPSHOT.encoder.encode(["When was the abbey destroyed during the War?"])
+    cosines = SNAPSHOT.encoder.encode([GRAPH.reading(v) for v in (ERMENGARDE, ERSTEIN)]) @ query[0]
+    assert cosines[1] > cosines[0] and ERMENGARDE < ERSTEIN
+    for scores, expected in (([0.9, 0.8], [ERMENGARDE, ERSTEIN]), ([0.8, 0.8], [ERSTEIN, ERMENGARDE])):
+        evidence = Evidence.of_trees(GRAPH, [founded, stood], scores)
+        ranking = ranked(op, evidence, "When was the abbey destroyed during the War?")
+        assert [passage for passage, _ in ranking] == expected and [score for _, score in ranking] == scores
+
+
+def test_summed_passages_of_equal_sums_are_ordered_by_cosine() -> None:
+    evidence = Evidence.of_nodes([ERMENGARDE, ERSTEIN], [0.5, 0.5])
+    op = ToPassages(index=SNAPSHOT.passages, summed=True)
+    assert ranked(op, evidence, "When was the abbey destroyed during the War?") == [(ERSTEIN, 0.5), (ERMENGARDE, 0.5)]
+
+
+@given(ITEMS, st.sampled_from([None, (0.0, 0.5, 1.0), (-2.0, -1.0, 0.5)]), st.randoms(use_true_random=False))
+def test_passages_of_items_follow_tiers_and_scores_never_rise(items, levels, random) -> None:
+    scores = None if levels is None else [random.choice(levels) for _ in items]
+    evidence = Evidence.of_trees(GRAPH, items, scores)
+    ranking = ranked(ToPassages(), evidence)
+    assert all(a >= b for (_, a), (_, b) in pairwise(ranking))
+    stated: dict[int, float] = {}
+    for (nodes, edges), score in zip(evidence, evidence.ranked_scores.tolist(), strict=True):
+        alone = len(nodes) == 1 and not len(edges)
+        chunks = nodes if alone else nodes[GRAPH.columns.kinds[nodes] == Kind.CHUNK]
+        for passage in GRAPH.chunks_of(chunks, edges).tolist():
+            stated[passage] = max(score, stated.get(passage, score))
+    assert ranking[: len(stated)] == sorted(stated.items(), key=lambda pair: (-pair[1], pair[0]))
+    assert {passage for passage, _ in ranking} == set(GRAPH.chunks_of(evidence.nodes, evidence.edges).tolist())
+
+
+@given(ITEMS, st.integers(1, 6), st.booleans(), st.booleans())
+def test_to_passages_of_items_with_limit_equals_first_of_all(items, limit: int, edges: bool, by_cosine: bool) -> None:
+    index = SNAPSHOT.passages if by_cosine else None
+    evidence = Evidence.of_trees(GRAPH, items if edges else [(nodes, []) for nodes, _ in items])
+    every = ranked(ToPassages(index=index), evidence, QUESTION)
+    assert ranked(ToPassages(limit=limit, index=index), evidence, QUESTION) == every[:limit]
+
+
+def test_item_that_brought_a_passage_states_it_or_names_it_best() -> None:
+    items = [tree(["Ermengarde of Tours", "Erstein"], FOUNDED), tree(["Erstein", "Alsace"], STOOD)]
+    state = start("?", GRAPH, evidence=Evidence.of_trees(GRAPH, items, [0.9, 0.2]))
+    passages = ToPassages()(state).passages
+    assert passages is not None and passages.item_of is not None
+    assert dict(zip(passages.ids.tolist(), passages.item_of.tolist(), strict=True)) == {
+        ERMENGARDE: 0,
+        ERSTEIN: 1,
+        LOTHAIR: 0,
+    }
+    assert len(np.unique(passages.ids)) == 3
 
 
 @given(

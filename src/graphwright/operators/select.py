@@ -28,13 +28,14 @@ ItemsOf = Callable[[State, Run], Evidence]
 class ToPassages(Ranker):
     """Rank the passages of the evidence: those that state it, then those that only name a node of it.
 
-    A passage states an item if it is a node of the item, if it states an edge of the item, or if it names a node of an
-    item without edges. It has the score of its best item (1/rank where items have no scores), which brought it: its
-    steps lead to the passage (see `Ranking.steps`).
+    A passage states an item if it is a node of the item, if it states an edge of the item, or if it names the node that
+    the item is. It has the score of its best item (1/rank where items have no scores), which brought it: its steps lead
+    to the passage (see `Ranking.steps`).
 
-    Passages that only name nodes of items with edges follow, by their best item. Those of equally good items are
-    ordered by the nodes that they name: a node counts 1 for a passage about it, else 1 / log2(2 + number of passages
-    that name it). Their scores are below those of the passages before them.
+    Passages that only name nodes of larger items follow. A node counts 1 for a passage about it, else 1 / log2(2 +
+    number of passages that name it), and v is the sum over the nodes that a passage names of an item, or of equally
+    good items. Passages with a v of at least 1 precede others; each has its best such item, by which they are ordered,
+    then by v. They score v / (1 + v) of their item's score, and at most as much as the passage before them.
 
     Options:
 
@@ -100,17 +101,18 @@ def _by_evidence(
     graph: Graph, items: Evidence, pairs: _Pairs, ids: Ints, position: Ints, cosines: Scores
 ) -> tuple[Scores, Ints, NDArray[np.intp]]:
     """Return the scores of the passages, the item that brought each, and the order."""
-    stating = pairs.node < 0
-    is_stated = np.zeros(len(ids), bool)
-    is_stated[position[stating]] = True
-    counted = stating == is_stated[position]
-    item_scores = items.ranked_scores
-    scores, best = _best_items(item_scores, pairs.item[counted], position[counted], len(ids))
-    named = counted & ~stating & (item_scores[pairs.item] == scores[position])
-    at, node = np.unique(np.stack((position[named], pairs.node[named])), axis=1)
-    values = np.bincount(at, _specificity(graph, node, ids[at]), len(ids))
-    order = np.lexsort((ids, -cosines, -values, -scores, ~is_stated))
-    shares = np.where(is_stated, 1.0, values / (1 + values))
+    _, rank = np.unique(-items.ranked_scores, return_inverse=True)  # equal for equally good items
+    rank = rank[pairs.item]
+    value = _values(graph, pairs, rank * len(ids) + position)
+    tier = np.where(pairs.node < 0, 2, (value >= 1).astype(np.int64))
+    tiers, values = np.zeros(len(ids), np.int64), np.zeros(len(ids))
+    np.maximum.at(tiers, position, tier)
+    counted = tier == tiers[position]
+    scores, best = _best_items(items.ranked_scores, pairs.item[counted], position[counted], len(ids))
+    brought = counted & (items.ranked_scores[pairs.item] == scores[position])
+    values[position[brought]] = value[brought]
+    order = np.lexsort((ids, -cosines, -values, -scores, -tiers))
+    shares = np.where(tiers == 2, 1.0, values / (1 + values))
     scores = np.where(scores > 0, scores * shares, scores - 1 + shares)
     scores[order] = np.minimum.accumulate(scores[order])
     return scores, best, order
@@ -126,6 +128,16 @@ def _best_items(scores: Scores, item: Ints, position: Ints, count: int) -> tuple
     return best, first
 
 
+def _values(graph: Graph, pairs: _Pairs, key: Ints) -> Scores:
+    """Return the sum of what the nodes count that a passage names, each node once among pairs of equal `key`."""
+    naming = np.flatnonzero(pairs.node >= 0)
+    keys, pair = np.unique(key, return_inverse=True)
+    _, first = np.unique(pair[naming] * len(graph.columns.names) + pairs.node[naming], return_index=True)
+    once = naming[first]
+    sums = np.bincount(pair[once], _specificity(graph, pairs.node[once], pairs.passage[once]), len(keys))
+    return np.where(pairs.node >= 0, sums[pair], 0.0)
+
+
 def _specificity(graph: Graph, nodes: Ints, passages: Ints) -> Scores:
     """Return how much each node counts for a passage that names it."""
     columns, size = graph.columns, len(graph.columns.names)
@@ -138,11 +150,12 @@ def _specificity(graph: Graph, nodes: Ints, passages: Ints) -> Scores:
 
 
 def _leading(graph: Graph, items: Evidence, limit: int) -> Evidence:
-    """Return the best items that have at least `limit` passages, and those of equal score."""
+    """Return the best items that at least `limit` passages state, and those of equal score."""
     scores, count = -items.ranked_scores, limit
     while count < len(items):
         leading = items.top(int(np.searchsorted(scores, scores[count - 1], side="right")))
-        if len(np.unique(_pairs(graph, leading).passage)) >= limit:
+        pairs = _pairs(graph, leading)
+        if len(np.unique(pairs.passage[pairs.node < 0])) >= limit:
             return leading
         count *= 2
     return items

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from graphwright.graph.graph import ABOUT, Graph, Kind
-from graphwright.models.fake import complete_by
+from graphwright.graph.graph import Graph
+from graphwright.graph.relation_paths import Ways, relation_words
 from graphwright.models.protocols import Cancel, Completion, OnText, Schema
+from graphwright.models.structured import complete_by
+from graphwright.testing.gold import Gold, Passages, united
 from graphwright.text.names import normal_form
 
-_LINE = re.compile(r'^\{".*\}$', re.MULTILINE)
+Reply: TypeAlias = Mapping[str, Any]
+
+_DATA = re.compile(r'^(?:\{".*\}|".*")$', re.MULTILINE)
 _AT_MOST = re.compile(r"at most (\d+)")
-_ENTRIES = 5  # of a keyword
+_MATCHES = 5  # entries of a keyword
+_NAMES = 20  # in a list of a reply
 _IMPLIED = 3
 
 
@@ -28,19 +31,22 @@ class OracleLLM:
 
     `graph`: the graph that is searched. `gold`: the chunk nodes that hold the evidence. `question`: its text.
 
-    - Keywords are the names of gold passages that the question has, and implied are the names by which they are joined.
-    - A candidate name is right if a gold passage names it, a candidate statement or path if each of its statements
-      stands in a gold passage. Of several those come first that stand in a passage without a statement so far.
-    - An item is enough once each gold passage has a statement in it. An answer is never given.
+    - Keywords are the names of gold passages that the question has, none within another. Implied are the names that
+      gold passages are about, and those that several of them name and at most 2 % of all (no numbers), where the
+      question lacks them.
+    - A candidate name is right if it is a keyword or such a name, a candidate statement or path if each of its
+      statements stands in a gold passage. Of several those come first that add a passage without a statement so far.
+    - A plan, or a relation path, is right if a walk from a keyword along statements of gold passages has its relations.
+    - A summary is as helpful as the share of the gold passages of which it has a statement.
+    - It is enough once each gold passage has a statement. An answer is never given.
 
-    Steps without a choice (summaries, ratings, plans) get a reply that does not fit, so that their twins do them.
+    Any other step, such as a summary, gets a reply that does not fit, so that its twin without a model does it.
 
     >>> from graphwright.testing.corpus import corpus_index
-    >>> snapshot = corpus_index().snapshot
-    >>> gold = [node for node in snapshot.passages.ids if "Ermengarde" in snapshot.graph.passage(int(node))][:1]
-    >>> model = OracleLLM(snapshot.graph, gold, "Whom did Lothair I marry?")
-    >>> model.complete("", '{"number": 1, "text": "Nobody founded it."}\\nChoose at most 3').text
-    '{"numbers": [], "enough": false}'
+    >>> graph = corpus_index().snapshot.graph
+    >>> model = OracleLLM(graph, [graph.id("ermengarde#0")], "Which abbey did Ermengarde of Tours found?")
+    >>> model.named, model.gold_graph.of_path("Lothair II: He married Teutberga in 855.")
+    (['Ermengarde of Tours'], frozenset())
     """
 
     graph: Graph
@@ -54,108 +60,140 @@ class OracleLLM:
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt, as LLM.complete does."""
-        make = self._replies.get("" if schema is None else schema.__name__, self._grow)
-        lines = [json.loads(line) for line in _LINE.findall(user)]
-        reply = json.dumps(make(user, lines))
-        self.calls.append((schema.__name__ if schema else "", reply))
+        name = "" if schema is None else schema.__name__
+        lines = [json.loads(line) for line in _DATA.findall(user)]
+        make = self._replies.get(name)
+        reply = json.dumps({} if make is None else make(user, lines))
+        self.calls.append((name, reply))
         return complete_by(
             lambda *_: reply, system, user, self.id, lambda text: len(text.split()), schema, on_text, cancel
         )
 
     @cached_property
-    def _replies(self) -> Mapping[str, Callable[[str, list[dict[str, Any]]], Mapping[str, Any]]]:
-        return {
-            "LatentKeywordsReply": lambda user, lines: {
-                "names": self.named, "implied": self.implied, "relations": self.relations
-            },
-            "KeywordsReply": lambda user, lines: {"names": [*self.named, *self.implied], "themes": self.relations},
-            "ConstraintsReply": lambda user, lines: {"constraints": []},
+    def _replies(self) -> Mapping[str, Callable[[str, list[Any]], Reply]]:
+        """The function that makes each reply, of the user prompt and its lines of data."""
+        rest = [self.question[:80]]  # themes and relations in the question's words
+        fixed: dict[str, Reply] = {
+            "LatentKeywordsReply": {"names": self.named, "implied": self.implied, "relations": rest},
+            "KeywordsReply": {"names": [*self.named, *self.implied], "themes": rest},
+            "ConstraintsReply": {"constraints": []},
+            "WrittenAnswer": {"found": False, "text": "", "citations": []},
+            "PlainAnswer": {"found": False, "text": ""},
+        }
+        return {name: lambda user, lines, reply=reply: reply for name, reply in fixed.items()} | {
             "MatchesReply": self._matches,
             "GroupsReply": self._groups,
             "GrowReply": self._grow,
             "ChoiceReply": lambda user, lines: {"numbers": self._grow(user, lines)["numbers"]},
-            "EnoughReply": lambda user, lines: {"enough": False},
-            "ThoughtReply": lambda user, lines: {"enough": True, "thought": ""},
-            "WrittenAnswer": lambda user, lines: {"found": False, "text": "", "citations": []},
-            "PlainAnswer": lambda user, lines: {"found": False, "text": ""},
-        }  # fmt: skip
+            "EnoughReply": lambda user, lines: {"enough": self._are_all(_texts(lines))},
+            "PlansReply": self._plans,
+            "RatingsReply": self._ratings,
+        }
 
     @cached_property
-    def statements(self) -> Mapping[str, frozenset[int]]:
-        """The gold passages that state each text."""
-        columns, passages = self.graph.columns, {}
-        for chunk in self.gold:
-            for edge in columns.stated.row(int(chunk)).tolist() if columns.edge_chunks is not None else ():
-                passages.setdefault(self.graph.edge_text(edge), set()).add(int(chunk))
-        return {text: frozenset(chunks) for text, chunks in passages.items()}
-
-    @cached_property
-    def entities(self) -> Mapping[str, frozenset[int]]:
-        """The gold passages that name each entity."""
-        rows, names = self.graph.columns.node_chunks, {}
-        for node in np.flatnonzero(self.graph.columns.kinds != Kind.CHUNK).tolist() if rows is not None else ():
-            if inside := set(rows.row(node).tolist()).intersection(self.gold):
-                names[self.graph.names[node]] = frozenset(inside)
-        return names
+    def gold_graph(self) -> Gold:
+        """What the gold passages state and name."""
+        return Gold(self.graph, self.gold)
 
     @cached_property
     def named(self) -> list[str]:
         """Names of the question that gold passages have, the longest first, none within another."""
-        text, taken = f" {normal_form(self.question)} ", []
-        for name in sorted(self.entities, key=lambda name: (-len(name), name)):
-            if f" {normal_form(name)} " in text and normal_form(name):
-                text = text.replace(f" {normal_form(name)} ", " | ")
-                taken.append(name)
-        return taken[:20]
+        text, names = f" {normal_form(self.question)} ", list[str]()
+        for name in sorted(self.gold_graph.names, key=lambda name: (-len(name), name)):
+            form = f" {normal_form(name)} "
+            if form.strip() and form in text:
+                text = text.replace(form, " | ")
+                names.append(name)
+        return names[:_NAMES]
 
     @cached_property
     def implied(self) -> list[str]:
-        """Names that join gold passages, and those that they are about, which the question does not have."""
-        topics = self.graph.columns.by_relation(ABOUT).rows(np.array(self.gold, np.int64)).tolist()
-        joining = sorted(self.entities, key=lambda name: (-len(self.entities[name]), name))
-        names = [*(self.graph.names[node] for node in topics), *(n for n in joining if len(self.entities[n]) > 1)]
-        return [name for name in dict.fromkeys(names) if normal_form(name) not in normal_form(self.question)][:_IMPLIED]
+        """The first names that gold passages are about, or that join them, which the question does not have."""
+        asked = normal_form(self.question)
+        return [name for name in self.gold_graph.joining if normal_form(name) not in asked][:_IMPLIED]
 
     @cached_property
-    def relations(self) -> list[str]:
-        """The rest of the question."""
-        return [self.question[:80]]
+    def _names(self) -> Mapping[str, Passages]:
+        """The gold passages of the right names."""
+        passages = self.gold_graph.names
+        return united((name, passages[name]) for name in (*self.named, *self.gold_graph.joining) if name in passages)
 
-    def passages_of(self, text: str) -> frozenset[int]:
-        """Return the gold passages that state a text, or all parts of a path; none if one part is in none."""
-        if text in self.statements:
-            return self.statements[text]
-        parts = [self.statements.get(part.strip(), frozenset()) for part in text.split(";")]
-        return frozenset().union(*parts) if all(parts) else frozenset()
+    @cached_property
+    def _walks(self) -> Mapping[Ways, Passages]:
+        """The relations of the walks from the names of the question along statements of gold passages."""
+        return self.gold_graph.walks(self.named)
 
-    def _right(self, line: Mapping[str, Any]) -> frozenset[int]:
+    @cached_property
+    def _relations(self) -> Mapping[str, Passages]:
+        """The same as texts."""
+        return united((relation_words(self.graph, ways), passages) for ways, passages in self._walks.items())
+
+    def _right(self, line: Mapping[str, Any]) -> Passages:
         """Return the gold passages of a candidate."""
         if "name" in line:
-            return self.entities.get(line["name"], frozenset())
-        return self.passages_of(line.get("text", line.get("statement", "")))
+            return self._names.get(line["name"], frozenset())
+        text = line.get("text", line.get("statement", ""))
+        return self.gold_graph.of_path(text) or self._relations.get(text, frozenset())
 
-    def _grow(self, user: str, lines: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-        lines, limit = list(lines), min(map(int, _AT_MOST.findall(user)), default=10)
-        covered = frozenset().union(*(self.passages_of(line["found"]) for line in lines if "found" in line))
+    def _are_all(self, texts: Iterable[str]) -> bool:
+        """Return whether each gold passage states one of the texts."""
+        return bool(self.gold) and frozenset().union(*map(self.gold_graph.of_path, texts)).issuperset(self.gold)
+
+    def _grow(self, user: str, lines: Iterable[Any]) -> Reply:
+        """Choose candidates by number, first those that add a passage to what was chosen before."""
+        lines, limit = list(lines), min(map(int, _AT_MOST.findall(user)), default=_NAMES)
+        covered = frozenset[int]().union(*map(self.gold_graph.of_path, _texts(lines)))
         candidates = [(line["number"], self._right(line)) for line in lines if "number" in line]
+        right = {number: passages for number, passages in candidates if passages}
         numbers: list[int] = []
-        for fresh in (True, False):
-            for number, passages in candidates:
-                if passages and number not in numbers and len(numbers) < limit and (not fresh or passages - covered):
+        for must_add in (True, False):
+            for number, passages in right.items():
+                if number not in numbers and len(numbers) < limit and (passages - covered or not must_add):
                     numbers.append(number)
                     covered |= passages
-        return {"numbers": numbers, "enough": bool(covered) and covered.issuperset(self.gold)}
+        return {"numbers": numbers, "enough": bool(self.gold) and covered.issuperset(self.gold)}
 
-    def _matches(self, user: str, lines: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    def _matches(self, user: str, lines: Iterable[Any]) -> Reply:
+        """Match each keyword with the first right entries."""
         lines = list(lines)
-        entries = [line["entry"] for line in lines if "entry" in line and self._right(line)]
+        entries = [line["entry"] for line in lines if "entry" in line and self._right(line)][:_MATCHES]
         keywords = [line["keyword"] for line in lines if "keyword" in line]
-        return {"matches": [{"keyword": k, "entries": entries[:_ENTRIES]} for k in keywords if entries]}
+        return {"matches": [{"keyword": keyword, "entries": entries} for keyword in keywords if entries]}
 
-    def _groups(self, user: str, lines: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    def _groups(self, user: str, lines: Iterable[Any]) -> Reply:
+        """Group the right candidates by the keyword that they were found for."""
         groups: dict[str, list[int]] = {}
         for line in lines:
             if "candidate" in line and self._right(line):
                 groups.setdefault(line["for"][0], []).append(line["candidate"])
-        named = [{"intent": k[:80], "numbers": v[:20], "weight": 1 / len(groups)} for k, v in groups.items()]
-        return {"groups": named[:20]}
+        weight, named = 1 / max(len(groups), 1), list(groups.items())[:_NAMES]
+        return {"groups": [{"intent": key[:80], "numbers": n[:_NAMES], "weight": weight} for key, n in named]}
+
+    def _plans(self, user: str, lines: Iterable[Any]) -> Reply:
+        """Write the plans with most gold passages, the shorter first, by relations that the prompt lists."""
+        listed, limit = {line for line in lines if isinstance(line, str)}, min(map(int, _AT_MOST.findall(user)))
+        plans: dict[tuple[str, ...], Passages] = {}
+        for ways, passages in self._walks.items():
+            plan = tuple(relation_words(self.graph, (way | 1,)).casefold() for way in ways)
+            if listed.issuperset(plan):
+                plans[plan] = plans.get(plan, frozenset()) | passages
+        best = sorted(plans, key=lambda plan: (-len(plans[plan]), len(plan), plan))
+        return {"plans": [list(plan) for plan in best[:limit]]}
+
+    def _ratings(self, user: str, lines: Iterable[Any]) -> Reply:
+        """Rate summaries by the share of the gold passages of which they have a statement."""
+        ratings = []
+        for line in (line for line in lines if "number" in line):
+            inside = (passages for text, passages in self.gold_graph.statements.items() if text in line["text"])
+            share = len(frozenset().union(*inside)) / max(len(self.gold), 1)
+            ratings.append({"number": line["number"], "helpful": round(100 * share)})
+        return {"ratings": ratings}
+
+
+def _texts(lines: Iterable[Any]) -> Iterator[str]:
+    """Yield the statements of a prompt that are no candidates: those that were found or chosen before."""
+    for line in lines:
+        if isinstance(line, str):
+            yield line
+        elif "number" not in line and ("found" in line or "text" in line):
+            yield line.get("found", line.get("text"))

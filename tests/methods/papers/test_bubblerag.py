@@ -100,10 +100,10 @@ def pieces_of(state: State) -> Evidence:
 
 
 def test_bubblerag_expression_equals_paper() -> None:
-    search = f"VectorSearch({SNAPSHOT.passages!r}) % 5 >> ToPassages() >> "
+    search = f"VectorSearch({SNAPSHOT.passages!r}) % 15 >> ToPassages() >> "
     groups = f"NamesAndPhrases() >> SpecialiseInContext() >> GroupAnchors({NAMES!r}, {TRIPLES!r}, words={WORDS!r})"
     graphs = f"OnGraph(StatementGraph(), Bubble({NAMES!r}) >> Coverage({NAMES!r}) % 3) >> Grow(triples={TRIPLES!r})"
-    passages = f"SharedBudget(ToPassages(index={SNAPSHOT.passages!r}, weight=0.0))"
+    passages = f"SharedBudget(ToPassages(index={SNAPSHOT.passages!r}), read=5)"
     assert repr(make_method("bubblerag", SNAPSHOT).pipeline).startswith(
         f"{search}{groups} >> {graphs} >> Unite() >> {passages} >> "
     )
@@ -111,12 +111,18 @@ def test_bubblerag_expression_equals_paper() -> None:
         make_method("bubblerag", SNAPSHOT, top_k=7, preview=1, n=2, hops=4, budget=20, alpha=2.0, depth=1).pipeline
     )
     assert f"Bubble({NAMES!r}, hops=4, budget=20) >> Coverage({NAMES!r}, alpha=2.0) % 2) >> Grow(" in own
-    assert f"VectorSearch({SNAPSHOT.passages!r}) % 1 >> " in own and ", limit=7) >> " in own and "depth=1)" in own
+    assert (
+        f"VectorSearch({SNAPSHOT.passages!r}) % 7 >> " in own and ", limit=7, read=1) >> " in own and "depth=1)" in own
+    )
     # These steps need a language model.
     assert not any(f"{step}(" in own for step in ("AnswerIfEnough", "LatentKeywords", "Relax"))
     llm = ScriptedLLM(reply)
     with_model = repr(make_method("bubblerag", SNAPSHOT, llm=llm).pipeline)
-    for step in ("AnswerIfEnough({})", "Fallback(LatentKeywords({}), ", "Fallback(Specialise({}), "):
+    for step in (
+        "AnswerIfEnough({}, passages=5)",
+        "Fallback(LatentKeywords({}, passages=5), ",
+        "Fallback(Specialise({}), ",
+    ):
         assert step.format(repr(llm)) in with_model
     assert (
         with_model.count(repr(llm)) == len(STEPS) and f"HybridContext() >> Fallback(Generate({llm!r}), " in with_model
@@ -130,8 +136,8 @@ def test_bubblerag_offline_finds_connected_items_and_passages() -> None:
     state = make_method("bubblerag", SNAPSHOT)(asked())
     assert state.answer is not None and "Erstein" in state.answer.text
     assert any(c.document == "ermengarde" for c in state.answer.citations)
-    assert GRAPH.names[chunks(state)[0]] == "ermengarde#0" and len(chunks(state)) == 5
-    # The passages of the evidence graphs come first, then those of the preview that they lack.
+    assert GRAPH.names[chunks(state)[0]] == "ermengarde#0" and len(chunks(state)) == 6
+    # The passages of the evidence graphs come first, then those of the vector search that they lack.
     assert state.evidence is not None and len(state.evidence) == 1
     behind = set(GRAPH.chunks_of(state.evidence.nodes, state.evidence.edges).tolist())
     assert behind == set(chunks(state)[: len(behind)])
@@ -171,7 +177,7 @@ def check_answered(state: State, steps: list[str]) -> None:
     stated = {line["statement"] for line in data(prompt_of(state), "statement")}
     assert shown == {GRAPH.triple(e) for e in edges if not GRAPH.co_occurs(e)}
     assert stated == {GRAPH.edge_text(e) for e in edges if GRAPH.co_occurs(e)}
-    assert set(passages_in(prompt_of(state))) == set(range(1, 6))
+    assert set(passages_in(prompt_of(state))) == set(range(1, 7))
 
 
 def test_bubblerag_asks_model_at_every_step() -> None:
@@ -280,7 +286,7 @@ def test_bubblerag_preview_and_context_share_budget(k: int, preview: int | None)
 @pytest.mark.parametrize("question", ["?", "Who?", "xyz qqq", "日本の首都はどこですか", "What are the main themes?"])
 def test_bubblerag_without_entities_returns_passages(question: str) -> None:
     state = make_method("bubblerag", SNAPSHOT)(asked(question))
-    assert state.answer is not None and len(chunks(state)) == 5
+    assert state.answer is not None and len(chunks(state)) == 6
 
 
 def test_bubblerag_without_passages_returns_nodes() -> None:

@@ -45,6 +45,28 @@ def test_shared_budget_fills_remaining_places(
     assert (np.diff(state.passages.scores) < 0).all()
 
 
+@pytest.mark.parametrize(
+    ("found", "read", "expected"),
+    [
+        ([1, 2, 3], 0, [1, 2, 3, 9]),  # nothing was read: the step comes first, and the others fill
+        ([1, 2, 3, 4, 5], 0, [1, 2, 3, 4]),
+        ([1, 2, 3, 4, 5], 1, [1, 2, 3, 9]),
+        ([1, 2, 8, 4, 5], 1, [1, 2, 8, 9]),  # 8 was ranked before, but not read: it counts
+        ([1, 2, 8, 4, 5], 2, [1, 2, 8, 9]),
+        ([8, 1], 2, [8, 1, 9, 7]),  # the rest of the preview, then the others
+        ([1], 3, [1, 9, 8, 7]),
+        ([], 1, [9, 8, 7, 6]),
+        ([1, 2, 3, 4, 5], 99, [9, 8, 7, 6]),  # never more than the limit
+    ],
+)
+def test_shared_budget_reads_the_first_and_fills_up(found: list[int], read: int, expected: list[int]) -> None:
+    state = SharedBudget(ToPassages(), 4, read)(state_of(found, [9, 8, 7, 6, 0]))
+    assert ids(state) == expected and state.passages is not None
+    assert (np.diff(state.passages.scores) < 0).all()
+    assert state.passages.item_of is not None
+    assert [int(item) >= 0 for item in state.passages.item_of] == [passage in found for passage in expected]
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_shared_budget_never_exceeds_limit(seed: int) -> None:
     draw = np.random.default_rng(seed)

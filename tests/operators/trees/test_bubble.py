@@ -127,7 +127,7 @@ def test_bubble_searches_passages_and_names() -> None:
     both, item = (
         Bubble(index)(state).evidence for index in (joined(snapshot.names, snapshot.passages), snapshot.names)
     )
-    assert both is not None and item is not None and len(both) == 10
+    assert both is not None and item is not None and 1 < len(both) < 10
     # The same by a table of all rows.
     table = np.zeros((len(snapshot.graph), snapshot.names.dimension), np.float32)
     for index in (snapshot.passages, snapshot.names):

@@ -99,7 +99,68 @@ def test_grow_after_long_sentence_offers_others() -> None:
     )
     graph = MergedChunks(chunk_columns_of([("d", "", "", made)])).graph(np.empty((0, 2), np.int64))
     [(_, edges)] = grown(GrowByModel(model=ALL, depth=1), asked([([graph.id("Anna")], [])], graph, "lake stone?"))
-    assert [graph.edge_text(e) for e in edges] == ["lake stone", "stone"]
+    assert [graph.edge_text(e) for e in edges] == ["lake stone"] * 70 + ["stone"]
+
+
+FILM = "King of the Sierras is a film directed by Samuel Diege and Arthur Rosson"
+FILMS = MergedChunks(
+    chunk_columns_of(
+        [
+            (
+                "film",
+                "",
+                "",
+                Extraction(
+                    (Mention("King"), Mention("1938"), Mention("Diege"), Mention("Rosson")),
+                    tuple(Relation("King", "is a film of", name, FILM) for name in ("1938", "Diege", "Rosson")),
+                ),
+            ),
+            (
+                "copy",
+                "",
+                "",
+                Extraction((Mention("King"), Mention("Diege")), (Relation("King", "starred", "Diege", FILM),)),
+            ),
+            (
+                "diege",
+                "",
+                "",
+                Extraction(
+                    (Mention("Diege"), Mention("Ohio")), (Relation("Diege", "died in", "Ohio", "Diege died in Ohio"),)
+                ),
+            ),
+        ]
+    )
+).graph(np.empty((0, 2), np.int64))
+
+
+def test_grow_adds_all_edges_of_a_sentence() -> None:
+    # The same words in another passage are a statement of their own, which the item has then.
+    king = FILMS.id("King")
+    [(nodes, edges)] = grown(GrowByModel(model=ALL, depth=1, width=1), asked([([king], [])], FILMS, "Who directed it?"))
+    assert {FILMS.names[node] for node in nodes} >= {"King", "1938", "Diege", "Rosson"}
+    assert [FILMS.edge_text(edge) for edge in edges] == [FILM] * len(edges) and len(edges) >= 3
+    part = FILMS.part([king, FILMS.id("1938"), FILMS.id("Diege")])
+    [(nodes, edges)] = grown(GrowByModel(model=ALL, depth=1, width=1), asked([([king], [])], part, "Who directed it?"))
+    assert set(nodes) <= set(part.nodes.tolist()) and set(edges) <= set(part.edges.tolist())
+
+
+def test_grow_by_one_sentence_goes_on_from_all_its_names() -> None:
+    llm, calls = choosing(FILM, "Diege died in Ohio")
+    [(nodes, _)] = grown(GrowByModel(model=llm, width=1), asked([([FILMS.id("1938")], [])], FILMS, "Where?"))
+    assert [offered for _, _, offered in calls] == [[FILM], ["Diege died in Ohio"]]
+    assert FILMS.id("Ohio") in nodes
+
+
+def test_grow_offers_no_statement_that_the_item_has() -> None:
+    """One edge of the sentence is in the item; its others, and those of the copy, are no candidates."""
+    king, year = FILMS.id("King"), FILMS.id("1938")
+    item = asked([([], FILMS.edges_between(king, year).tolist())], FILMS, "Who died in Ohio?")
+    llm, calls = choosing()
+    GrowByModel(model=llm)(item)
+    assert [offered for _, _, offered in calls] == [] or all(FILM not in offered for _, _, offered in calls)
+    [(_, edges)] = grown(Grow(), item)
+    assert edges == FILMS.edges_between(king, year).tolist()
 
 
 def test_grow_at_hub_compares_limited_edges() -> None:

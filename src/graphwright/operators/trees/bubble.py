@@ -39,8 +39,8 @@ class Bubble(Ranker):
     the anchors' nodes and edges are the items. Between two nodes an item has the anchors' edge, else the smallest id.
 
     `index`: vectors of nodes (`joined(a, b)` for two kinds of nodes); a node without one costs 1. `hops`: h, the
-    largest distance from the anchors. `budget`: B, the number of items. An item is dropped if its
-    nodes contain those of an earlier item that covers the same groups, or are contained in them.
+    largest distance from the anchors. `budget`: B, the number of items. An item is dropped if its nodes contain those
+    of an earlier item that covers the same groups, or are contained in them.
 
     >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])

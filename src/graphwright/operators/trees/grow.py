@@ -30,11 +30,12 @@ _DUPLICATES = 8  # 8 times the candidates are ranked to find enough with differe
 class Grow(Operator):
     """Grow each item by neighbouring statements, step by step (BubbleRAG, section 3.5).
 
-    Candidates are the edges between entities at the nodes added last, at first all nodes of the item, and the edges
-    that its passages state; each text once. Up to `width` of them join the item with their ends, for `depth` (d) steps
-    or until none is selected. The nearest to the question join, by the vectors of `triples` or without them by words,
-    as long as they are nearer to it than the edges of the item are in the mean: then the mean value of the item, which
-    BubbleRAG maximises (Def. 1), rises. GrowByModel has a language model select them.
+    Candidates are the statements at the nodes added last, at first all nodes of the item, and those of its passages:
+    the texts of edges between entities, each once, without those that the item has. Up to `width` of them join the item
+    whole, with all edges of a sentence and their ends, for `depth` (d) steps or until none is selected. The nearest to
+    the question join, by the vectors of `triples` or without them by words, as long as they are nearer to it than the
+    edges of the item are in the mean: then the mean value of the item, which BubbleRAG maximises (Def. 1), rises.
+    GrowByModel has a language model select them.
 
     Anytime: items grow in the order of the evidence; once `seconds` are spent, no step starts.
 
