@@ -47,10 +47,10 @@ def pathrag(
 
     A language model lists the keywords and answers from the paths, the edges nearest to the question's themes, and the
     best passages, which it quotes. Without one keywords are words of the question, which is its only theme, and the
-    answer is quoted. The paper shows no passages: here those that state a path come first, by its rank, then those that
-    state a nearest edge or name a node of a path; vector search fills the rest. Names and triples
-    without vectors are compared by words, which is less accurate; the trace notes it. For the
-    paper's sparser graphs (RQ3) see `benchmarks/published/ablations.py`.
+    answer is quoted. The paper shows no passages: here those that state a path or a nearest edge come first, the
+    nearest to the question first, then those that name a node of a path; vector search fills the rest. Names and
+    triples without vectors are compared by words, which is less accurate; the trace notes it. For the paper's sparser
+    graphs (RQ3) see `benchmarks/published/ablations.py`.
     """
     keywords = either(llm, Keywords, NamesAndPhrases())
     paths = keywords >> AnchorSearch(ix.names) % n >> OnGraph(StatementGraph(), FlowPaths(decay, threshold) % k)
