@@ -39,8 +39,8 @@ def test_pdf_boxes_lie_on_their_words() -> None:
     document.cell(50, 10, "Graz lies here")
     page = extracted(bytes(document.output()))
     assert page.places is not None and len(page.places.checksum) == 32
-    ((label, box),) = page.places.boxes_of(0, len(page.text))
-    assert label == "1" and (box.start, box.end) == (0, len("Graz lies here"))
+    (box,) = page.places.boxes
+    assert page.places.of(0, 4) == "page 1" and (box.start, box.end) == (0, len("Graz lies here"))
     assert 5000 <= box.left <= 5100 and 6000 < box.right < 7000 and 5000 <= box.top < box.bottom <= 5400
 
 
