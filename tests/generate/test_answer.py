@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.faulty_server import cut_stream, silent
 from tests.toys import family_state, loose
 
 from graphwright import ShortestPaths, ToPassages, VectorSearch, start
@@ -29,7 +30,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
 from graphwright.testing import CORPUS, WordReader, answer_reply, corpus_index, passages_in, prompt_of
-from graphwright.testing.llm_server import LLMServer, cut_stream, events, silent
+from graphwright.testing.llm_server import LLMServer, events
 from graphwright.text.words import words
 
 INSTRUCTIONS = Context("?").prompt[0]

@@ -15,9 +15,7 @@ from .models import FixedLLM as FixedLLM
 from .models import HashEncoder as HashEncoder
 from .models import HashSparseEncoder as HashSparseEncoder
 from .models import OverlapCrossEncoder as OverlapCrossEncoder
-from .models import RecordingEncoder as RecordingEncoder
 from .models import ScriptedLLM as ScriptedLLM
-from .models import ScriptedReader as ScriptedReader
 from .models import WordReader as WordReader
 from .models import answer_reply as answer_reply
 from .models import passages_in as passages_in

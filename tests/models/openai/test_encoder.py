@@ -5,13 +5,14 @@ import threading
 
 import numpy as np
 import pytest
+from tests.faulty_server import Watch, cut, endless, silent
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
-from graphwright.testing.llm_server import LLMServer, Send, Watch, cut, endless, error, silent
+from graphwright.testing.llm_server import LLMServer, Send, error
 
 
 def vector(text):

@@ -5,10 +5,10 @@ import time
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.faulty_server import Watch
 
 from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.protocols import Cancellation
-from graphwright.testing.llm_server import Watch
 
 CANCEL = Cancellation()
 

@@ -4,6 +4,7 @@ import email.utils
 import time
 
 import pytest
+from tests.faulty_server import Watch, cut, cut_stream, hang_up, silent
 from tests.models.openai.asking import ask, streaming, unused_address
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
@@ -11,19 +12,7 @@ from graphwright.models.deadline import Deadline
 from graphwright.models.openai.errors import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Cancellation
-from graphwright.testing.llm_server import (
-    LLMServer,
-    Say,
-    Send,
-    Watch,
-    cut,
-    cut_stream,
-    error,
-    event,
-    events,
-    hang_up,
-    silent,
-)
+from graphwright.testing.llm_server import LLMServer, Say, Send, error, event, events
 
 
 def test_retries_of_a_refused_connection_stop_after_one_and_cost_nothing(watch):
