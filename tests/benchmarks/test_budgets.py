@@ -66,7 +66,7 @@ def test_rankings_by_budget_cut_or_first_ranking_gives_one_budget() -> None:
     assert list(smoothed) == [9]
 
 
-def test_rankings_by_budget_without_reranker_is_an_error() -> None:
+def test_rankings_by_budget_without_reranker_raises() -> None:
     with pytest.raises(OptionError, match=r"No step of this run reranks; its steps: VectorSearch\("):
         rankings_by_budget((SEARCH % 3)(start(QUESTION, CLUB)))
 

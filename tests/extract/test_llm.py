@@ -557,7 +557,7 @@ ATTACKS = [
 @pytest.mark.parametrize("text", ATTACKS)
 @pytest.mark.parametrize("where", ["title", "text"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_extraction_prompt_of_a_hostile_text_keeps_it_one_line_of_data(kind: Any, where: str, text: str) -> None:
+def test_extraction_prompt_of_hostile_text_keeps_it_one_line_of_data(kind: Any, where: str, text: str) -> None:
     excerpt = Excerpt("d", text, "x") if where == "title" else Excerpt("d", "x", text)
     system, user = extraction_prompt(excerpt, kind)
     plain_system, plain_user = extraction_prompt(Excerpt("d", "x", "x"), kind)
@@ -668,7 +668,7 @@ def test_extractor_id_changes_with_output() -> None:
         ("triples", "It is near Strasbourg.", ["Erstein Abbey", "Strasbourg", "Alsace", "Ermengarde"]),
     ],
 )
-def test_prompt_example_is_a_reply_that_can_be_read(kind: str, text: str, names: list[str]) -> None:
+def test_prompt_example_is_reply_that_can_be_read(kind: str, text: str, names: list[str]) -> None:
     system, _ = messages(KINDS[kind].prompt, passage="")
     made = read(text, system[system.index("\n{") :], title="Erstein Abbey", extraction=kind)
     assert [m.name for m in made.mentions] == names

@@ -111,7 +111,7 @@ def ranked(*documents: str) -> State:
     return start("Which abbey did she found?", GRAPH).with_(passages=Ranking.of(nodes, range(len(nodes), 0, -1)))
 
 
-def test_read_spans_with_a_span_answers_with_it_and_cites_its_sentence() -> None:
+def test_read_spans_answers_with_span_and_cites_sentence() -> None:
     reader = ScriptedReader(("abbey of Erstein in",))
     answer = ReadSpans(reader, words=0)(ranked("bread", "erstein", "ermengarde")).answer
     assert answer is not None and answer.found

@@ -64,7 +64,7 @@ def test_prize_tree_keeps_bound_of_goemans_and_williamson(network: tuple[int, li
     assert every - result <= 2 * (every - best) + 1e-9
 
 
-def test_prize_tree_is_nearly_always_the_best() -> None:
+def test_prize_tree_is_nearly_always_best() -> None:
     rng = np.random.default_rng(4)
     missed = 0
     for _ in range(300):

@@ -234,7 +234,7 @@ def test_wrapper_has_limits_and_prices_of_model(tmp_path):
         BudgetedLLM(inner, max_cost=0.0004).complete("", "a")
 
 
-def test_budgeted_model_is_a_value():
+def test_budgeted_model_is_value():
     llm = BudgetedLLM(ScriptedLLM(["a"]), 10, prices=Prices(1.0, 2.0))
     assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm)
 

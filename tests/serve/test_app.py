@@ -136,7 +136,7 @@ def test_event_loop_answers_during_questions(server: Running, monkeypatch: pytes
         client.join()
 
 
-def test_key_for_unserved_index_is_a_warning(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_key_for_unserved_index_is_warning(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with closing(Keys(tmp_path)) as keys:
         keys.create("reader", indexes=["cities", "citties"])
         keys.revoke(keys.create("former", indexes=["gone"])[1].id)

@@ -154,7 +154,7 @@ def test_limits_hold_over_batches():
     assert watch.at == 120
 
 
-def test_openai_encoder_is_a_cacheable_value():
+def test_openai_encoder_is_cacheable_value():
     encoder = OpenAIEncoder("m", "http://localhost:1/v1", "sk-secret", 8, 16)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder)) and "secret" not in repr(encoder)
     with LLMServer(answer) as server:

@@ -117,7 +117,7 @@ def test_chat_model_answers_and_condenses(cities: Any) -> None:
         assert running.client.get("/v1/indexes").json()["indexes"][0]["llm"] == "any"
 
 
-def test_unverified_draft_is_followed_by_the_verified_answer(cities: Any) -> None:
+def test_unverified_draft_is_followed_by_verified_answer(cities: Any) -> None:
     draft = REPLY.replace("the Mur in Styria.", "the Danube.")
     with (
         LLMServer([Say(draft)]) as llm,

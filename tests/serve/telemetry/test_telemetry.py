@@ -92,9 +92,7 @@ def test_failed_call_is_counted_and_logged(cities: Path, tmp_path: Path, caplog:
     assert all("no such model" in line.getMessage() and QUESTION not in line.getMessage() for line in lines)
 
 
-def test_unreachable_model_is_a_warning_at_start(
-    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unreachable_model_is_warning_at_start(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
     with serving(cities, data=tmp_path / "none", llm=LLMSettings("absent", url)):

@@ -41,8 +41,7 @@ class AskedPaths(Operator):
 
     Needs no training. BY_WORD and BY_SENTENCE were set on questions over toy graphs (see docs/methods.md).
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("gimp", "needs", "gtk"), ("sketch", "needs", "gimp"), ("gtk", "needs", "glib")])
     >>> AskedPaths(HashEncoder())(start("What does gimp need?", graph, entities=["gimp"])).evidence.texts(graph)
     ['gimp → [needs] → gtk']

@@ -41,8 +41,7 @@ class MultiHopRerank(Reranker):
     Ours. Adding retrieved text to the question is from multi-hop dense retrieval (Xiong et al., 2021, with whole
     passages), scoring chains by a reader from Beam Retrieval (Zhang et al., 2024, with training).
 
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import OverlapCrossEncoder
     >>> kin = Graph.from_triples([("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
     >>> state = start("Where did the husband of Ida live?", kin, evidence=Evidence.of_edges([0, 1, 2]))
     >>> MultiHopRerank(OverlapCrossEncoder(), temperature=0.1)(state).evidence.texts(kin)
