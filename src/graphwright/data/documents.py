@@ -137,7 +137,7 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
 
 
 def _items(path: Path, name: str, options: ReadOptions, named: bool) -> _Rows:
-    """Read one file. Raises DataError for a damaged one that was `named` itself; one of a folder becomes `Skipped`."""
+    """Read one file. A damaged file raises DataError if it was `named` itself; in a folder it becomes `Skipped`."""
     try:
         yield from _file(path, name, options)
     except DataError as error:
@@ -170,7 +170,7 @@ def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
 
 
 def _not_rows(path: Path) -> str:
-    """Return why a file cannot be one of rows, by its first bytes and its size; "" if it may be."""
+    """Return the reason why a file cannot hold rows, by its first bytes and its size; "" if it can."""
     with open_bytes(path) as file:
         if is_binary(file.read(SAMPLE)):
             return "binary, not rows of text"

@@ -237,7 +237,7 @@ def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[Pas
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:
-    """Return whether a span is another number or date than the best, of another document, and half as probable."""
+    """Return whether a span contradicts the best: another number or date, in another document, half as probable."""
     best, other = value_of(shorts[0]), value_of(shorts[at])
     if best is None or other is None or best.kind != other.kind or best.amount == other.amount:
         return False

@@ -99,7 +99,7 @@ def _arrive(
     indptr: Pointers, ends: Ids, decay: float, starts: Pointers, adjacent: Ids, first: int, last: int,
     resource: Floats, marks: Ids, order: Ids, arrived: Floats,
 ) -> None:  # fmt: skip
-    """Write the resource of each end into `arrived`: that of its layer, else the flow into it from the last layer."""
+    """Write the resource of each end into `arrived`: its own if a layer has it, else the flow from the last layer."""
     for j in range(ends.size):
         place = abs(marks[ends[j], 0])
         arrived[j] = resource[place - 1] if place else 0.0

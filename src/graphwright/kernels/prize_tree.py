@@ -38,7 +38,7 @@ def _next_edge(
 
 @kernel
 def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
-    """Let every growing cluster grow; one whose prizes are used up stops."""
+    """Grow all clusters by a time; a cluster stops when its prizes are used up."""
     for v in range(cluster.size):
         if room[cluster[v]] > 0.0:
             depth[v] += time
@@ -77,7 +77,7 @@ def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> i
 
 
 def _best_part(n: int, links: dict[int, list[tuple[int, int]]], costs: list[float], prizes: list[float]) -> Part:
-    """Return the nodes and edges of the connected part of a forest of the highest worth.
+    """Return the nodes and edges of a forest's connected part with the highest worth.
 
     A node's worth is its prize plus the worth of each child beyond the cost of the edge to it. `links`: the neighbours
     of each node that has any, and the edges to them.

@@ -29,7 +29,7 @@ class Predicate(Protocol):
 
 
 class View(Protocol):
-    """Another graph over the nodes of a graph, such as that of its passages alone; node ids stay the same."""
+    """Another graph over the same node ids, such as the graph of passages alone."""
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the view of the graph."""

@@ -177,7 +177,7 @@ def _name(record: Record | None, before: Manifest | None) -> str:
 
 
 def _begun(url: str, record: Record | None, unfinished: Unfinished) -> Record:
-    """Return the record of a folder with the push or pull that begins."""
+    """Return the record of a folder, marked with the push or pull that begins."""
     before = Record(url, None, unfinished.revision) if record is None else record
     return replace(before, unfinished=unfinished)
 

@@ -27,7 +27,7 @@ _LISTED = "IN (SELECT value FROM json_each(?))"
 
 
 class ExtractedChunk(NamedTuple):
-    """A chunk with its extraction, the extractor's id, and if it is pending for another extractor the reason."""
+    """A chunk with its extraction and the extractor's id. `pending`: why another extractor still has to read it."""
 
     chunk: Chunk
     extraction: Extraction

@@ -102,7 +102,7 @@ DONE = "data: [DONE]\n\n"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as the server's behaviours say."""
+    """Handler of requests, which calls the behaviour of each."""
 
     server: LLMServer
     protocol_version = "HTTP/1.1"

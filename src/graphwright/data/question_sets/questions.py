@@ -36,7 +36,7 @@ class QuestionRecord:
     """A question; `answers` are alternatives, `gold` the ids of the documents that hold the evidence.
 
     `metadata` has the other fields of its record, as JSON. Questions with relevance judgements have their grades in
-    `metadata["relevance"]`, document id to grade. `line` is that of the file, 0 for none.
+    `metadata["relevance"]`, document id to grade. `line`: the line of the file, 0 for none.
     """
 
     id: str

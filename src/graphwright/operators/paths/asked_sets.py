@@ -153,7 +153,7 @@ def _nearest(graph: Graph, seeds: Sequence[Ints], ends: Ints) -> set[int]:
 
 
 def _having(graph: Graph, reading: Reading, relations: Sequence[int], seeds: Sequence[Ints]) -> set[int] | None:
-    """Return the nodes with an edge of these relations (any, if there are none) to these nodes (any, likewise).
+    """Return the nodes with an edge of these relations to these nodes; no relations or no nodes stand for any.
 
     None where the nodes have no edge of these relations.
     """

@@ -180,7 +180,7 @@ class Explore(Operator):
 
 
 def _next_relation(graph: Graph, item: Item) -> str:
-    """Return the text of a path without its last node: its edges before, the node and its next relation.
+    """Return the text of a path up to its last relation, without the node that this relation leads to.
 
     An edge without a predicate is shown by the sentence that states it.
     """

@@ -89,7 +89,7 @@ class Bridge(Operator):
 
 
 def _anchored(state: State) -> dict[int, tuple[float, Walk]]:
-    """Return the entities of the anchors, each with its largest weight and the walk of this node alone."""
+    """Return the entities of the anchors, each with its largest weight and a walk of one node."""
     active = dict[int, tuple[float, Walk]]()
     for anchor in state.anchors or ():
         nodes = anchor.seeds(state.graph)
