@@ -35,9 +35,8 @@ def read_documents(
     """Return an iterator over the documents of files and folders, in a fixed order.
 
     Folders are read recursively, sorted by name, without hidden files, the folders in `exclude`, and what `options`
-    leave out: by default what a `.gitignore` names, build folders, style sheets and scripts of pages. A file is text
-    (with or without a known suffix), rows (JSON lines, a JSON array, CSV or TSV), or of a format in `data.formats`;
-    each may be packed with gzip. The id of a file's document is its path in the folder given; a row without an id is
+    leave out. A file is text, rows (JSON lines, a JSON array, CSV or TSV), or of a format in `data.formats`; each may
+    be packed with gzip. The id of a file's document is its path in the folder given; a row without an id is
     `file#line`; a row whose id is a number is `file#number`; any other row, and every row of a `corpus.jsonl`, keeps
     its own id; a file in an archive is `archive/file`, a message of a mailbox `file#number`.
 

@@ -94,9 +94,8 @@ class Generate(Operator):
     a note in the trace, and the sentence that rests on it ends in [unsupported]. An answer without verified citations
     is still returned, with a note: `found` is True and `citations` is empty. The same holds for a reply in plain text.
     If the reply is unusable or cut short, the answer is a message, and the next operator of a Fallback answers instead.
-    If the context shows no passages, the best fifteen can be cited.
-
-    If the passages hold no answer, the text is a message, `citations` is empty and `found` is False.
+    If the context shows no passages, the best fifteen can be cited. If the passages hold no answer, the text is a
+    message, `citations` is empty and `found` is False.
 
     >>> from graphwright import Graph, start; from graphwright.generate import PassageContext
     >>> from graphwright.graph import Ranking; from graphwright.models import ScriptedLLM

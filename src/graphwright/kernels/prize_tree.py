@@ -113,10 +113,9 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
     """Return the nodes and edges of a tree with a high sum of prizes minus edge costs (approximate).
 
     The growth of Goemans and Williamson (1995), without a root as in G-Retriever: a moat grows around each node with a
-    prize, all at the same rate, until its prize is used up; where moats fill an edge, their clusters merge and share
-    the unused prizes; growth ends when at most one cluster grows. Of the forest of these edges the connected part of
-    the highest worth is selected, by the strong pruning of Johnson, Minkoff and Phillips (2000). Equal times by smaller
-    edge, equal worth by smaller node.
+    prize until its prize is used up. Where moats fill an edge, their clusters merge and share the unused prizes. Growth
+    ends when at most one cluster grows. The strong pruning of Johnson, Minkoff and Phillips (2000) selects the part of
+    the highest worth. Equal times by smaller edge, equal worth by smaller node.
 
     `heads`, `tails`: the ends of each edge, int[m], walked either way; `costs`: float[m], `prizes`: float[n], 0 or
     more. Returns ascending node ids and edge numbers; both empty if no node has a prize. At most O(n (n + m)), meant
