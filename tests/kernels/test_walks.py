@@ -207,7 +207,7 @@ def test_expand_chains_without_inverse_equals_algorithm_1_and_its_mirror(world) 
     assert [len(chain.triples) for chain in result] == sorted(len(chain.triples) for chain in result)
 
 
-def test_expand_chains_worked_example() -> None:
+def test_expand_chains_equals_worked_example() -> None:
     # 0 and 4 are asked for; 0 → 1 → 2 → 3 → 1, 1 → 3, and 4 → 1 → 0.
     triples = [(0, 1), (1, 2), (2, 3), (3, 1), (1, 3), (4, 1), (1, 0)]
     assert ours(5, triples, {0, 4}, inverse=False)[:9] == [

@@ -122,7 +122,7 @@ class Packs:
                 self._put(name, [])
 
     def discard(self) -> None:
-        """Make all packs outdated, as one; a transaction must be open."""
+        """Mark all packs as outdated. A transaction must be open."""
         self._db.execute("DELETE FROM packs")
         self._db.execute("INSERT INTO packs (first) VALUES ('')")
 

@@ -62,7 +62,7 @@ class Store(StoreFile):
         return int(self.setting("revision") or 0)
 
     def withdrawn(self) -> dict[str, int]:
-        """Return the revision that removed or replaced each document withdrawn last, by the document's `id_digest`.
+        """Return the revision that last removed or replaced each document, by its `id_digest`.
 
         A snapshot of an older revision still shows these documents. Only digests are stored, not ids of removed
         documents.

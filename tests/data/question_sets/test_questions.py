@@ -54,7 +54,7 @@ def test_read_questions_empty_file_raises(tmp_path: Path) -> None:
         read_questions(write(tmp_path / "q.jsonl", ""))
 
 
-def test_check_gold_missing_ids_are_remarked_or_error() -> None:
+def test_check_gold_missing_ids_are_remarked_or_raise() -> None:
     questions = [QuestionRecord(str(i), "q", gold=(f"p{i}",)) for i in range(100)]
     corpus = {f"p{i}" for i in range(99)}
     (remark,) = check_gold(questions, corpus)

@@ -109,7 +109,7 @@ def test_encoder_is_thread_safe():
     assert cosines(np.array(result), encoder.encode(SENTENCES)).min() >= SAME
 
 
-def test_encoder_is_value():
+def test_encoder_is_equal_and_pickled_by_options():
     encoder = MiniLM()
     assert repr(encoder) == "MiniLM()" and eval(repr(MiniLM(max_tokens=64))) == MiniLM(max_tokens=64)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == copy.deepcopy(encoder)

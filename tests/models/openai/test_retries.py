@@ -90,7 +90,7 @@ def test_retry_after_of_hour_is_not_waited_for(watch):
         (Send(307, "", {"Location": "http://127.0.0.1:9/v1"}), "give the final address as base_url"),
     ],
 )
-def test_failures_that_stay_are_reported_at_once(answer, message):
+def test_permanent_failures_are_reported_at_once(answer, message):
     exc, server = ask([answer])
     with pytest.raises(HTTPStatusError, match=message):
         raise exc
