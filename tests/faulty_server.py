@@ -7,9 +7,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from tests.llm_server import Behaviour, Handler
+
 from graphwright.models import Cancellation
 from graphwright.models.openai.rate import Clock
-from graphwright.testing.llm_server import Behaviour, Handler
 
 
 def silent(handler: Handler) -> None:

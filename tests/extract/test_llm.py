@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.faulty_server import hang_up, silent
+from tests.llm_server import Handler, LLMServer, Say, error
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
@@ -27,7 +28,6 @@ from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion, Usage
 from graphwright.prompts.templates import messages
 from graphwright.store.chunk_record import ChunkRecord
-from graphwright.testing.llm_server import Handler, LLMServer, Say, error
 from graphwright.text.names import normal_form
 
 EMPTY = '{"entities": [], "relations": []}'

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.faulty_server import cut_stream, silent
+from tests.llm_server import LLMServer, events
 from tests.scripted import WordReader
 from tests.toys import family_state, loose
 
@@ -31,7 +32,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
 from graphwright.testing import CORPUS, answer_reply, corpus_index, passages_in, prompt_of
-from graphwright.testing.llm_server import LLMServer, events
 from graphwright.text.words import words
 
 INSTRUCTIONS = Context("?").prompt[0]

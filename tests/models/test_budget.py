@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from tests.faulty_server import Watch, cut, silent
+from tests.llm_server import LLMServer, Say, error
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
@@ -17,7 +18,6 @@ from graphwright.models.cache import CachedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation, Completion, Usage
-from graphwright.testing.llm_server import LLMServer, Say, error
 
 
 class Place(BaseModel):

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm_server import LLMServer
 
 from graphwright.errors import OptionError
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.answer_models import AnswerModels, ModelServer
-from graphwright.testing.llm_server import LLMServer
 
 KEY = "sk-the-key-of-the-server"
 

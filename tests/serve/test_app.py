@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 import pytest
 from tests.faulty_server import silent
+from tests.llm_server import LLMServer
 from tests.serve.conftest import DOCUMENTS, Running, events_of, serving, wait_until
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.security.keys import Keys
-from graphwright.testing.llm_server import LLMServer
 
 ASK = "/v1/indexes/cities/ask"
 QUESTION = {"question": "On which river does Graz lie?", "method": "bm25"}

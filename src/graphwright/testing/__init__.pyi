@@ -9,7 +9,6 @@ from .graphs import LOOPS as LOOPS
 from .graphs import STAR as STAR
 from .graphs import TRIPLES as TRIPLES
 from .graphs import vectors_of as vectors_of
-from .llm_server import LLMServer as LLMServer
 from .models import FixedEncoder as FixedEncoder
 from .models import HashEncoder as HashEncoder
 from .models import HashSparseEncoder as HashSparseEncoder

@@ -5,10 +5,10 @@ from typing import Literal
 
 from pydantic import BaseModel
 from tests.faulty_server import Watch
+from tests.llm_server import LLMServer
 
 from graphwright.errors import ModelError
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.testing.llm_server import LLMServer
 
 KEY = "sk-very-secret-0123456789"
 

@@ -6,13 +6,13 @@ import threading
 import numpy as np
 import pytest
 from tests.faulty_server import Watch, cut, endless, silent
+from tests.llm_server import LLMServer, Send, error
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
-from graphwright.testing.llm_server import LLMServer, Send, error
 
 
 def vector(text):

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.faulty_server import Waiting, endless, silent
+from tests.llm_server import LLMServer, Say, events
 from tests.models.openai.asking import ask, streaming
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
 from graphwright.models.deadline import Deadline
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Cancellation
-from graphwright.testing.llm_server import LLMServer, Say, events
 
 QUICK = {"timeout": 0.2, "retries": 0}
 WORD = events("word")[1]

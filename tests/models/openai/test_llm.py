@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from tests.llm_server import DONE, LLMServer, Say, Send, error, event, events
 from tests.models.openai.asking import GRAZ, KEY, Place, ask, streaming
 
 from graphwright.errors import LLMResponseError, OptionError
@@ -21,7 +22,6 @@ from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 from graphwright.models.structured import Mismatch, parse_reply, strict_schema
 from graphwright.prompts.replies import REPLIES, Number, Sentence
-from graphwright.testing.llm_server import DONE, LLMServer, Say, Send, error, event, events
 
 
 def test_reply_has_tokens_and_cost():

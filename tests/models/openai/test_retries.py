@@ -5,6 +5,7 @@ import time
 
 import pytest
 from tests.faulty_server import Watch, cut, cut_stream, hang_up, silent
+from tests.llm_server import LLMServer, Say, Send, error, event, events
 from tests.models.openai.asking import ask, streaming, unused_address
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
@@ -12,7 +13,6 @@ from graphwright.models.deadline import Deadline
 from graphwright.models.openai.errors import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Cancellation
-from graphwright.testing.llm_server import LLMServer, Say, Send, error, event, events
 
 
 def test_refused_connection_is_retried_once_at_no_cost(watch):

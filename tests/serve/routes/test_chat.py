@@ -5,12 +5,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import openai
 import pytest
+from tests.llm_server import LLMServer, Say
 from tests.serve.conftest import EMOJI, Running, events_of, serving
 
 from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
-from graphwright.testing.llm_server import LLMServer, Say
 
 RIVER = [{"role": "user", "content": "On which river does Graz lie?"}]
 REPLY = (
