@@ -168,7 +168,7 @@ def _extend(
     marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: Floats, paths: Table,
     joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and join those with a neighbouring end to it.
+    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and join those next to an end.
 
     The last edge needs no search: the ends adjacent to a node are known. So with three hops only the edges of the start
     and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops when
