@@ -6,6 +6,7 @@ words of the most central sentence of each document; so word search is easier on
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
-from graphwright.data.question_sets.questions import QuestionRecord, write_questions
+from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import DataError
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
@@ -67,8 +68,12 @@ def write_linked_questions(data: Path, out: Path, count: int = 200, seed: int = 
     for path in data.glob("*.[jt]s*"):
         shutil.copyfile(path, out / path.name)
     questions = two_document_questions(list(read_documents([*out.glob("corpus.jsonl*")], print)), count, seed)
-    write_questions(out / "questions.jsonl", questions)
-    return len(questions)
+    rows = (
+        {"id": q.id, "question": q.text, "answers": q.answers, "gold_ids": q.gold, "type": q.type} for q in questions
+    )
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    (out / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
+    return len(lines)
 
 
 def linked_pairs(documents: Iterable[Document], seed: int = 0) -> list[tuple[Document, Document]]:

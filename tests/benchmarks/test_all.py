@@ -163,7 +163,7 @@ def test_command_dependencies_have_no_cycle() -> None:
         left = [command for command in left if command not in ready]
 
 
-def test_every_result_file_has_a_command() -> None:
+def test_every_result_file_has_command() -> None:
     written = {Path(file).stem for command in commands() for file, *_ in command.writes} | BY_HAND.keys()
     # What a command of another name writes: of fastinsight, reg, faults and serve.
     pages = {"corpora", "reg_labels", "faults"}

@@ -66,7 +66,7 @@ def test_rankings_by_budget_cut_or_first_ranking_gives_one_budget() -> None:
     assert list(smoothed) == [9]
 
 
-def test_rankings_by_budget_without_reranker_is_an_error() -> None:
+def test_rankings_by_budget_without_reranker_raises() -> None:
     with pytest.raises(OptionError, match=r"No step of this run reranks; its steps: VectorSearch\("):
         rankings_by_budget((SEARCH % 3)(start(QUESTION, CLUB)))
 
@@ -105,7 +105,7 @@ def test_budget_gain_of_one_batch_is_zero() -> None:
     assert budget_gain(apart, {1: [0]}, [2]) == (0.0, 0.0, 0.0)
 
 
-def test_missed_topological_recall_worked_numbers_of_corollary_1() -> None:
+def test_missed_topological_recall_equals_corollary_1() -> None:
     """a - b - c, and d apart; a and d retrieved, a, c and e wanted: TR = Recall + |missing|/|oracle| · TR(missing)."""
     graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e"), ("d", "r", "f")])
     retrieved, oracle = [graph.id("a"), graph.id("d")], [graph.id(name) for name in "ace"]

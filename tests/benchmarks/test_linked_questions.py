@@ -68,7 +68,7 @@ def test_two_document_questions_need_both_documents_and_copy_neither() -> None:
             assert not any(sentence in asked.text for sentence in document.text.split(". "))
 
 
-def test_two_document_questions_same_seed_gives_the_same_first_questions() -> None:
+def test_two_document_questions_same_seed_gives_same_first_questions() -> None:
     documents = papers()
     eight = two_document_questions(documents, 8, seed=3)
     assert eight == two_document_questions(documents[::-1], 8, seed=3) != two_document_questions(documents, 8, seed=4)
@@ -101,6 +101,6 @@ def test_needs_both_question_returns_whether_both_are_needed(question: str, fits
     assert needs_both(question, BOAT, HULL) is fits
 
 
-def test_questions_without_links_is_an_error() -> None:
+def test_questions_without_links_raises() -> None:
     with pytest.raises(DataError, match="None of the 1 documents refers to another one"):
         two_document_questions([Document("a", "Text.")])

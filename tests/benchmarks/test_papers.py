@@ -78,7 +78,7 @@ def test_published_numbers_have_row_and_column(paper: str, table: str, row: str,
     assert of.rows[row][of.columns.index(column)] == number
 
 
-def test_measures_name_tables_that_the_papers_have() -> None:
+def test_measures_name_tables_that_papers_have() -> None:
     for paper, tables in ASKED.items():
         assert set(tables) <= set(published(paper))
 
@@ -96,7 +96,7 @@ READ = [(paper, name) for paper in PAPERS for name, table in published(paper).it
 
 
 @pytest.mark.parametrize(("paper", "name"), READ)
-def test_read_table_gives_measured_figures_or_the_missing_command(paper: str, name: str, tmp_path: Path) -> None:
+def test_read_table_gives_measured_figures_or_missing_command(paper: str, name: str, tmp_path: Path) -> None:
     ours = read_table(published(paper)[name], RESULTS)
     assert ours.rows and ours.columns and ours.about and "{" not in ours.about
     with pytest.raises(NotMeasured, match=r"run `python benchmarks/[\w/]+\.py"):
@@ -113,7 +113,7 @@ def test_read_table_gives_measured_figures_or_the_missing_command(paper: str, na
         ("lego", "Figure 2", "1", "metaqa F1", "lego.json > metaqa > systems > PPR / SPR > pr f1"),
     ],
 )
-def test_read_table_figures_are_those_of_the_results(paper: str, table: str, row: str, column: str, keys: str) -> None:
+def test_read_table_figures_are_those_of_results(paper: str, table: str, row: str, column: str, keys: str) -> None:
     file, *path = keys.split(" > ")
     value = read_results(RESULTS / file)
     for key in path:
@@ -144,7 +144,7 @@ def test_llm_only_methods_have_no_offline_row(settings: Settings) -> None:
     assert set(rows_of({"A": "no such method", "B": "vector"}, settings)) == {"B"}
 
 
-def test_all_methods_are_asked_and_judged(settings: Settings) -> None:
+def test_papers_asks_and_judges_all_methods(settings: Settings) -> None:
     ours = answers(settings, ("HotpotQA",), {"Naive RAG": named("vector"), "BubbleRAG": named("bubblerag")})
     assert set(ours.rows) == {"Naive RAG", "BubbleRAG"} and "offline twin" in ours.about
     assert all(0 < row["HotpotQA F1"] <= 100 and row["HotpotQA ACC"] > 0 for row in ours.rows.values())
@@ -181,7 +181,7 @@ def test_two_model_searches_have_offline_twins(tmp_path: Path) -> None:
     assert {values["PathQuestion recall"] for values in ours.rows.values()} == {1.0}
 
 
-def test_the_command_writes_both_files_and_names_what_is_missing(
+def test_papers_command_writes_files_and_names_missing_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["papers.py", "--paper", "reg", "--data", str(tmp_path), "--work", str(tmp_path / "w"), "--out"]
@@ -200,7 +200,7 @@ def test_the_command_writes_both_files_and_names_what_is_missing(
         papers.main()
 
 
-def test_measure_without_data_gives_the_reason(settings: Settings) -> None:
+def test_measure_without_data_gives_reason(settings: Settings) -> None:
     tables = published("reg")
     model, reason = papers.measure("reg", tables["Table 5"], settings, RESULTS) or ("", "")
     assert model == "offline" and "reasoning model" in str(reason)
@@ -209,7 +209,7 @@ def test_measure_without_data_gives_the_reason(settings: Settings) -> None:
     assert model == "offline" and isinstance(ours, Ours)
 
 
-def test_every_table_is_measured_or_has_a_reason() -> None:
+def test_every_table_is_measured_or_has_reason() -> None:
     for paper in PAPERS:
         for name, table in published(paper).items():
             measured = name in ASKED.get(paper, {}) or bool(table.ours)

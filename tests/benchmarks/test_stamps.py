@@ -107,7 +107,7 @@ def test_files_without_state_are_unknown(tmp_path: Path) -> None:
     assert read_results(tmp_path / "none.json") == {}
 
 
-def test_each_part_keeps_its_state(package: Path, tmp_path: Path) -> None:
+def test_stamp_parts_keep_their_states(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text('{"a": {"x": [1], "y": [2]}, "b": {"x": [3]}, "cores": 2}')
     first = stamps.state()

@@ -51,7 +51,7 @@ def test_graph_triples_keep_their_passages(index):
     assert (graph.columns.kinds[len(graph.passages) :] == Kind.ENTITY).all()
 
 
-def test_node_passages_are_of_graph_only(index):
+def test_node_passages_exclude_chunks_of_documents(index):
     graph, alone = index.graph, Graph.from_triples(FILMS)
     for name in alone.names:
         assert graph.text(graph.id(f"{PREFIX}{name}")) == alone.passage(alone.id(name))

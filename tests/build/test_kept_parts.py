@@ -38,7 +38,7 @@ def test_interrupted_run_continues(index: Index) -> None:
     assert again.resumed and index.is_current and len(index.list_documents()) == 6
 
 
-def test_error_keeps_none_of_the_documents(index: Index) -> None:
+def test_error_keeps_none_of_documents(index: Index) -> None:
     index.add([Document("graz", "Graz lies on the Mur.")])
     with pytest.raises(DataError, match="broken"):
         index.add(documents(DataError("broken")))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm_server import LLMServer
 
 from graphwright import Index
 from graphwright.build.publication import Publication
@@ -17,7 +18,6 @@ from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.search.filter import Filter
 from graphwright.store.settings import Settings
-from graphwright.testing.llm_server import LLMServer
 
 TEXTS = [{"id": f"d{i}", "title": "", "text": f"The Mur is river number {i}. It flows on and on."} for i in range(6)]
 

@@ -118,7 +118,7 @@ def test_indexing_again_changes_nothing_and_remove_removes(tmp_path: Path) -> No
         ("bm25@offline", "WordSearch"),
     ],
 )
-def test_a_method_may_have_options(folder: Path, method: str, step: str) -> None:
+def test_method_may_have_options(folder: Path, method: str, step: str) -> None:
     for command in ("ask", "retrieve"):
         done = graphwright(command, QUESTION, "--index", folder, "--method", method, "--explain")
         assert done.returncode == 0 and step in done.stdout, done.stderr
@@ -136,7 +136,7 @@ def test_command_options_reach_method(folder: Path) -> None:
     assert {passage["document"] for passage in one["passages"]} == {"erstein"}
 
 
-def test_method_file_is_asked_and_retrieved_by_and_named_by_its_file(folder: Path, tmp_path: Path) -> None:
+def test_method_file_answers_and_is_named_after_file(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "nearest.py"
     path.write_text(
         "from graphwright import VectorSearch\n\n\ndef method(ix):\n    return VectorSearch(ix.passages) % 2\n",
@@ -567,7 +567,7 @@ def test_system_refusals_are_explained(number: int, message: str, monkeypatch: p
         (OSError(errno.EMFILE, os.strerror(errno.EMFILE), "app.py"), 1, "cannot be read: [Errno 24] Too many open"),
     ],
 )
-def test_main_failure_before_a_command_runs_ends_with_a_message(
+def test_main_failure_before_command_runs_ends_with_message(
     error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from graphwright import __main__

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.command import graphwright
+from tests.llm_server import LLMServer, Say, error
 
 from graphwright import Index
 from graphwright.cli import doctor
@@ -23,7 +24,6 @@ from graphwright.errors import StoreError
 from graphwright.models import HashEncoder, MiniLM
 from graphwright.models.settings import SETTINGS
 from graphwright.testing import CORPUS
-from graphwright.testing.llm_server import LLMServer, Say, error
 
 SECRET = "sk-nobody-may-see-this"
 

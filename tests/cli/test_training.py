@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.command import graphwright
-
-from graphwright.testing.llm_server import LLMServer, Say
+from tests.llm_server import LLMServer, Say
 
 NOUNS = ("Harbor", "Winter", "Moon", "Garden", "Road")
 FILMS = [f"{first} {noun}" for first in ("Red", "Blue", "Lost", "Last", "Cold", "High", "Old", "Far") for noun in NOUNS]

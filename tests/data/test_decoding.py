@@ -47,13 +47,13 @@ def test_decode_utf8_is_read_as_utf8(text: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"])
-def test_decode_utf16_without_a_mark_is_detected(codec: str) -> None:
+def test_decode_utf16_without_mark_is_detected(codec: str) -> None:
     data = (WESTERN * 3).encode(codec)
     assert decode(data) == WESTERN * 3
     assert not is_binary(data)
 
 
-def test_decode_utf8_with_a_damaged_byte_stays_utf8() -> None:
+def test_decode_utf8_with_damaged_byte_stays_utf8() -> None:
     data = ("Žluťoučký kůň. " * 20).encode()
     assert decode(data[:-1] + b"\xff") == "Žluťoučký kůň. " * 19 + "Žluťoučký kůň.\ufffd"
 

@@ -29,7 +29,7 @@ TEXTS = st.one_of(st.text(), st.lists(st.one_of(SENTENCE, HEADING), max_size=25)
 
 
 @given(TEXTS, st.integers(1, 40), st.integers(0, 39), st.sampled_from([words, characters, estimate_tokens]))
-def test_split_any_text_keeps_the_laws_of_chunks(text: str, budget: int, overlap: int, count) -> None:
+def test_split_any_text_keeps_laws_of_chunks(text: str, budget: int, overlap: int, count) -> None:
     overlap = min(overlap, budget - 1)
     document = Document("d", text)
     chunks = split(document, count, budget=budget, overlap=overlap)
@@ -45,7 +45,7 @@ def test_split_any_text_keeps_the_laws_of_chunks(text: str, budget: int, overlap
     assert chunks == split(document, count, budget=budget, overlap=overlap)
 
 
-def test_split_overlap_is_the_last_whole_sentences() -> None:
+def test_split_overlap_is_last_whole_sentences() -> None:
     text = " ".join(f"Sentence {number} has five words." for number in range(12))
     chunks = split(Document("d", text), words, budget=20, overlap=11)
     begins = {start for start, _ in sentence_spans(text)}
@@ -65,7 +65,7 @@ def test_split_heading_stays_with_its_text() -> None:
     assert texts == ["One two three.\n\nA Heading", "Four five six seven eight nine ten eleven."]
 
 
-def test_split_sentence_above_the_budget_is_cut_between_words() -> None:
+def test_split_sentence_above_budget_is_cut_between_words() -> None:
     pieces = [chunk.text for chunk in split(Document("d", "word " * 100), words, budget=30, overlap=0)]
     assert set(" ".join(pieces).split()) == {"word"} and len(pieces) == 4
     pieces = [chunk.text for chunk in split(Document("d", "x" * 100), characters, budget=30, overlap=0)]
@@ -80,7 +80,7 @@ def test_split_whole_document_is_one_chunk() -> None:
 
 
 @pytest.mark.parametrize(("budget", "overlap"), [(0, 0), (10, 10), (10, -1)])
-def test_split_overlap_above_the_budget_is_an_error(budget: int, overlap: int) -> None:
+def test_split_overlap_above_budget_raises(budget: int, overlap: int) -> None:
     with pytest.raises(OptionError, match=f"budget={budget}, overlap={overlap}"):
         split(Document("d", "text"), budget=budget, overlap=overlap)
 
@@ -111,20 +111,20 @@ def manual(title: str = "Manual") -> Document:
     ("budget", "headings"),
     [(6, ["", "Installing", "Installing › Linux", "Installing › macOS"]), (20, ["", "Installing"])],
 )
-def test_split_chunk_carries_the_headings_above_it(budget: int, headings: list[str]) -> None:
+def test_split_chunk_carries_headings_above_it(budget: int, headings: list[str]) -> None:
     chunks = split(manual(), budget=budget, overlap=0)
     assert [chunk.heading for chunk in chunks] == headings
     assert all(chunk.text == MANUAL[chunk.start : chunk.end] for chunk in chunks)
 
 
-def test_split_heading_other_than_the_title_is_kept() -> None:
+def test_split_heading_other_than_title_is_kept() -> None:
     assert split(manual("The book"), budget=6, overlap=0)[2].heading == "Manual › Installing › Linux"
 
 
 @given(
     st.lists(st.tuples(st.sampled_from(["Head", "head two", "x"]), st.integers(1, 4)), max_size=6), st.integers(2, 30)
 )
-def test_split_headings_do_not_change_the_covered_text(sections: list[tuple[str, int]], budget: int) -> None:
+def test_split_headings_do_not_change_covered_text(sections: list[tuple[str, int]], budget: int) -> None:
     text, headings = "", []
     for title, level in sections:
         headings.append(Heading(len(text), level, title))

@@ -96,14 +96,14 @@ def test_read_documents_files_are_read_when_asked_for(folder: Path) -> None:
     assert next(reading).text == "changed meanwhile"
 
 
-def test_read_documents_missing_path_is_an_error_at_once(folder: Path) -> None:
+def test_read_documents_missing_path_raises_at_once(folder: Path) -> None:
     with pytest.raises(DataError, match=r"no such file or folder: .*nowhere"):
         read_documents([folder, folder / "nowhere"], print)
     with pytest.raises(DataError, match="no path was given"):
         read_documents([], print)
 
 
-def test_read_documents_without_text_is_an_error_with_reasons(tmp_path: Path) -> None:
+def test_read_documents_without_text_raises_with_reasons(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no files that are not hidden"):
         read(tmp_path)
     (tmp_path / "a.bin").write_bytes(b"\0" * 99)
@@ -112,7 +112,7 @@ def test_read_documents_without_text_is_an_error_with_reasons(tmp_path: Path) ->
         read(tmp_path)
 
 
-def test_read_documents_repeated_id_is_skipped_or_an_error(tmp_path: Path) -> None:
+def test_read_documents_repeated_id_is_skipped_or_error(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"id": 1, "text": "x"}\n{"id": 2, "text": "y"}\n{"id": "1", "text": "x"}\n')
     documents, skipped = read(rows)
@@ -168,7 +168,7 @@ def test_read_documents_gitignore_leaves_files_out(tmp_path: Path) -> None:
     assert len(chosen(tmp_path, ignore=False)[0]) == 8
 
 
-def test_read_documents_gitignore_of_the_repository_holds(tmp_path: Path) -> None:
+def test_read_documents_gitignore_of_repository_holds(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     fill(tmp_path, "docs/a.txt", "docs/a.log", "docs/old/b.txt", "data/c.txt", "data/c.log")
     (tmp_path / ".gitignore").write_text("*.log\n/docs/old/\n/data/\n")
@@ -214,7 +214,7 @@ def test_read_documents_include_and_exclude_choose_files(tmp_path: Path) -> None
     assert [document.id for document in read(tmp_path / "a.md")[0]] == ["a.md"]  # a file that is named is read
 
 
-def test_read_documents_link_to_a_read_file_is_skipped(tmp_path: Path) -> None:
+def test_read_documents_link_to_read_file_is_skipped(tmp_path: Path) -> None:
     folder, outside = tmp_path / "docs", tmp_path / "elsewhere.txt"
     (folder / ".annex").mkdir(parents=True)
     (folder / "index").mkdir()
@@ -234,7 +234,7 @@ def test_read_documents_link_to_a_read_file_is_skipped(tmp_path: Path) -> None:
     ]
 
 
-def test_read_documents_link_into_an_index_is_followed(tmp_path: Path) -> None:
+def test_read_documents_link_into_index_is_followed(tmp_path: Path) -> None:
     (tmp_path / "ix" / "sub").mkdir(parents=True)
     for name in ("index.sqlite", "CURRENT", "sub/notes.txt"):
         (tmp_path / "ix" / name).write_text("Noted.")
@@ -261,7 +261,7 @@ def test_read_documents_forbidden_folder_is_named(tmp_path: Path) -> None:
     assert {Path(s.path).name for s in skipped if s.unread} == {"deep", "two.txt"}
 
 
-def test_read_documents_queries_beside_a_corpus_are_skipped(tmp_path: Path) -> None:
+def test_read_documents_queries_beside_corpus_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "text": "passage"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "query"}\n')
     (tmp_path / "qrels.tsv").write_text("1\t1\t1\n")
@@ -321,7 +321,7 @@ def test_read_documents_names_that_are_not_utf8_stay_apart(tmp_path: Path) -> No
     assert not skipped and {d.id: d.text for d in documents} == {i: f"The text of {n!r}." for n, i in names.items()}
 
 
-def test_read_documents_archive_named_as_a_table_is_read(tmp_path: Path) -> None:
+def test_read_documents_archive_named_as_table_is_read(tmp_path: Path) -> None:
     files = {"inner.txt": b"Graz lies on the Mur."}
     (tmp_path / "rows.csv").write_bytes(zipped(files))
     (tmp_path / "outer.zip").write_bytes(zipped({"rows.jsonl": zipped(files)}))

@@ -65,7 +65,7 @@ def test_read_documents_links_tsv_gives_links(one_file: bool, tmp_path: Path) ->
     assert others == ([] if one_file else ["the links of the corpus beside it, read with it"])
 
 
-def test_read_documents_packed_links_join_those_of_the_field(tmp_path: Path) -> None:
+def test_read_documents_packed_links_join_those_of_field(tmp_path: Path) -> None:
     path = corpus(tmp_path, "a", "b", links_="no field of links", Links="b x")
     (tmp_path / "links.tsv.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfa\tb\r\na\ty\r\n"))
     documents, skipped = read(path)
@@ -73,7 +73,7 @@ def test_read_documents_packed_links_join_those_of_the_field(tmp_path: Path) -> 
     assert documents["a"].metadata == {"links_": "no field of links"}
 
 
-def test_read_documents_links_tsv_elsewhere_is_a_table(tmp_path: Path) -> None:
+def test_read_documents_links_tsv_elsewhere_is_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,text,links\na,one,b c\nb,two,\n")
     (tmp_path / "links.tsv").write_text("id\ttext\nx\ta row\n")
     documents, _ = read(tmp_path)
@@ -87,7 +87,7 @@ def test_read_documents_links_tsv_without_pairs_is_named_once(tmp_path: Path) ->
     assert skipped[0].reason.startswith("no links: not two document ids")
 
 
-def test_read_documents_damaged_links_tsv_is_an_error(tmp_path: Path) -> None:
+def test_read_documents_damaged_links_tsv_raises(tmp_path: Path) -> None:
     path = corpus(tmp_path, "a")
     packed = gzip.compress(b"a\tb\n" * 10_000)
     (tmp_path / "links.tsv.gz").write_bytes(packed[:-30])
@@ -95,7 +95,7 @@ def test_read_documents_damaged_links_tsv_is_an_error(tmp_path: Path) -> None:
         read(path)
 
 
-def test_read_documents_repeated_document_with_other_links_is_an_error(tmp_path: Path) -> None:
+def test_read_documents_repeated_document_with_other_links_raises(tmp_path: Path) -> None:
     row = {"id": "a", "text": "t"}
     path = tmp_path / "r.jsonl"
     path.write_text("\n".join(json.dumps({**row, "links": some}) for some in (["b", "c"], ["c", "b"])))
@@ -127,7 +127,7 @@ paths = st.lists(parts, min_size=1, max_size=4).map("/".join)
 
 
 @given(paths, paths)
-def test_resolved_relative_address_leads_to_the_file(here: str, there: str) -> None:
+def test_resolved_relative_address_leads_to_file(here: str, there: str) -> None:
     up = "../" * here.count("/")
     assert resolved(here, [up + quote(there)]) == (() if here == there else (there,))
     assert resolved(here, [f"{up}../{quote(there)}", f"//{quote(there)}", f"#{there}", ""]) == ()

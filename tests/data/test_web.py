@@ -71,7 +71,7 @@ def test_fetch_redirects_are_checked_and_followed(site: str, tmp_path: Path) -> 
         web.fetch(f"{site}/to?/to?/to?/to?/to?/to?/to?/page", tmp_path, anywhere)
 
 
-def test_fetch_forbidden_address_is_an_error(site: str, tmp_path: Path) -> None:
+def test_fetch_forbidden_address_raises(site: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"localhost has the address .*, which is private; only the public web"):
         web.fetch(f"{site}/page", tmp_path)
     assert not Pages.hosts

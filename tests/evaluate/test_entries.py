@@ -88,7 +88,7 @@ def test_method_accepts_objects() -> None:
         ("rerank(first='vector')", "rerank(first='vector') cannot be built: "),
     ],
 )
-def test_an_option_of_another_kind_is_an_error_that_names_it(method: str, says: str) -> None:
+def test_entry_option_of_other_kind_raises_by_name(method: str, says: str) -> None:
     with pytest.raises(OptionError, match=f"^{re.escape(says)}"):
         entry_of(method).built(IX)
 

@@ -41,12 +41,12 @@ def test_chance_difference_is_reported_as_such() -> None:
     )
 
 
-def test_corrected_p_decides() -> None:
+def test_reading_judges_by_corrected_p() -> None:
     of = run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.01, 0.06))
     assert "may well be chance (p = 0.060 corrected for many comparisons, p = 0.030 alone)" in reading(of)[0]
 
 
-def test_without_scipy_differences_name_extra() -> None:
+def test_differences_without_scipy_name_extra() -> None:
     of = run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.01, 1))
     of["methods"]["ppr"]["against_baseline"]["recall@5"] = {"difference": 0.02}
     of["statistics"] = False

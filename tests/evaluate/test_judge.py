@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faulty_server import Watch, hang_up
+from tests.llm_server import Answered, Handler, LLMServer, Say, error
 
 from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
@@ -19,7 +21,6 @@ from graphwright.models.budget import BudgetedLLM, Prices
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
-from graphwright.testing.llm_server import Answered, Handler, LLMServer, Say, Watch, error, hang_up
 
 QUESTIONS = [QuestionRecord(f"q{n}", f"Which river is town {n} on?", (f"River {n}",)) for n in range(1, 6)]
 OPEN = [QuestionRecord(question.id, question.text) for question in QUESTIONS]  # accept no answer

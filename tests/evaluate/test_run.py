@@ -203,7 +203,7 @@ def test_titles_can_be_left_out(data: Path, tmp_path: Path) -> None:
     assert "graz" not in ranked["q1"]  # only its title names it
 
 
-def test_extraction_is_that_of_the_folder(data: Path, tmp_path: Path) -> None:
+def test_extraction_is_that_of_folder(data: Path, tmp_path: Path) -> None:
     ask(Experiment(data, ("ppr",), extraction="openie", embed=("passages", "names")), tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["extractor"].startswith("precomputed:") and "openie.jsonl" in manifest["data"]["sha256"]

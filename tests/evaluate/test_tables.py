@@ -66,13 +66,13 @@ def test_fully_failed_run_lists_names() -> None:
     assert terminal(of)[1] == [["method"], *([f"{name} (6 failed)"] for name in ranked(of))]
 
 
-def test_terminal_has_the_shares_of_right_answers() -> None:
+def test_terminal_has_shares_of_right_answers() -> None:
     right = {"vector": {"mean": 0.25, "low": 0.1, "high": 0.5, "questions": 8}, "ppr": {"mean": 0.75, "questions": 8}}
     of = summary(rows(), judge={"model": "gpt", "accuracy": right, "wins": {}, "against": "vector"})
     assert "Answers found right by gpt: ppr 75.0 %, vector 25.0 %." in terminal(of)[0]
 
 
-def test_markdown_has_every_figure_of_the_leaderboard() -> None:
+def test_markdown_has_every_figure_of_leaderboard() -> None:
     of = summary(rows())
     (board,) = tables(markdown(of))
     assert board[0][:3] == ["method", "recall@5, %", "against vector"]

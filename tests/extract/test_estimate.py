@@ -51,7 +51,7 @@ def test_estimate_uses_measured_reply_length() -> None:
     assert ratios == {name: pytest.approx(kind.reply_ratio, rel=0.02) for name, kind in KINDS.items()}
 
 
-def test_estimate_of_triples_is_a_third_of_tokens() -> None:
+def test_estimate_of_triples_is_third_of_tokens() -> None:
     chunks = [Excerpt("d", "Title", "Anna met Bert in Graz. " * 25)]
     full, triples = (estimate(chunks, extraction=kind) for kind in ("full", "triples"))
     share = (triples.prompt_tokens + triples.completion_tokens) / (full.prompt_tokens + full.completion_tokens)

@@ -67,7 +67,7 @@ def test_rules_extract_uncommon_spans(text, expected):
     assert expected in names(text)
 
 
-def test_sentence_opener_is_not_a_name():
+def test_sentence_opener_is_not_name():
     assert names("Although it rained, they went. Cats sleep; most cats do. Graz is old.") == ["Graz"]
 
 

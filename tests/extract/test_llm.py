@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.faulty_server import hang_up, silent
+from tests.llm_server import Handler, LLMServer, Say, error
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
@@ -26,7 +28,6 @@ from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion, Usage
 from graphwright.prompts.templates import messages
 from graphwright.store.chunk_record import ChunkRecord
-from graphwright.testing.llm_server import Handler, LLMServer, Say, error, hang_up, silent
 from graphwright.text.names import normal_form
 
 EMPTY = '{"entities": [], "relations": []}'
@@ -556,7 +557,7 @@ ATTACKS = [
 @pytest.mark.parametrize("text", ATTACKS)
 @pytest.mark.parametrize("where", ["title", "text"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_extraction_prompt_of_a_hostile_text_keeps_it_one_line_of_data(kind: Any, where: str, text: str) -> None:
+def test_extraction_prompt_of_hostile_text_keeps_it_one_line_of_data(kind: Any, where: str, text: str) -> None:
     excerpt = Excerpt("d", text, "x") if where == "title" else Excerpt("d", "x", text)
     system, user = extraction_prompt(excerpt, kind)
     plain_system, plain_user = extraction_prompt(Excerpt("d", "x", "x"), kind)
@@ -667,7 +668,7 @@ def test_extractor_id_changes_with_output() -> None:
         ("triples", "It is near Strasbourg.", ["Erstein Abbey", "Strasbourg", "Alsace", "Ermengarde"]),
     ],
 )
-def test_prompt_example_is_a_reply_that_can_be_read(kind: str, text: str, names: list[str]) -> None:
+def test_prompt_example_is_reply_that_can_be_read(kind: str, text: str, names: list[str]) -> None:
     system, _ = messages(KINDS[kind].prompt, passage="")
     made = read(text, system[system.index("\n{") :], title="Erstein Abbey", extraction=kind)
     assert [m.name for m in made.mentions] == names

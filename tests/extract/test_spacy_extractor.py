@@ -51,7 +51,7 @@ def test_verb_joins_subject_to_objects(tmp_path):
     assert ("Ida", "married", "Bert") in relations and ("Ida", "married in", "Graz") in relations
 
 
-def test_without_parse_names_join_by_rules(tmp_path):
+def test_spacy_names_without_parse_join_by_rules(tmp_path):
     made = extract(tmp_path / "plain", parsed=False, title="Ida").relations
     assert ("Ida", "left", "Linz", "Ida: She left Linz.") in [r[:4] for r in made]
     assert ("Ida", CO_OCCURS, "Graz") in [r[:3] for r in made]

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.faulty_server import cut_stream, silent
+from tests.llm_server import LLMServer, events
+from tests.scripted import WordReader
 from tests.toys import family_state, loose
 
 from graphwright import ShortestPaths, ToPassages, VectorSearch, start
@@ -28,8 +31,7 @@ from graphwright.operators.control import Fallback
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
-from graphwright.testing import CORPUS, WordReader, answer_reply, corpus_index, passages_in, prompt_of
-from graphwright.testing.llm_server import LLMServer, cut_stream, events, silent
+from graphwright.testing import CORPUS, answer_reply, corpus_index, passages_in, prompt_of
 from graphwright.text.words import words
 
 INSTRUCTIONS = Context("?").prompt[0]
@@ -150,13 +152,13 @@ def test_generate_with_omitted_passages_keeps_numbers_of_others() -> None:
     assert after.answer is not None and [c.chunk for c in after.answer.citations] == ["Linz on the Danube"]
 
 
-def test_generate_with_a_context_without_passages_cites_the_best_passages() -> None:
+def test_generate_with_context_without_passages_cites_best_passages() -> None:
     answer = Generate(ScriptedLLM([answer_reply("A [1][2].", (2, BURNED), (99, "Bread is eaten"))]))
     reply_ = answer(ASKED.with_(context=Context("Which abbey?", "pathrag"))).answer
     assert reply_ is not None and [c.document for c in reply_.citations] == ["erstein"]
 
 
-def test_citation_has_the_path_of_the_item_that_brought_its_passage() -> None:
+def test_citation_path_is_of_item_that_brought_passage() -> None:
     state = (ShortestPaths(to="Gisela") >> ToPassages(limit=4))(family_state())
     gisela = state.passages.ids.tolist().index(state.graph.id("Gisela")) + 1
     answer, _ = answered(answer_reply("Her [1].", (gisela, "Gisela")), state)

@@ -39,7 +39,7 @@ def test_citation_inside_document_counts_document_characters(tmp_path: Path) -> 
 class TestPath:
     """The path of a citation is the steps of the item that brought its passage."""
 
-    def test_path_ends_at_the_last_edge_that_the_passage_states(self) -> None:
+    def test_path_ends_at_last_edge_that_passage_states(self) -> None:
         chunk = GRAPH.id("ermengarde#0")
         edge = next(e for e in GRAPH.edges.tolist() if chunk in GRAPH.chunks_of((), [e]) and _between(e))
         head, tail = GRAPH.ends([edge]).tolist()
@@ -49,26 +49,26 @@ class TestPath:
         evidence = Evidence.of_paths(GRAPH, [([head, tail, far], [edge, beyond])])
         assert path_of(GRAPH, evidence, chunk) == GRAPH.triple(edge)
 
-    def test_path_of_the_best_item_counts(self) -> None:
+    def test_path_of_best_item_counts(self) -> None:
         chunk = GRAPH.id("erstein#0")
         edges = [e for e in GRAPH.edges.tolist() if _states(chunk, e)][:2]
         assert path_of(GRAPH, Evidence.of_edges(edges), chunk) == GRAPH.triple(edges[0])
 
-    def test_path_leads_to_a_passage_that_is_on_it(self) -> None:
+    def test_citation_path_ends_at_passage_on_path(self) -> None:
         evidence = Evidence.of_paths(GRAPHS["line"], [([0, 1, 2], [0, 1])])
         assert path_of(GRAPHS["line"], evidence, 1) == ("a", "r", "b")
 
-    def test_path_of_a_tree_is_the_walk_from_its_root(self) -> None:
+    def test_citation_path_of_tree_starts_at_root(self) -> None:
         graph = Graph.from_triples([("a", "r", "b"), ("c", "s", "a"), ("c", "t", "d")])
         tree = Evidence.of_trees(graph, [([0, 1, 2, 3], [0, 1, 2])])
         assert path_of(graph, tree, graph.id("d")) == ("a", "s⁻¹", "c", "t", "d")
 
-    def test_path_of_a_node_is_the_steps_that_led_to_it_or_empty(self) -> None:
+    def test_path_of_node_is_steps_that_led_to_it_or_empty(self) -> None:
         graph, walk = GRAPHS["line"], Steps.of([((0, True), (1, True)), ()])
         for node, path in ((2, ("a", "r", "b", "r", "c")), (3, ())):
             assert path_of(graph, Evidence.of_nodes([2, 3], steps=walk), node) == path
 
-    def test_path_of_a_passage_that_no_item_brought_is_empty(self) -> None:
+    def test_path_of_passage_that_no_item_brought_is_empty(self) -> None:
         state = start("?", GRAPHS["line"]).with_(passages=Ranking.of([1], [1.0]))
         assert citation(state, 1, 0, 1).path == () == citation(state.with_(passages=None), 1, 0, 1).path
 

@@ -94,7 +94,7 @@ def test_chain_answer_returns_ends_of_nearest_chain() -> None:
     assert answer("written by whom directed by Ridley Scott") == [(*films, "Alien", "written_by", "Dan O'Bannon")]
 
 
-def test_chain_answer_charges_each_triple_a_step() -> None:
+def test_chain_answer_charges_each_triple_step() -> None:
     state = chained(FILMS, "Ridley Scott", "written by whom directed by Ridley Scott")
     ends = [ChainAnswer(HashEncoder(), step=step)(state).answer.text.splitlines() for step in (0.0, 0.5)]  # type: ignore[union-attr]
     assert ends == [["Dan O'Bannon"], ["Alien", "Legend"]]

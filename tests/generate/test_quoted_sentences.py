@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from tests.generate.scripted_reader import ScriptedReader
 from tests.generate.test_readers import quoted
 
 from graphwright import Document, Index, start
@@ -15,7 +16,6 @@ from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.store import Settings
-from graphwright.testing import ScriptedReader
 
 LAMP = PassageText(
     "Lumo 12 › Specification",

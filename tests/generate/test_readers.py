@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.generate.scripted_reader import ScriptedReader
 
 from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
@@ -15,7 +16,7 @@ from graphwright.models import MiniLMReader
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.testing import CORPUS, ScriptedReader, corpus_index
+from graphwright.testing import CORPUS, corpus_index
 
 GRAPH = corpus_index().graph
 QUESTION = "Which abbey did Ermengarde found in Alsace?"
@@ -110,7 +111,7 @@ def ranked(*documents: str) -> State:
     return start("Which abbey did she found?", GRAPH).with_(passages=Ranking.of(nodes, range(len(nodes), 0, -1)))
 
 
-def test_read_spans_with_a_span_answers_with_it_and_cites_its_sentence() -> None:
+def test_read_spans_answers_with_span_and_cites_sentence() -> None:
     reader = ScriptedReader(("abbey of Erstein in",))
     answer = ReadSpans(reader, words=0)(ranked("bread", "erstein", "ermengarde")).answer
     assert answer is not None and answer.found

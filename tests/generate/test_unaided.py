@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.llm_server import LLMServer
 
 from graphwright import start
 from graphwright.errors import OptionError
@@ -14,7 +15,6 @@ from graphwright.models import OpenAILLM, ScriptedLLM
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.testing import corpus_index
-from graphwright.testing.llm_server import LLMServer
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"

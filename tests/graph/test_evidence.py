@@ -126,7 +126,7 @@ def test_ranking_orders_by_score_then_id() -> None:
     assert ranking.ids.tolist() == [5, 3, 7] and ranking.top(1).ids.tolist() == [5] and len(ranking) == 3
 
 
-def test_kinds_and_steps_follow_the_items_through_derivations() -> None:
+def test_kinds_and_steps_follow_items_through_derivations() -> None:
     items = [
         Item.node(3, ((0, True), (1, False))),
         Item.triple(2),
@@ -143,7 +143,7 @@ def test_kinds_and_steps_follow_the_items_through_derivations() -> None:
     assert [item.steps for item in evidence.without_steps().items()] == [(), (), (), ()]
 
 
-def test_of_nodes_with_scores_sorts_the_steps_too() -> None:
+def test_of_nodes_with_scores_sorts_steps_too() -> None:
     walk = ((0, True), (1, True))
     evidence = Evidence.of_nodes([4, 2, 7], [0.1, 0.9, 0.5], Steps.of([walk, (), walk[:1]]))
     assert list(evidence.items()) == [Item.node(2), Item.node(7, walk[:1]), Item.node(4, walk)]

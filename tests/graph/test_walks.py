@@ -44,7 +44,7 @@ def stepped(nodes: str, steps: str) -> Item:
         ("QaQ", [0, 0], "Q → [r] → a → [r⁻¹] → Q"),
     ],
 )
-def test_walk_text_of_a_path_is_names_and_relations_in_turn(nodes: str, edges: list[int], message: str) -> None:
+def test_walk_text_of_path_is_names_and_relations_in_turn(nodes: str, edges: list[int], message: str) -> None:
     assert walk_text(GRAPH, path_item(GRAPH, [GRAPH.id(name) for name in nodes], edges)) == message
 
 
@@ -64,7 +64,7 @@ def test_walk_text_of_a_path_is_names_and_relations_in_turn(nodes: str, edges: l
         ("Qabx", "0 1 2 4 4- 2-", "Q → [r] → a; b → [s] → x → [s⁻¹] → b; a"),
     ],
 )
-def test_walk_text_of_walks_by_the_same_relations_is_hop_by_hop(nodes: str, steps: str, message: str) -> None:
+def test_walk_text_of_walks_by_same_relations_is_hop_by_hop(nodes: str, steps: str, message: str) -> None:
     assert walk_text(GRAPH, stepped(nodes, steps)) == message
 
 
@@ -78,11 +78,11 @@ def test_walk_text_of_walks_by_the_same_relations_is_hop_by_hop(nodes: str, step
         ("", [0], "Q r a"),
     ],
 )
-def test_walk_text_of_other_trees_is_the_texts_of_their_edges(nodes: str, edges: list[int], message: str) -> None:
+def test_walk_text_of_other_trees_is_texts_of_their_edges(nodes: str, edges: list[int], message: str) -> None:
     assert walk_text(GRAPH, tree_item(GRAPH, [GRAPH.id(name) for name in nodes], edges)) == message
 
 
-def test_walk_to_an_end_does_not_go_straight_back_where_another_walk_leads_there() -> None:
+def test_walk_to_end_does_not_go_straight_back_where_another_walk_leads_there() -> None:
     item = stepped("Qabx", "0 1 2 4 4- 2-")
     bundle = bundle_of(GRAPH, item)
     assert bundle is not None

@@ -288,7 +288,7 @@ def test_create_in_used_folder_raises(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
 
 
-def test_open_refuses_another_encoder_and_what_is_no_index_folder(tmp_path: Path) -> None:
+def test_open_with_other_encoder_or_folder_raises(tmp_path: Path) -> None:
     make(tmp_path / "a")
     with pytest.raises(StoreError, match=r"written with the encoder 'hash.*'.*32"):
         Index.open(tmp_path / "a", encoder=HashEncoder(32))
@@ -639,7 +639,7 @@ def test_sync_keeps_documents_of_forbidden_folder(tmp_path: Path) -> None:
         assert (made.removed, made.retained) == ([], ["r1", "shut/deep/three.txt", "shut/two.txt"])
 
 
-def test_row_replacing_file_is_a_row(tmp_path: Path) -> None:
+def test_row_replacing_file_is_row(tmp_path: Path) -> None:
     index, folder = make(tmp_path / "a", CORPUS[:1]), files(tmp_path / "docs", one="One.", two="Two.")
     index.sync(folder)
     assert index._store.file_documents() == {"one.txt", "two.txt"}

@@ -70,7 +70,7 @@ def test_mapped_array_indexing_equals_plain_array(
     assert np.array_equal(array[index], plain[index]) and type(array[index]) is type(plain[index])
 
 
-def test_mapped_array_behaves_like_an_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mapped_array_behaves_like_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = np.arange(N, dtype=np.float32).reshape(-1, 4)
 
     def new() -> Any:

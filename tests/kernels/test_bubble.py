@@ -90,7 +90,7 @@ def test_bubble_on_larger_graphs_equals_plain_search(n, m, groups, hops):
     assert result
 
 
-def test_bubble_terminal_of_an_edge_adds_the_other_end():
+def test_bubble_terminal_of_edge_adds_other_end():
     # 4 - 0 - 1 - 2, where {0, 4} stands for an edge: the path from 2 ends at 0, and 4 comes with it.
     _, graph = _graph(5, [(4, 0), (0, 1), (1, 2)])
     result = bubble(*graph, [(0, 0, 4), (0, 4, 0), (1, 2, -1)], node_costs(AXIS, QUARTERS[[4] * 5]))
@@ -199,7 +199,7 @@ def test_bubble_of_nothing_is_empty():
     assert bubble(*graph, [], costs) == [] == bubble(*graph, [(0, 0, -1), (1, 1, -1)], costs, budget=0)
 
 
-def test_bubble_best_candidate_is_near_the_best_tree():
+def test_bubble_best_candidate_is_near_best_tree():
     """Over 400 graphs of 9 nodes: never better than the best tree, never worse than (groups - 1) times it.
 
     The bound holds for every graph when all candidates are taken: seen from the terminal of one group in the best

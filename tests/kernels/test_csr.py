@@ -54,7 +54,7 @@ def test_induced_equals_rows_and_columns_of_matrix(case, chosen):
     assert (part == matrix[np.ix_(nodes, nodes)]).all()
 
 
-def test_ids_outside_the_graph_raise_value_error():
+def test_ids_outside_graph_raise_value_error():
     graph = undirected(3, [0], [1])
     with pytest.raises(ValueError, match=r"tails holds 3, but the graph's nodes are 0 to 2"):
         undirected(3, [0], [3])

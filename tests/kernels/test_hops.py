@@ -40,7 +40,7 @@ def test_khop_equals_distances_of_networkx(case, limit):
     assert list(zip(distance.tolist(), nodes.tolist(), strict=True)) == pairs
 
 
-def test_random_walk_repeats_for_a_seed():
+def test_random_walk_repeats_for_seed():
     _, graph = _graph(50, [(i, (i * 7 + 3) % 50) for i in range(50)])
     once, again, other = (random_walk(*graph, [4], seed=s) for s in (1, 1, 2))
     assert all((a == b).all() for a, b in zip(once, again, strict=True))

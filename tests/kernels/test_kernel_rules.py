@@ -36,7 +36,7 @@ def test_kernel_is_cached_and_calls_only_its_own_file(module: ModuleType) -> Non
                 assert value._defn.__module__ == module.__name__, f"{function} calls {value}"
 
 
-def test_only_the_decorator_of_kernels_compiles() -> None:
+def test_only_decorator_of_kernels_compiles() -> None:
     texts = {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
     assert [name for name, text in texts.items() if "njit(" in text or "jit(" in text] == ["kernels/csr.py"]
     assert any(map(compiled, MODULES))

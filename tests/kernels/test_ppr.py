@@ -36,7 +36,7 @@ cases = st.integers(1, 30).flatmap(
 
 
 @given(cases, st.sampled_from([None, 1, 3, 100]))
-def test_push_ppr_solves_the_equation(case, k):
+def test_push_ppr_solves_equation(case, k):
     n, pairs, weighted, restart = case
     ends = np.array(pairs, np.int64).reshape(-1, 2)
     graph = undirected(n, ends[:, 0], ends[:, 1])

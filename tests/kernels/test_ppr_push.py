@@ -143,7 +143,7 @@ def test_push_hub_makes_room_for_all_neighbours(monkeypatch):
     assert push_ppr(*star, [0], k=600)[0].tolist() == list(range(600))
 
 
-def test_push_after_a_failed_query_starts_clean(monkeypatch):
+def test_push_after_failed_query_starts_clean(monkeypatch):
     graph = from_networkx(nx.barabasi_albert_graph(500, 3, seed=2))
     wanted = push_ppr(*graph, [3], k=10)[0].tolist()
     with monkeypatch.context() as broken:

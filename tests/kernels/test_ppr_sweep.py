@@ -53,7 +53,7 @@ def test_settled_sweeps_fewer_than_chebyshev_bound(monkeypatch):
     assert 10 < len(sweeps) <= 45
 
 
-def test_settled_checks_the_true_residual(monkeypatch):
+def test_settled_checks_true_residual(monkeypatch):
     walk = _walk(GRAPHS["random"], [5], [1.0])
     inner, calls = module._iterate, []
 

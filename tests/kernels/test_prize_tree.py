@@ -64,7 +64,7 @@ def test_prize_tree_keeps_bound_of_goemans_and_williamson(network: tuple[int, li
     assert every - result <= 2 * (every - best) + 1e-9
 
 
-def test_prize_tree_is_nearly_always_the_best() -> None:
+def test_prize_tree_is_nearly_always_best() -> None:
     rng = np.random.default_rng(4)
     missed = 0
     for _ in range(300):
@@ -76,7 +76,7 @@ def test_prize_tree_is_nearly_always_the_best() -> None:
     assert missed <= 6
 
 
-def test_prize_tree_worked_number() -> None:
+def test_prize_tree_equals_worked_number() -> None:
     # 3 and 2 are two edges of 0.5 apart: together 4. The 0.4 at the end does not pay for its edge.
     nodes, edges = prize_tree(4, [0, 1, 2], [1, 2, 3], [0.5, 0.5, 0.5], [3, 0, 2, 0.4])
     assert nodes.tolist() == [0, 1, 2] and edges.tolist() == [0, 1]

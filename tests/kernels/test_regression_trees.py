@@ -48,7 +48,7 @@ def walked(tree: Tree, row: list[float]) -> float:
 
 
 @given(st.lists(TREES, max_size=4), ROWS)
-def test_trees_equal_a_plain_walk(trees: list[Tree], rows: list[list[float]]) -> None:
+def test_trees_equal_plain_walk(trees: list[Tree], rows: list[list[float]]) -> None:
     made = RegressionTrees(**in_preorder(trees))
     expected = [sum(walked(tree, row) for tree in trees) for row in rows]
     assert made(np.reshape(np.array(rows, np.float32), (-1, 3))).tolist() == pytest.approx(expected)
@@ -72,7 +72,7 @@ def test_trees_inconsistent_arrays_raise_value_error(change: dict[str, list[floa
         RegressionTrees(**{**ONE, **change})
 
 
-def test_trees_rows_without_a_feature_raise_value_error() -> None:
+def test_trees_rows_without_feature_raise_value_error() -> None:
     trees = RegressionTrees(**{**ONE, "feature": [1, -1, -1]})
     assert trees.features == 2 and trees != RegressionTrees(**ONE)
     with pytest.raises(ValueError, match=r"test 2 features; rows are of shape \(1, 1\)"):

@@ -74,7 +74,7 @@ def test_leading_one_step_gives_neighbours_by_relation_and_direction(world: tupl
 
 
 @given(worlds(4, 8, 12), st.booleans())
-def test_leading_gives_the_ends_of_all_walks(world: tuple[int, list[Triple]], returning: bool) -> None:
+def test_leading_gives_ends_of_all_walks(world: tuple[int, list[Triple]], returning: bool) -> None:
     n, triples = world
     graph, source = labelled(n, triples), -1 if returning else 0
     level = {(): (Front.of(0), np.array([-1], np.int32), -1)}
@@ -125,7 +125,7 @@ def test_walks_by_turns_back_only_by_another_relation() -> None:
     assert walks_by(graph, heat, (to, 2 * writer), 9)[0].tolist() == [[heat, mann, ali]]
 
 
-def test_walks_by_returning_may_end_at_the_source() -> None:
+def test_walks_by_returning_may_end_at_source() -> None:
     spouse, wrote = 0, 1
     ida, udo = range(2)
     graph = labelled(2, [(ida, spouse, udo), (udo, spouse, ida), (ida, wrote, ida)])
@@ -207,7 +207,7 @@ def test_expand_chains_without_inverse_equals_algorithm_1_and_its_mirror(world) 
     assert [len(chain.triples) for chain in result] == sorted(len(chain.triples) for chain in result)
 
 
-def test_expand_chains_worked_example() -> None:
+def test_expand_chains_equals_worked_example() -> None:
     # 0 and 4 are asked for; 0 → 1 → 2 → 3 → 1, 1 → 3, and 4 → 1 → 0.
     triples = [(0, 1), (1, 2), (2, 3), (3, 1), (1, 3), (4, 1), (1, 0)]
     assert ours(5, triples, {0, 4}, inverse=False)[:9] == [

@@ -16,7 +16,7 @@ def test_workspace_is_one_per_thread():
     assert seen[0] is not workspace(5)
 
 
-def test_workspace_is_dropped_after_an_error():
+def test_workspace_is_dropped_after_error():
     before = workspace(5)
     with pytest.raises(KeyboardInterrupt), before:
         raise KeyboardInterrupt

@@ -110,7 +110,7 @@ def test_many_unusable_questions_show_three(tmp_path: Path) -> None:
     assert [f"{path}:{n}:" in str(raised.value) for n in range(1, 6)] == [True] * 3 + [False] * 2
 
 
-def test_no_usable_question_raises_at_any_tolerance(tmp_path: Path) -> None:
+def test_examples_without_usable_question_raise_at_any_tolerance(tmp_path: Path) -> None:
     path = write(tmp_path / "q.jsonl", asked("only", ["Heat"], ["Nobody"]))
     with pytest.raises(DataError, match=r"q\.jsonl: no question is usable\. The first: .*q\.jsonl:1: .*only"):
         read_examples(path, FILMS, max_unusable=1.0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.llm_server import LLMServer
+
 from graphwright import start
 from graphwright.methods.registry import make_method
 from graphwright.models import OpenAILLM, OverlapCrossEncoder, ScriptedLLM
 from graphwright.testing import corpus_index, passages_in
-from graphwright.testing.llm_server import LLMServer
 
 IX = corpus_index().snapshot
 QUESTION = "What became of the abbey that the mother of Lothair II founded?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.scripted import WordReader
 
 from graphwright import Keep, KHop, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -13,7 +14,7 @@ from graphwright.methods.method import Method
 from graphwright.methods.registry import METHODS, NamedMethod, make_method
 from graphwright.models import MiniLMReader, ScriptedLLM
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.testing import WordReader, corpus_index
+from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 MEMORY = ModelMemory()
@@ -25,7 +26,7 @@ QUESTION = "Which abbey did the mother of Lothair II found?"
 
 
 @pytest.mark.parametrize("name", OFFLINE)
-def test_every_method_describes_itself_and_its_options(name: str) -> None:
+def test_registered_methods_describe_themselves_and_options(name: str) -> None:
     method = METHODS[name]
     assert method.name == name and method.about.endswith(".") and "top_k" in method.options
     state = start(QUESTION, SNAPSHOT.graph)
@@ -76,7 +77,7 @@ def test_method_needing_more_than_question_raises(monkeypatch: pytest.MonkeyPatc
         make_method("bad", SNAPSHOT)
 
 
-def test_retrieval_leaves_out_contexts_and_answers_of_the_search() -> None:
+def test_retrieval_leaves_out_contexts_and_answers_of_search() -> None:
     search, answer = VectorSearch(SNAPSHOT.passages), Quote(WordReader())
     early = (
         search % 2
@@ -97,7 +98,7 @@ def test_retrieval_leaves_out_contexts_and_answers_of_the_search() -> None:
 
 
 @pytest.mark.parametrize("name", OFFLINE)
-def test_retrieval_of_a_method_gives_the_passages_of_the_whole(name: str) -> None:
+def test_retrieval_of_method_gives_passages_of_whole(name: str) -> None:
     method, state = make_method(name, SNAPSHOT), start(QUESTION, SNAPSHOT.graph)
     whole, part = method(state, Run(memory=MEMORY)), method.retrieval(state, Run(memory=MEMORY))
     assert "answer" not in part.fields() and "answer" in whole.fields()
@@ -126,13 +127,13 @@ def test_every_method_shows_requested_passages() -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_help_of_a_method_has_a_text_for_each_option(name: str) -> None:
+def test_help_of_method_has_text_for_each_option(name: str) -> None:
     method = METHODS[name]
     assert list(method.help) == list(method.options)
     assert not [option for option, text in method.help.items() if not text]
 
 
-def test_help_of_an_option_is_that_of_its_annotation() -> None:
+def test_option_help_equals_annotation() -> None:
     assert METHODS["pathrag"].help["k"] == METHODS["pathrag-lt"].help["k"] == "paths, K"
     assert METHODS["rerank"].help["blend"].endswith("(1: the reranker alone)")
     assert METHODS["bubblerag"].help["top_k"] != METHODS["vector"].help["top_k"] == "passages in the result"

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from tests.faulty_server import Watch, cut, silent
+from tests.llm_server import LLMServer, Say, error
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
@@ -16,7 +18,6 @@ from graphwright.models.cache import CachedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation, Completion, Usage
-from graphwright.testing.llm_server import LLMServer, Say, Watch, cut, error, silent
 
 
 class Place(BaseModel):
@@ -233,7 +234,7 @@ def test_wrapper_has_limits_and_prices_of_model(tmp_path):
         BudgetedLLM(inner, max_cost=0.0004).complete("", "a")
 
 
-def test_budgeted_model_is_a_value():
+def test_budgeted_model_is_value():
     llm = BudgetedLLM(ScriptedLLM(["a"]), 10, prices=Prices(1.0, 2.0))
     assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm)
 

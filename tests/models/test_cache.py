@@ -322,6 +322,6 @@ def test_processes_share_cache_file(path, use):
 
 
 @pytest.mark.parametrize("cached", [CachedEncoder(HashEncoder()), CachedLLM(ScriptedLLM(["a"]), "replies.sqlite")])
-def test_a_cache_is_compared_and_pickled_without_its_contents(cached):
+def test_cache_equality_and_pickle_ignore_contents(cached):
     again = pickle.loads(pickle.dumps(cached))
     assert again == cached and hash(again) == hash(cached) and again.id == cached.id

@@ -123,7 +123,7 @@ def test_invalid_scripted_reply_is_repaired_once():
         ScriptedLLM(["no", "no"]).complete("", "Where?", schema=Place)
 
 
-def test_script_is_a_value_and_rejects_string():
+def test_script_is_value_and_rejects_string():
     llm = ScriptedLLM(["a", "b"], id="mine")
     assert pickle.loads(pickle.dumps(llm)) == llm == eval(repr(llm)) and hash(llm) and llm.id == "mine"
     with pytest.raises(OptionError, match="not one"):

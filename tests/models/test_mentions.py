@@ -45,7 +45,7 @@ def test_mentions_beyond_first_window_are_found(separator):
     assert ("Ludwig Boltzmann", "person") in found(text, 6) and ("Vienna", "place") in found(text, 6)
 
 
-def test_one_pass_is_counted():
+def test_mention_detection_counts_one_pass():
     usage = Usage()
     read_mentions([TEXT, "Graz"], [0, 0], usage)
     assert usage.texts == 2 and usage.tokens == sum(len(ids) for ids, _ in token_ids([TEXT, "Graz"], 256))

@@ -54,7 +54,7 @@ def test_names_give_models(monkeypatch):
 
 
 @pytest.mark.parametrize("give", [encoder_of, cross_encoder_of])
-def test_names_of_sentence_transformers_give_models_or_name_the_extra(give):
+def test_names_of_sentence_transformers_give_models_or_name_extra(give):
     if importlib.util.find_spec("sentence_transformers") is None:
         with pytest.raises(OptionError, match=r"SentenceTransformer.*'all-MiniLM-L6-v2'.* needs sentence-transformers"):
             give("sbert:all-MiniLM-L6-v2")
@@ -121,7 +121,7 @@ def test_function_of_prompts_is_language_model(function):
     assert (completion.usage.calls, completion.usage.prompt_tokens) == (1, 5)
 
 
-def test_a_function_gets_the_schema_and_its_reply_is_corrected_once():
+def test_function_model_gets_schema_and_is_corrected_once():
     prompts = []
 
     def reply(prompt):
@@ -172,7 +172,7 @@ async def later(texts):
         (lambda: reader_of(lambda q, p: [Span(0, 17, 99, 1.0)]).read("?", PASSAGES), "has 21 characters"),
     ],
 )
-def test_an_invalid_result_of_a_function_is_an_error(use, message):
+def test_function_model_with_invalid_result_raises(use, message):
     with pytest.raises(ModelError, match=message):
         use()
 

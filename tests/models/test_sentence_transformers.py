@@ -302,7 +302,7 @@ def test_dense_and_sparse_models_are_distinguished(splade, encoder, folder):
             SentenceTransformerSparseEncoder(name, "cpu").encode_passages(["a"])
 
 
-def test_sparse_encoder_is_a_value_and_names_unusable_model(splade, folder):
+def test_sparse_encoder_is_value_and_names_unusable_model(splade, folder):
     assert pickle.loads(pickle.dumps(splade)) == splade == eval(repr(splade)) and len(pickle.dumps(splade)) < 300
     with pytest.raises(OptionError, match="encode_queries takes a sequence of texts"):
         splade.encode_queries("text")

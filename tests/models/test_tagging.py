@@ -26,5 +26,5 @@ def test_best_tag_sequence_is_allowed_and_optimal(scores):
     assert scores[np.arange(words), list(tags)].sum() == max(sums)
 
 
-def test_no_words_have_no_tags():
+def test_tagger_without_words_returns_no_tags():
     assert best_tags(np.zeros((0, 5), np.float32)).tolist() == []

@@ -75,7 +75,7 @@ def test_transformers_decodes_most_probable_texts(llm: TransformersLLM, folder: 
 @given(
     st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=8), st.integers(1, 4)
 )
-def test_it_writes_nothing_but_these_texts(llm: TransformersLLM, texts: list[str], k: int) -> None:
+def test_constrained_model_writes_given_texts_only(llm: TransformersLLM, texts: list[str], k: int) -> None:
     decoded = llm.decode("Write.", "Which?", texts, k, Usage())
     written = [text for text, _ in decoded]
     assert 1 <= len(written) <= k and len(set(written)) == len(written) and set(written) <= set(texts)

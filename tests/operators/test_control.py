@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from tests.scripted import WordReader
 from tests.toys import same
 
 from graphwright import Evidence, Induce, Keep, KHop, ToPassages, Triples, start
@@ -14,7 +15,7 @@ from graphwright.graph import Graph
 from graphwright.operators import Fallback, HasEvidence, If, OnGraph, Operator, Reached, Repeat
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
-from graphwright.testing import GRAPHS, WordReader, corpus_index
+from graphwright.testing import GRAPHS, corpus_index
 
 FAMILY = GRAPHS["family"]
 SEARCH_OR_ALL = KHop(1) >> If(HasEvidence(), Keep(), Triples())
@@ -86,18 +87,18 @@ class Failing(Operator):
         return state.with_(anchors=(Anchor(self.text or "none"),))
 
 
-def test_fallback_after_a_failure_runs_the_second_on_the_state_before_and_keeps_the_step() -> None:
+def test_fallback_after_failure_runs_second_on_earlier_state() -> None:
     state = Fallback(Failing(True, "first"), Failing(False, "second"))(start("?", GRAPHS["family"]))
     assert [anchor.text for anchor in state.anchors or ()] == ["second"]
     assert [(step.failed, step.notes) for step in state.trace] == [(True, ("of no use",)), (False, ())]
 
 
-def test_fallback_after_a_usable_result_runs_no_second() -> None:
+def test_fallback_after_usable_result_runs_no_second() -> None:
     state = Fallback(Failing(False, "first"), Failing(True, "second"))(start("?", GRAPHS["family"]))
     assert [anchor.text for anchor in state.anchors or ()] == ["first"] and len(state.trace) == 1
 
 
-def test_fallback_streams_no_second_text_after_a_first() -> None:
+def test_fallback_streams_no_second_text_after_first() -> None:
     heard: list[str] = []
     for first in ("first", ""):
         Fallback(Failing(True, first), Failing(False, "second"))(
@@ -106,7 +107,7 @@ def test_fallback_streams_no_second_text_after_a_first() -> None:
     assert heard == ["first", "second"]
 
 
-def test_fallback_of_steps_counts_the_last_one() -> None:
+def test_fallback_of_steps_counts_last_one() -> None:
     steps = Failing(True) >> Failing(False, "later")
     state = Fallback(steps, Failing(False, "second"))(start("?", GRAPHS["family"]))
     assert [anchor.text for anchor in state.anchors or ()] == ["later"]

@@ -17,6 +17,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from tests.models.grammars import GrammarLLM
+from tests.scripted import FixedLLM, WordReader
 from tests.toys import same, untrained
 
 import graphwright.generate
@@ -168,7 +169,7 @@ from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.state import State
 from graphwright.search import SparseIndex
 from graphwright.search.vector_index import joined
-from graphwright.testing import GRAPHS, TRIPLES, FixedLLM, WordReader, corpus_index, vectors_of
+from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 assert SNAPSHOT.graph.passages is not None
@@ -555,7 +556,7 @@ class TestEveryOperator:
         assert after.evidence is None or len(after.evidence) == 0
         assert after.passages is None or len(after.passages) == 0
 
-    def test_steps_walk_along_the_item(self, op: Operator) -> None:
+    def test_steps_walk_along_item(self, op: Operator) -> None:
         if "evidence" not in op.gives:
             pytest.skip("gives no evidence")
         given = [full_state()]
@@ -592,7 +593,7 @@ class TestEveryOperator:
         with pytest.raises(NeedsError) if op.needs else nullcontext():
             op(start(QUESTION, SNAPSHOT.graph))
 
-    def test_operator_is_a_value(self, op: Operator) -> None:
+    def test_operator_is_value(self, op: Operator) -> None:
         assert {op: 1}[op] == 1
         assert "0x" not in repr(op)
 

@@ -202,7 +202,7 @@ def test_union_of_empty_parts_is_empty() -> None:
     assert same((Keep() | Give((1,)))(STATE).evidence, Evidence.of_nodes([1]))
 
 
-def test_cut_is_a_value() -> None:
+def test_cut_is_value() -> None:
     assert Keep() % 3 == Cut(Keep(), 3)
     assert len({Keep() % 3, Keep() % 3, Keep() % 4}) == 2
 

@@ -63,7 +63,7 @@ def slots_at_work(address: str) -> int:
         return sum(slot["is_processing"] for slot in json.load(response))
 
 
-def test_doctor_approves_the_model(address: str) -> None:
+def test_doctor_approves_model(address: str) -> None:
     result = graphwright("doctor", "--llm", MODEL, "--base-url", address)
     assert result.returncode == 0, result.stdout
     assert "replies follow a JSON schema" in result.stdout
@@ -93,14 +93,14 @@ def test_every_schema_is_accepted_and_every_reply_that_ends_fits_it(llm: OpenAIL
     assert ended
 
 
-def test_stream_arrives_in_parts_and_is_the_reply(llm: OpenAILLM) -> None:
+def test_stream_arrives_in_parts_and_is_reply(llm: OpenAILLM) -> None:
     parts: list[str] = []
     reply = replace(llm, max_tokens=30).complete("", "Tell me about rivers.", on_text=parts.append)
     assert "".join(parts) == reply.text and len(parts) > 5
     assert 0 < reply.usage.completion_tokens <= 30 and reply.usage.prompt_tokens > 5
 
 
-def test_cancelled_stream_ends_and_frees_the_server(llm: OpenAILLM, address: str) -> None:
+def test_cancelled_stream_ends_and_frees_server(llm: OpenAILLM, address: str) -> None:
     cancel, parts = Cancellation(), list[str]()
 
     def read(text: str) -> None:
@@ -116,7 +116,7 @@ def test_cancelled_stream_ends_and_frees_the_server(llm: OpenAILLM, address: str
     assert slots_at_work(address) == 0
 
 
-def test_cancelled_request_frees_the_server(llm: OpenAILLM, address: str) -> None:
+def test_cancelled_request_frees_server(llm: OpenAILLM, address: str) -> None:
     with Cancellation() as cancel, ThreadPoolExecutor(1) as pool:
         call = pool.submit(replace(llm, max_tokens=4000).complete, "", "Tell a very long story.", cancel=cancel)
         deadline = time.monotonic() + 60

@@ -118,7 +118,7 @@ def test_invalid_rows_raise_option_error(rows: SparseRows, message: str) -> None
         SparseIndex.of(GRAPHS["line"].part([0, 1]), Given(rows))
 
 
-def test_unusable_encoder_or_nodes_raise_an_error() -> None:
+def test_unusable_encoder_or_nodes_raise_error() -> None:
     rows = SparseRows.of([([0], [1])], 3)
     with pytest.raises(OptionError, match=r"HashEncoder.*encode_queries"):
         SparseIndex.of(GRAPHS["line"], HashEncoder())  # type: ignore[arg-type]

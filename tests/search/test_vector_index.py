@@ -20,7 +20,7 @@ def test_vector_index_scores_by_dot_product() -> None:
         index.vectors[0, 0] = 1
 
 
-def test_scores_of_skips_ids_without_a_row() -> None:
+def test_scores_of_skips_ids_without_row() -> None:
     index = VectorIndex(np.float32([[1, 0], [0, 1]]), np.int32([1, -1, 0, 1]))
     assert index.ids.tolist() == [0, 2, 3]
     ids, scores = index.scores_of(np.array([3, 1, 2, 99]), np.float32([1, 5]))

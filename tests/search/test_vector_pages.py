@@ -105,7 +105,7 @@ def test_add_document_writes_one_page_of_each_space(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_map_pages_damage_names_the_block(large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_map_pages_damage_names_block(large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_pages, "PAGE", 2**15)
     monkeypatch.setattr(vector_pages, "IN_BLOCKS", 0 if large else storage.IN_BLOCKS)
     vectors = halves(np.random.default_rng(0).standard_normal((5120, 16)))

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm_server import LLMServer
 
 from graphwright.errors import OptionError
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.answer_models import AnswerModels, ModelServer
-from graphwright.testing.llm_server import LLMServer
 
 KEY = "sk-the-key-of-the-server"
 
@@ -46,7 +46,7 @@ def test_unlisted_model_server_is_not_asked(index: Path, caplog: pytest.LogCaptu
     assert thief.url in caplog.text and "model_servers" in caplog.text and KEY not in caplog.text
 
 
-def test_unlisted_openai_is_not_asked_with_the_servers_key(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unlisted_openai_is_not_asked_with_servers_key(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = named(index, model="gpt-5-pro")
     assert AnswerModels(None, [], folders).llm("wiki") is None
     openai = ModelServer("https://api.openai.com/v1/", "OPENAI_API_KEY")

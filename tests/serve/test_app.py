@@ -10,13 +10,14 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.faulty_server import silent
+from tests.llm_server import LLMServer
 from tests.serve.conftest import DOCUMENTS, Running, events_of, serving, wait_until
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.security.keys import Keys
-from graphwright.testing.llm_server import LLMServer, silent
 
 ASK = "/v1/indexes/cities/ask"
 QUESTION = {"question": "On which river does Graz lie?", "method": "bm25"}
@@ -135,7 +136,7 @@ def test_event_loop_answers_during_questions(server: Running, monkeypatch: pytes
         client.join()
 
 
-def test_key_for_unserved_index_is_a_warning(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_key_for_unserved_index_is_warning(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with closing(Keys(tmp_path)) as keys:
         keys.create("reader", indexes=["cities", "citties"])
         keys.revoke(keys.create("former", indexes=["gone"])[1].id)

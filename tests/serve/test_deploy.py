@@ -98,7 +98,7 @@ def test_image_runs_unprivileged_with_health_check() -> None:
         assert line in COMPOSE
 
 
-def test_sources_of_the_image_are_not_ignored() -> None:
+def test_sources_of_image_are_not_ignored() -> None:
     kept = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.M)
     copied = [name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, re.M) for name in line.split()]
     assert sorted(kept) == sorted(copied) and all((ROOT / name).exists() for name in copied)

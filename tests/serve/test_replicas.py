@@ -82,9 +82,7 @@ def test_damaged_push_keeps_served_snapshot(tmp_path: Path, url: str, caplog: py
         wait_until(lambda: "krems" in [item.id for item in catalog["cities"].list_documents()])
 
 
-def test_replica_is_served_while_the_storage_is_down(
-    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_replica_is_served_while_storage_is_down(tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture) -> None:
     with opened(tmp_path, url):
         pass
     (tmp_path / "storage").rename(tmp_path / "away")

@@ -52,17 +52,6 @@ def test_code_range_is_named_by_enclosing_definition() -> None:
     ]
 
 
-def test_rectangles_are_cut_at_range() -> None:
-    lines = (Box(0, 10, 1000, 0, 2000, 100), Box(11, 21, 1000, 100, 3000, 200), Box(30, 40, 0, 0, 100, 100))
-    pages = Places("page", (0, 30), boxes=lines)
-    assert pages.boxes_of(5, 13) == [
-        ("1", Box(5, 10, 1500, 0, 2000, 100)),
-        ("1", Box(11, 13, 1000, 100, 1400, 200)),
-    ]
-    assert pages.boxes_of(0, 100) == [("1", lines[0]), ("1", lines[1]), ("2", lines[2])]
-    assert pages.boxes_of(22, 29) == [] and Places("page", (0,)).boxes_of(0, 9) == []
-
-
 def test_sentence_ends_at_cells_and_definitions_not_pages() -> None:
     starts = (0, 10, 20, 30)
     for made, cuts in (

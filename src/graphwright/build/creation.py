@@ -45,7 +45,7 @@ def create_index(
     fill: Callable[[IndexLayout, Store], None] | None = None,
     **more: str,
 ) -> IndexLayout:
-    """Create an index in a new or empty folder, atomically: an empty one, or one that `fill` adds to.
+    """Create an index in a new or empty folder, atomically; `fill` may add to it.
 
     `encoder`: see `encoder_of`; by default embedded. `more`: further settings of the store.
     """

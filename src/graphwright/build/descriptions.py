@@ -40,7 +40,7 @@ def _summary(name: str, parts: Sequence[str], max_tokens: int, derived: Derived)
 
 
 def _batches(parts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the parts in order, as many together as one call reads, at least one."""
+    """Yield the parts in order, in groups that one call can read, each of at least one part."""
     batch: list[str] = []
     for part in parts:
         if batch and _size([*batch, part]) > _MAX_READ:

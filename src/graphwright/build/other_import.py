@@ -26,7 +26,7 @@ _BETWEEN = "\n\n"  # separator of the text units of a document without a text
 
 @dataclass(frozen=True)
 class ImportedDocument:
-    """A document with the entities and relationships of its parts: (start, end, entities, relationships) each."""
+    """A document and its parts, each with start, end, entities and relationships."""
 
     document: Document
     parts: Sequence[tuple[int, int, Sequence[Entity], Sequence[Relationship]]]
@@ -34,8 +34,8 @@ class ImportedDocument:
     def extractions(self, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return the extraction of each chunk.
 
-        An entity of a part is a mention of the chunks that name it, or if none does of the part's first chunk. A
-        relationship is put where most of its ends are mentioned.
+        An entity of a part becomes a mention in each chunk that names it, or in the part's first chunk if none does. A
+        relationship belongs to the chunk that mentions most of its ends.
         """
         entities: list[dict[str, Entity]] = [{} for _ in chunks]
         relations: list[dict[Relation, None]] = [{} for _ in chunks]

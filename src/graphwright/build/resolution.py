@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 def resolve(
     merged: MergedChunks, vectors: Floats | None, by: Sequence[str], threshold: float, derived: Derived
 ) -> dict[str, str]:
-    """Return the form that takes the place of each merged form, the first mentioned of its group.
+    """Return the replacement of each merged form: the form of its group that is mentioned first.
 
     `by`: some of aliases, vectors, llm (see `Settings`). `vectors`: of `merged.names`, for "vectors"; `threshold`:
     their minimal cosine.

@@ -34,8 +34,7 @@ Changed = tuple[Step, str, State | None]
 def explain(state: State, output: Console | None = None) -> None:
     """Print the explanation of an answer, as `graphwright ask --explain` does.
 
-    It has the anchors with their weights, the items of evidence with their scores, and the steps with their results,
-    time and tokens. `output`: a rich console, by default for stdout.
+    It has anchors, evidence and steps with their results, time and tokens. `output`: a rich console (default: stdout).
 
     >>> from graphwright import Graph, KHop, start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur")])

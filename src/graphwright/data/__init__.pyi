@@ -12,7 +12,6 @@ from .question_sets.graph_questions import read_triples as read_triples
 from .question_sets.questions import Dataset as Dataset
 from .question_sets.questions import QuestionRecord as QuestionRecord
 from .question_sets.questions import read_questions as read_questions
-from .question_sets.questions import write_questions as write_questions
 from .read_options import ReadOptions as ReadOptions
 from .records.openie import OpenieRecord as OpenieRecord
 from .records.openie import read_openie as read_openie

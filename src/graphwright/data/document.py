@@ -187,7 +187,7 @@ def _sentences(document: Document, count: TokenCounter, budget: int) -> Iterator
 
 
 def _cut_at(text: str, spans: list[tuple[int, int]], starts: Sequence[int]) -> list[tuple[int, int]]:
-    """Cut the spans of sentences in which a section begins."""
+    """Cut sentences at the beginnings of sections inside them."""
     if not starts:
         return spans
     parts, following = [], 0

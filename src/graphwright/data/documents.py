@@ -35,9 +35,8 @@ def read_documents(
     """Return an iterator over the documents of files and folders, in a fixed order.
 
     Folders are read recursively, sorted by name, without hidden files, the folders in `exclude`, and what `options`
-    leave out: by default what a `.gitignore` names, build folders, style sheets and scripts of pages. A file is text
-    (with or without a known suffix), rows (JSON lines, a JSON array, CSV or TSV), or of a format in `data.formats`;
-    each may be packed with gzip. The id of a file's document is its path in the folder given; a row without an id is
+    leave out. A file is text, rows (JSON lines, a JSON array, CSV or TSV), or of a format in `data.formats`; each may
+    be packed with gzip. The id of a file's document is its path in the folder given; a row without an id is
     `file#line`; a row whose id is a number is `file#number`; any other row, and every row of a `corpus.jsonl`, keeps
     its own id; a file in an archive is `archive/file`, a message of a mailbox `file#number`.
 
@@ -137,7 +136,7 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
 
 
 def _items(path: Path, name: str, options: ReadOptions, named: bool) -> _Rows:
-    """Read one file. Raises DataError for a damaged one that was `named` itself; one of a folder becomes `Skipped`."""
+    """Read one file. A damaged file raises DataError if it was `named` itself; in a folder it becomes `Skipped`."""
     try:
         yield from _file(path, name, options)
     except DataError as error:
@@ -170,7 +169,7 @@ def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
 
 
 def _not_rows(path: Path) -> str:
-    """Return why a file cannot be one of rows, by its first bytes and its size; "" if it may be."""
+    """Return the reason why a file cannot hold rows, by its first bytes and its size; "" if it can."""
     with open_bytes(path) as file:
         if is_binary(file.read(SAMPLE)):
             return "binary, not rows of text"

@@ -123,7 +123,7 @@ def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iter
 
 
 def _title_of(name: str, title: str) -> str:
-    """Return the title of a file, else its name; after the name of its folder if many files have such a title.
+    """Return the title of a file, else its name. A title of many files follows the name of the folder.
 
     >>> _title_of("guide/rivers.txt", ""), _title_of("zlib/changelog.gz", ""), _title_of("zlib/a.md", "README")
     ('rivers', 'zlib › changelog', 'zlib › README')

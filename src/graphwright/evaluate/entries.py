@@ -96,11 +96,10 @@ def entries(
 ) -> tuple[ComparedMethod, ...]:
     """Return the methods to compare, each under its own name.
 
-    `methods`: names of the registry, `ppr`, or with options, `ppr(restart=0.5)`, each optionally after a label,
-    `wide = ppr(top_k=40)`, and before `@llm` or `@offline`, so that a method is compared with and without the run's
-    language model; functions, under their own name; entries.
-    `sweep`: values of options, named alone or with their method, `ppr.restart`: a method with such options becomes one
-    entry for every combination of values.
+    `methods`: entries, functions under their own name, and names of the registry: `ppr`, `ppr(restart=0.5)` with
+    options, `wide = ppr(top_k=40)` with a label, and `ppr@llm` or `ppr@offline` to require or ignore the run's language
+    model. `sweep`: values of options, named alone or with their method, `ppr.restart`: a method with such options
+    becomes one entry for every combination of values.
 
     Raises OptionError for anything else, for a name used twice, and for an option that no method has.
 

@@ -184,7 +184,7 @@ class Experiment(Checked):
 
 
 def _checksums(files: Sequence[Path]) -> dict[str, str]:
-    """Return the checksum of each file by its name, with its folder's where two files have the same."""
+    """Return the checksum of each file by its name; files of one name have their folder's name too."""
     names = [path.name for path in files]
     checksums = {}
     for path in files:

@@ -148,17 +148,14 @@ def judge_run(
     an empty answer. `llm`: a language model, or a Judge such as OverlapJudge(). `against`: the baseline that all other
     methods are compared with on `dimensions`: names with descriptions. `threads`: calls at a time.
 
-    Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted call resumes. A
-    line counts only for the same texts, methods in the same order, dimensions, prompt and judge. An unreadable reply
-    has a line with the reason; remove it to repeat the request. One process at a time may judge in a folder.
+    Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted call resumes;
+    it counts only for the same texts, methods in the same order, dimensions, prompt and judge. An unreadable reply has
+    a line with the reason; remove it to repeat the request.
 
-    Returned is {"model": the judge's id, "accuracy": {method: {"mean", "low", "high", "questions"}},
-    "wins": {method: {dimension: {"mean", "low", "high", "p", "ties", "questions"}}}, "against": its name or None,
-    "position bias": share or None, "unreadable": count, "usage": {"prompt_tokens", "completion_tokens", "cost"}}.
-    "mean" of wins is the win rate over `against`, a tie being half a win. With scipy, "low" and "high" are the ends of
-    95 % bootstrap intervals, and "p" is of the paired permutation test, here the sign test. "position bias" is the
-    share of questions and dimensions with another verdict in the other order. "usage" is of all these judgements,
-    whenever they were made.
+    The figures are {"model": the judge's id, "accuracy": {method: {"mean", "low", "high", "questions"}}, "wins":
+    {method: {dimension: {"mean", "low", "high", "p", "ties", "questions"}}}, "against", "position bias", "unreadable",
+    "usage"}. "mean" of wins is the win rate, a tie being half a win; with scipy, "low" and "high" are a 95 % bootstrap
+    interval, and "p" is of the sign test. "position bias" is the share of verdicts that the order of the two changed.
 
     Raises OptionError, before any call, for an argument that cannot be used, DataError for a line of the file that is
     no judgement, and BudgetError or ModelError where the model fails: finished and running judgements are kept.

@@ -135,9 +135,7 @@ def summary_scores(text: str, references: Sequence[str]) -> dict[str, float]:
     up to n, lower-cased and tokenised by sacrebleu's 13a; counts of 0 are smoothed exponentially, and a text shorter
     than the reference of the nearest length is penalised (Papineni et al., 2002). ROUGE is the F1 with stemming (Lin,
     2004). METEOR (Banerjee and Lavie, 2005) aligns words and stems, but no synonyms, because WordNet would have to be
-    downloaded; values are a little lower than with it, for all methods alike.
-
-    Raises OptionError without references, and without sacrebleu, rouge-score and nltk (extra `bench`).
+    downloaded. Raises OptionError without references, and without the extra `bench`.
     """
     if isinstance(references, str) or not len(references):
         raise OptionError(f"references are {references!r}; give a list of one text or more.")

@@ -95,8 +95,8 @@ def _top(ranked_ids: Iterable[Hashable], k: int) -> list[Hashable]:
 def normalised(text: str) -> str:
     """Normalise a text for comparison: lower case, no punctuation, no articles, single spaces.
 
-    The normalisation of SQuAD (Rajpurkar et al., 2016). A text that would become empty, such as the
-    film "$" or the grade "A", only loses its case and its outer spaces.
+    The normalisation of SQuAD (Rajpurkar et al., 2016). A text that would become empty only loses case and
+    outer spaces.
 
     >>> normalised("The  Battle of Dürnkrut, 1278!"), normalised("A")
     ('battle of dürnkrut 1278', 'a')
@@ -119,8 +119,7 @@ def hits_at_1(predicted: Texts, gold: Texts) -> float:
 def hit(predicted: Texts, gold: Texts) -> float:
     """Return 1 if a prediction contains an accepted answer, else 0.
 
-    Hit of ReG, as in RoG: an accepted answer is a substring of the
-    generated text, both normalised. It need not be a whole word, so short answers are hit easily.
+    Hit of ReG, as in RoG: the normalised answer is a substring of the normalised text, not always a whole word.
 
     >>> hit("It lies on the Vltava.", ["Vltava"]), hit(["Elbe", "Danube"], ["Vltava"])
     (1.0, 0.0)
@@ -226,13 +225,12 @@ def _questions(predicted: Sequence[Texts], gold: Sequence[Texts]) -> list[tuple[
 def topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) -> float:
     """Return the nearness of the retrieved nodes to the oracle nodes, from 0 to 1 (FastInsight, Definition 7).
 
-    The mean over oracle nodes of 1/(1 + u). u is the least sum of ln(1 + deg) over the nodes of a path
-    from a retrieved node, that node counted, the oracle node not, over the hop-shortest paths
-    between the two. A retrieved oracle node counts 1, one that cannot be reached 0.
+    The mean over oracle nodes of 1/(1 + u). u is the least sum of ln(1 + deg) over the nodes of a hop-shortest path
+    from a retrieved node; that node counts, the oracle node does not. A retrieved oracle node counts 1, one that cannot
+    be reached 0.
 
-    Ids, degrees (distinct neighbours) and paths are the snapshot's, whatever part of it `graph` is. In the graph of an
-    index two passages are two hops apart; give `PassageGraph()(graph)` for the corpus graph of the
-    paper, as `graphwright evaluate` does over documents. Raises OptionError for an id that is not a node.
+    Ids, degrees (distinct neighbours) and paths are the snapshot's, whatever part of it `graph` is. For the corpus
+    graph of the paper give `PassageGraph()(graph)`. Raises OptionError for an id that is not a node.
 
     >>> from graphwright.graph.graph import Graph
     >>> path = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])

@@ -1,4 +1,4 @@
-"""Extraction and encoding on an engine, with the same results as in one process."""
+"""Extraction and encoding on an engine; results equal those of one process."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class LexicalExtractor:
     """Extractor of names without a model, which links the names of one sentence.
 
     Entities are the title, capitalised names, dates, figures, quoted phrases, and phrases of plain words that the chunk
-    repeats. Each chunk is read alone, in one pass per sentence: 2,000 passages a second on one core.
+    repeats. Each chunk is read alone: 2,000 passages a second on one core.
 
     The first mention of a chunk is its topic: its title, or without one the first name in it. Each name of a
     sentence is linked to the next, and the title to every name, so the number of links grows with the number of

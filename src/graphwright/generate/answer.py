@@ -94,14 +94,11 @@ class Generate(Operator):
     a note in the trace, and the sentence that rests on it ends in [unsupported]. An answer without verified citations
     is still returned, with a note: `found` is True and `citations` is empty. The same holds for a reply in plain text.
     If the reply is unusable or cut short, the answer is a message, and the next operator of a Fallback answers instead.
-    If the context shows no passages, the best fifteen can be cited.
+    If the context shows no passages, the best fifteen can be cited. If the passages hold no answer, the text is a
+    message, `citations` is empty and `found` is False.
 
-    If the passages hold no answer, the text is a message, `citations` is empty and `found` is False.
-
-    >>> from graphwright import Graph, start
-    >>> from graphwright.generate import PassageContext
-    >>> from graphwright.graph import Ranking
-    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright import Graph, start; from graphwright.generate import PassageContext
+    >>> from graphwright.graph import Ranking; from graphwright.models import ScriptedLLM
     >>> quotes = '[{"passage": 1, "quote": "Graz in Austria"}]'
     >>> reply = f'{{"found": true, "text": "Austria [1].", "answers": ["Austria"], "citations": {quotes}}}'
     >>> state = start("Where is Graz?", Graph.from_triples([("Graz", "in", "Austria")]))
@@ -143,9 +140,8 @@ class AnswerIfEnough(MayAnswer, Budgeted):
     statement that the passages do not suffice. An unusable reply is discarded, and so is an answer without a verified
     quote or with a quote that is in no passage; the trace then has a note and the usage.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.graph import Ranking
-    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright import Graph, start; from graphwright.graph import Ranking
+    >>> from graphwright.models import ScriptedLLM
     >>> state = start("Where is Graz?", Graph.from_triples([("Graz in Austria", "r", "b")]))
     >>> reply = '{"found": true, "text": "Austria [1].", "citations": [{"passage": 1, "quote": "Graz in Austria"}]}'
     >>> AnswerIfEnough(ScriptedLLM([reply]))(state.with_(passages=Ranking.of([0], [1.0]))).answer.text
@@ -175,8 +171,7 @@ class Unaided(Operator):
 
     `reasoning`: the model writes its reasoning first (chain of thought); the trace has it as a note.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> model = ScriptedLLM(['{"found": true, "text": "On the Mur."}'])
     >>> Unaided(model)(start("Where is Graz?", Graph.from_triples([]))).answer.text
     'On the Mur.'

@@ -51,34 +51,20 @@ class Place(NamedTuple):
     end: int
 
 
-def find(quote: str, text: str) -> Span | None:
-    """Return the span of a quote in a text, None if it is not there.
-
-    Three comparisons are tried in turn: exact; apart from white space, kinds of quotation marks and dashes, case, and
-    encoding of letters; and, for quotes of 12 characters or more, word by word apart from punctuation and one slip. A
-    slip (typing error) is one letter missing, added or wrong, or two swapped, but not the first, in a word of 5 letters
-    or more that is not a number, a negation, or another word of the text. A quote begins and ends with whole words. A
-    quote of fewer than 3 characters, or of stop words only, is never found.
-
-    >>> text = "He said “Good — bye” to all of them in 1855, and left."
-    >>> [find(quote, text) for quote in ("1855", 'said "good - bye" to', "He said good — bye to all of them in 1855")]
-    [(39, 43), (3, 23), (0, 43)]
-    >>> find("all of them", text), find("safe", "It was unsafe."), find("He was convicted", "He was acquitted.")
-    (None, None, None)
-    >>> find("where he maried her", "That is where he married her, in 1855.")
-    (8, 28)
-    """
-    place = locate(quote, 1, {1: text})
-    return None if place is None else (place.start, place.end)
-
-
 def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
     """Return the place of a quote: in passage number `passage`, else in the first other passage that matches best.
 
-    `texts`: the passages by number. None if the quote is in none of them.
+    `texts`: the passages by number. None if the quote is in none of them. Three comparisons are tried in turn: exact;
+    apart from white space, kinds of quotation marks and dashes, case, and encoding of letters; and, for quotes of 12
+    characters or more, word by word apart from punctuation and one slip. A slip (typing error) is one letter missing,
+    added or wrong, or two swapped, but not the first, in a word of 5 letters or more that is not a number, a negation,
+    or another word of the text. A quote begins and ends with whole words. A quote of fewer than 3 characters, or of
+    stop words only, is never found.
 
     >>> locate("Graz is here", 1, {1: "Lyon is there.", 2: "Graz is here."})
     Place(passage=2, start=0, end=12)
+    >>> locate("where he maried her", 1, {1: "That is where he married her, in 1855."})
+    Place(passage=1, start=8, end=28)
     """
     quote = quote.strip()
     if not words(quote):
@@ -178,7 +164,7 @@ def _split(text: str) -> list[tuple[str, int, int]]:
 
 
 def _is_slip(a: str, b: str) -> bool:
-    """Return whether two words differ by one slip: see `find`."""
+    """Return whether two words differ by one slip: see `locate`."""
     from rapidfuzz.distance import OSA
 
     if any(len(w) < _MIN_SLIP or _DECISIVE.search(w) or _RUN_ON.search(w) or not words(w) for w in (a, b)):

@@ -40,8 +40,7 @@ class PassageContext(Budgeted):
     the text are escaped, so that no text can pass for another passage or for an instruction.
     `tokens`: the limit of all lines, estimated. A passage that does not fit is left out, but the first is cut.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.graph import Ranking
+    >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> state = start("Where?", Graph.from_triples([("Graz", "in", "Austria")])).with_(passages=Ranking.of([0], [1]))
     >>> PassageContext()(state).context.passages
     (ShownPassage(number=1, node=0, title='', text='Graz in Austria.'),)
@@ -109,8 +108,7 @@ class HybridContext(Budgeted):
     `tokens`: the limit of all lines, estimated. Triples take at most a quarter of it, and the tokens that the passages
     leave. Lines that do not fit are left out, but the first passage is cut.
 
-    >>> from graphwright import Evidence, Graph, start
-    >>> from graphwright.graph import Ranking
+    >>> from graphwright import Evidence, Graph, start; from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
     >>> state = start("Who?", graph, evidence=Evidence.of_edges([0, 1])).with_(passages=Ranking.of([1], [1.0]))
     >>> context = HybridContext()(state).context

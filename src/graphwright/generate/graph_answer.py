@@ -38,8 +38,7 @@ class GraphAnswer(Operator):
     the nearest relation of the entity, or the name that the graph does not have; `found` is False. Each citation has
     the walk as its path.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> from graphwright.operators import AskedPaths
     >>> graph = Graph.from_triples([("Ida", "pupil", "Udo"), ("Ida", "pupil", "Eva"), ("Udo", "born in", "Graz")])
     >>> method = AskedPaths(HashEncoder()) >> GraphAnswer(HashEncoder())
@@ -69,8 +68,7 @@ class AnswerIfRecorded(MayAnswer):
     `view`: of a graph with passages, the part that was asked, such as ImportedGraph; citations are then of the passages
     that state the last edge of a walk. Items with other nodes, such as passages, are no answers.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> from graphwright.operators import AskedPaths
     >>> graph = Graph.from_triples([("Ida", "pupil", "Udo"), ("Udo", "born in", "Graz")])
     >>> method = AskedPaths(HashEncoder()) >> AnswerIfRecorded(HashEncoder())
@@ -99,8 +97,7 @@ class AnswerIfRecorded(MayAnswer):
 class KnownNames(Operator):
     """Remove all evidence if the question has a name that the graph lacks: capitalised words of no node.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> from graphwright.operators import AskedPaths
     >>> graph = Graph.from_triples([("Ida", "pupil", "Udo"), ("Udo", "born in", "Graz")])
     >>> method = AskedPaths(HashEncoder()) >> KnownNames(HashEncoder())

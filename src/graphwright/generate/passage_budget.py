@@ -26,8 +26,7 @@ class Budgeted(Operator):
 def budgeted(operator: Operator, passages: int | None, tokens: int | None) -> Operator:
     """Return an operator with another budget, also inside composites; None keeps their own.
 
-    >>> from graphwright import Keep
-    >>> from graphwright.generate import PassageContext
+    >>> from graphwright import Keep; from graphwright.generate import PassageContext
     >>> budgeted(Keep() >> PassageContext(), passages=5, tokens=1_000)
     Keep() >> PassageContext(passages=5, tokens=1000)
     """

@@ -33,8 +33,7 @@ class ChainAnswer(Operator):
     name per line, each cited with its walk from a query entity. Offline twin of the reading of chains by a
     language model (ReG, figure 7).
 
-    >>> from graphwright import Evidence, Graph, start
-    >>> from graphwright.models import HashEncoder
+    >>> from graphwright import Evidence, Graph, start; from graphwright.models import HashEncoder
     >>> film = Graph.from_triples([("Alien", "has_genre", "Horror"), ("Alien", "director", "Scott")])
     >>> state = start("Who was the director?", film, evidence=Evidence.of_paths(film, [([0, 1], [0]), ([0, 2], [1])]))
     >>> ChainAnswer(HashEncoder())(state).answer.citations[0].path

@@ -50,9 +50,7 @@ class GlobalEdges(Checked):
     of the evidence are scored by the share of the themes' words that an edge's text has. `by_question`: the question
     itself is the only theme, as without a language model.
 
-    >>> from graphwright import Evidence, start
-    >>> from graphwright.operators.anchors.keywords import NamesAndPhrases
-    >>> from graphwright.operators.run import Run
+    >>> from graphwright import Evidence, start; from graphwright.operators import NamesAndPhrases, Run
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Ermengarde", "married", "Lothair I")])
     >>> begun = start("Which abbey was founded by Ermengarde?", graph, evidence=Evidence.of_nodes([0]))
     >>> state = NamesAndPhrases()(begun)

@@ -97,7 +97,7 @@ def _kinds(text: str, spans: Sequence[tuple[int, int]], titles: set[str]) -> lis
 
 
 def around(passage: PassageText, start: int, end: int, words: int) -> tuple[int, int]:
-    """Return the characters of the sentences that a span lies in, with neighbouring ones up to some words in all."""
+    """Return the characters of the sentences around a span, with neighbouring sentences up to a number of words."""
     sentences = sentences_of(passage)
     within = [at for at, s in enumerate(sentences) if s.start < end and s.end > start]
     if not within:

@@ -71,8 +71,7 @@ class Abstain(MayAnswer):
     It abstains where the reader's probability of an answer, of any length, is below `threshold`. The text names the
     nearest passage. `passages`: the number of passages that are read.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.graph import Ranking
+    >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> class Doubtful:
     ...     def read(self, question, passages):
     ...         return []
@@ -111,8 +110,7 @@ class Quote(Operator):
     words. A sentence's score is first raised by `sides` times the share of the question's words, weighted by rarity,
     that it or its title has and the quotations before it lack. So both sides of a comparison are quoted.
 
-    >>> from graphwright import Graph, start
-    >>> from graphwright.graph import Ranking
+    >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> from graphwright.models import MiniLMReader
     >>> state = start("Is Graz in Austria?", Graph.from_triples([("Graz", "in", "Austria")]))
     >>> Quote(MiniLMReader())(state.with_(passages=Ranking.of([0], [1]))).answer.text
@@ -239,7 +237,7 @@ def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[Pas
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:
-    """Return whether a span is another number or date than the best, of another document, and half as probable."""
+    """Return whether a span contradicts the best: another number or date, in another document, half as probable."""
     best, other = value_of(shorts[0]), value_of(shorts[at])
     if best is None or other is None or best.kind != other.kind or best.amount == other.amount:
         return False

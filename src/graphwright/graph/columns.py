@@ -200,9 +200,7 @@ class TextColumn(Sequence[str]):
     def alike(self, text: str, order: NDArray[np.int64], max_texts: int = 5) -> list[str]:
         """Return texts that share the longest beginning with `text`, ignoring case; texts equal to it come first.
 
-        Costs a few bisections for each letter at any size: at most 32 prefixes are followed, all of them in the column.
-
-        >>> column = TextColumn.of(["Katrin Vogel", "Katrin", "Wismar"])
+            >>> column = TextColumn.of(["Katrin Vogel", "Katrin", "Wismar"])
         >>> column.alike("katrin vogel", column.order()), column.alike("Katrin V.", column.order())
         (['Katrin Vogel'], ['Katrin Vogel'])
         """

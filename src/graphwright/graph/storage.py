@@ -1,4 +1,4 @@
-"""Storage of a graph: its part of a snapshot, one npy file per array, memory-mapped when opened."""
+"""Storage of a graph in a snapshot: one npy file per array, memory-mapped when opened."""
 
 from __future__ import annotations
 

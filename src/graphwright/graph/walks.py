@@ -15,7 +15,7 @@ Way = tuple[int, bool]
 
 
 class Bundle(NamedTuple):
-    """Walks of equal length from one node by the same relations in the same directions; a path is one such walk.
+    """Walks of equal length from one node by the same directed relations; a path is a bundle of one walk.
 
     `levels`: the nodes after no step, one step, and so on. `ways`: the relation of each step. `inward`: the walks are
     written in reverse, so that they end in that node.
@@ -71,7 +71,7 @@ def _hops(ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> list[tuple[Wa
 
 
 def _hop_size(reached: set[int], ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> int:
-    """Return how many of the first steps, each by another edge, leave these nodes by the first step's relation."""
+    """Return how many of the first steps leave these nodes by the first step's relation, each by another edge."""
     taken: set[int] = set()
     for (start, _), way, edge in zip(ends, ways, edges, strict=True):
         if way != ways[0] or start not in reached or edge in taken:

@@ -152,9 +152,8 @@ class Index(IndexWriting, IndexAsking):
         with it by entity names, and its nodes are then passages too (see docs/graphs.md).
 
         `source` may also be the output folder of Microsoft GraphRAG 2 or 3, or the working folder of LightRAG: the
-        result is an index of its documents, with its entities and relationships in place of an extraction, so that no
-        language model is asked. `reports`: community reports are documents too. `info()["source"]` has the counts, and
-        remarks on what was left out.
+        result is an index of its documents with its entities and relationships, and no language model is asked.
+        `reports`: community reports are documents too. `info()["source"]` has the counts and remarks.
 
         >>> import tempfile; from graphwright import Graph; from graphwright.models.fake import HashEncoder
         >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")])

@@ -147,7 +147,7 @@ class MappedArray(NDArrayOperatorsMixin):
         self.verified[new] = True
 
     def _outside_limits(self, blocks: Positions) -> Positions:
-        """Return those of some blocks, ascending, with a value outside the limits; runs are checked at once."""
+        """Return the blocks with a value outside the limits, ascending. Consecutive blocks are checked together."""
         runs = np.split(blocks, np.flatnonzero(np.diff(blocks) != 1) + 1)
         suspect = [run for run in runs if run.size and self._leaves_limits(run[0], run[-1])]
         return np.array([block for run in suspect for block in run if self._leaves_limits(block, block)], np.int64)

@@ -228,7 +228,7 @@ class Csr(NamedTuple):
     def expand(
         self, ids: NDArray[np.int64], owners: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the owner of each value of these rows, by default the position of its row in `ids`; and the values."""
+        """Return the values of these rows, after the owner of each: by default the position of its row in `ids`."""
         owners = np.arange(len(ids)) if owners is None else owners
         return np.repeat(owners, self.sizes(ids)), self.rows(ids)
 

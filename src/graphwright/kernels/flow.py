@@ -99,7 +99,7 @@ def _arrive(
     indptr: Pointers, ends: Ids, decay: float, starts: Pointers, adjacent: Ids, first: int, last: int,
     resource: Floats, marks: Ids, order: Ids, arrived: Floats,
 ) -> None:  # fmt: skip
-    """Write the resource of each end into `arrived`: that of its layer, else the flow into it from the last layer."""
+    """Write the resource of each end into `arrived`: its own if a layer has it, else the flow from the last layer."""
     for j in range(ends.size):
         place = abs(marks[ends[j], 0])
         arrived[j] = resource[place - 1] if place else 0.0
@@ -168,7 +168,7 @@ def _extend(
     marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: Floats, paths: Table,
     joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and close those adjacent to an end.
+    """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and join those next to an end.
 
     The last edge needs no search: the ends adjacent to a node are known. So with three hops only the edges of the start
     and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops when

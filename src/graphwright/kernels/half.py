@@ -1,7 +1,7 @@
-"""Matrices in half precision: half the disk space, memory and reading time of float32; computed with in float32.
+"""Matrices in half precision, which take half the disk space, memory and reading time of float32.
 
-A number is rounded to eleven significant bits (IEEE 754, binary16), by at most one in 2,048; a cosine of two vectors of
-some hundred numbers changes by about 1e-4.
+Computations use float32. A number is rounded to eleven significant bits (IEEE 754, binary16), by at most one in 2,048;
+a cosine of two vectors of some hundred numbers changes by about 1e-4.
 
 Own code, because numpy converts halves without vector instructions, which takes ten times as long. SimSIMD and numkong
 are as fast, but were given the question in half precision too, which changes the order of near-ties.
@@ -116,7 +116,7 @@ class HalfArray:
     ndim = 2
 
     def __init__(self, bits: Halves | MappedArray) -> None:
-        """`bits: uint16[rows, columns]`, those of the halves."""
+        """`bits: uint16[rows, columns]`: the bits of the half-precision numbers."""
         self.bits = bits if isinstance(bits, MappedArray) else readonly(bits, np.uint16)
         self.shape: tuple[int, int] = (bits.shape[0], bits.shape[1])
 

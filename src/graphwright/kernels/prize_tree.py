@@ -38,7 +38,7 @@ def _next_edge(
 
 @kernel
 def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
-    """Let every growing cluster grow; one whose prizes are used up stops."""
+    """Grow all clusters by a time; a cluster stops when its prizes are used up."""
     for v in range(cluster.size):
         if room[cluster[v]] > 0.0:
             depth[v] += time
@@ -77,7 +77,7 @@ def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> i
 
 
 def _best_part(n: int, links: dict[int, list[tuple[int, int]]], costs: list[float], prizes: list[float]) -> Part:
-    """Return the nodes and edges of the connected part of a forest of the highest worth.
+    """Return the nodes and edges of a forest's connected part with the highest worth.
 
     A node's worth is its prize plus the worth of each child beyond the cost of the edge to it. `links`: the neighbours
     of each node that has any, and the edges to them.
@@ -113,10 +113,9 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
     """Return the nodes and edges of a tree with a high sum of prizes minus edge costs (approximate).
 
     The growth of Goemans and Williamson (1995), without a root as in G-Retriever: a moat grows around each node with a
-    prize, all at the same rate, until its prize is used up; where moats fill an edge, their clusters merge and share
-    the unused prizes; growth ends when at most one cluster grows. Of the forest of these edges the connected part of
-    the highest worth is selected, by the strong pruning of Johnson, Minkoff and Phillips (2000). Equal times by smaller
-    edge, equal worth by smaller node.
+    prize until its prize is used up. Where moats fill an edge, their clusters merge and share the unused prizes. Growth
+    ends when at most one cluster grows. The strong pruning of Johnson, Minkoff and Phillips (2000) selects the part of
+    the highest worth. Equal times by smaller edge, equal worth by smaller node.
 
     `heads`, `tails`: the ends of each edge, int[m], walked either way; `costs`: float[m], `prizes`: float[n], 0 or
     more. Returns ascending node ids and edge numbers; both empty if no node has a prize. At most O(n (n + m)), meant

@@ -41,7 +41,7 @@ def rank_items(
 def _ids_at(
     rows: Positions, depth: int, nodes: Array, node_ptr: Array, edges: Array, edge_ptr: Array
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the value at `depth` of each item, read as its nodes, -1, its edges, -1; and which items continue."""
+    """Return the value at `depth` of each item and whether the item goes on. An item reads: nodes, -1, edges, -1."""
     at = depth - (node_ptr[rows + 1] - node_ptr[rows])  # below 0: among the nodes; above 0: among the edges
     edge_count = edge_ptr[rows + 1] - edge_ptr[rows]
     in_nodes, in_edges = at < 0, (at > 0) & (at <= edge_count)

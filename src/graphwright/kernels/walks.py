@@ -59,9 +59,10 @@ class Front(NamedTuple):
 
 @kernel
 def _reaches(u: int, v: int, way: int, source: int, came: int, before: int, other: int) -> bool:
-    """Return whether a walk that reached v by `came`, from `before` or an `other`, may step to u by `way`.
+    """Return whether a walk that reached v may step to u by `way`.
 
-    `source`: where it may not return to; -1 for a returning walk.
+    `came`: the way to v; `before`: the node that it came from; `other`: a second such node, -1 for none. `source`: the
+    start, to which the walk may not return; -1 for a returning walk.
     """
     inside = u != v or (source < 0 and way & 1 == 1)
     return inside and u != source and (way != came ^ 1 or u != before or other >= 0)
@@ -157,7 +158,7 @@ def _extend(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, way: int,
     came: int, source: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int, marks: Ids,
 ) -> int:  # fmt: skip
-    """Append the walks from `first` to `last`, which ended by `came`, one step longer by `way`; return where they end.
+    """Extend the walks `first` to `last`, which ended by `came`, by a step of `way`; return the new number of walks.
 
     Of parallel edges the first. Stops after `room` walks. `source`: as for `_reaches`. `marks` is zero before and
     after.

@@ -87,7 +87,7 @@ def hybrid(
 
 
 def entity_means(ix: Snapshot) -> VectorIndex:
-    """Return the vectors of entities, each the mean of its passages' vectors; its repr is the expression for it."""
+    """Return the vectors of entities, each the mean of its passages' vectors. The repr is an expression for it."""
     return entity_vectors(ix.graph, ix.passages).named("entity_vectors(ix.graph, ix.passages)")
 
 

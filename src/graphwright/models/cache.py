@@ -231,8 +231,7 @@ class CachedLLM:
     is returned, so that an interrupted run repeats no paid call. A stored reply has no usage, and is checked against
     the schema again. Failed calls are not stored. Threads may share the object, and processes the file.
 
-    >>> import tempfile
-    >>> from graphwright.models.fake import ScriptedLLM
+    >>> import tempfile; from graphwright.models import ScriptedLLM
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     llm = CachedLLM(ScriptedLLM(["first", "second"]), Path(folder) / "replies.sqlite")
     ...     [llm.complete("", prompt).text for prompt in ("a", "a", "b", "a")]

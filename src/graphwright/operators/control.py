@@ -29,7 +29,7 @@ class Predicate(Protocol):
 
 
 class View(Protocol):
-    """Another graph over the nodes of a graph, such as that of its passages alone; node ids stay the same."""
+    """Another graph over the same node ids, such as the graph of passages alone."""
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the view of the graph."""
@@ -106,10 +106,7 @@ class Repeat(Composite):
 class If(Composite):
     """Run the first step where a condition holds, else the second.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.state import start
-    >>> from graphwright.operators.subgraph.narrow import Triples
-    >>> from graphwright.operators.operator import Keep
+    >>> from graphwright import Graph, Keep, Triples, start
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
     >>> If(HasEvidence(), Keep(), Triples())(start("?", graph)).evidence.texts(graph)
     ['Graz on the Mur']
@@ -155,10 +152,8 @@ class Fallback(Composite):
     or was cut short. The trace keeps the failed step with its notes and usage. If the first operator has several steps,
     the last counts. If it has streamed text, the second streams none.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.anchors.keywords import Keywords, NamesAndPhrases
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
+    >>> from graphwright.operators import Keywords, NamesAndPhrases
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
     >>> state = Fallback(Keywords(ScriptedLLM(["?", "?"])), NamesAndPhrases())(start("Where is Graz?", graph))
     >>> [anchor.text for anchor in state.anchors], [step.failed for step in state.trace]
@@ -192,10 +187,7 @@ def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run
 class Afresh(Composite):
     """Run a search on the question and its entities alone, without earlier results, and keep only its evidence.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.operator import Keep
-    >>> from graphwright.operators.anchors.anchor_nodes import AnchorNodes
-    >>> from graphwright.operators.anchors.link_entities import LinkEntities
+    >>> from graphwright import Graph, Keep; from graphwright.operators import AnchorNodes, LinkEntities
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
     >>> search = LinkEntities() >> AnchorNodes()
     >>> state = Afresh(search)(start("What is the Mur?", graph, anchors=[]))
@@ -228,9 +220,7 @@ class Scaled(Composite):
     Scaled(Rerank(model)), weights=(0.7, 0.3))` blends a model's score with the former score of an item. Evidence
     without scores counts 1/rank.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.operator import Keep
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, Keep, start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> Scaled(Keep())(start("?", graph, evidence=Evidence.of_nodes([0, 1, 2], [-3, 1, -2]))).evidence.scores.tolist()
     [1.0, 0.25, 0.0]

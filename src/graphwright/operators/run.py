@@ -392,7 +392,7 @@ class SharedSteps:
 
 
 def _replayed(done: _Done, run: Run) -> Step:
-    """Return the step as it would have been in this run, and charge the run for it."""
+    """Return a shared step with the usage that it would have in this run, and charge the run for it."""
     step = done.after.trace[-1]
     charged = set() if run.charged is None else run.charged
     due = {key: cost for key, cost in done.outputs.items() if key not in charged}

@@ -15,7 +15,7 @@ PLAIN = "answer"
 
 @dataclass(frozen=True)
 class ShownPassage:
-    """A passage as a language model is shown it: its number, which citations give, its node, its title and its text.
+    """A passage in a prompt: the number that citations name it by, its node, its title and its text.
 
     The title and the text may be cut.
     """

@@ -166,7 +166,7 @@ _REMEDY = (
 
 
 def _name(record: Record | None, before: Manifest | None) -> str:
-    """Return the name of this push: that of a recent killed push, to reuse its pieces, or a new one."""
+    """Return a name for this push: the name of a recent killed push, whose pieces are reused, or a new name."""
     now = datetime.now(UTC)
     if record is not None and (last := record.unfinished) is not None and last.action == "push":
         begun = datetime.strptime(last.push[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
@@ -177,7 +177,7 @@ def _name(record: Record | None, before: Manifest | None) -> str:
 
 
 def _begun(url: str, record: Record | None, unfinished: Unfinished) -> Record:
-    """Return the record of a folder with the push or pull that begins."""
+    """Return the record of a folder, marked with the push or pull that begins."""
     before = Record(url, None, unfinished.revision) if record is None else record
     return replace(before, unfinished=unfinished)
 

@@ -58,7 +58,7 @@ class VectorIndex(ChecksummedIndex):
 
     @classmethod
     def from_array(cls, vectors: ArrayLike, encoder: Encoder | None = None) -> VectorIndex:
-        """Index one row per node; the encoder, needed to search by text, maps questions into the same space."""
+        """Index one row per node. A search by text needs the encoder, which maps questions into the same space."""
         array = np.ascontiguousarray(vectors, np.float32)
         if array.ndim != 2:
             raise OptionError(f"the vectors must have one row per node; their shape is {array.shape}.")
@@ -234,7 +234,7 @@ class Joined(VectorIndex):
         return np.where(in_first, self.first.cosines(ids, query), self.second.cosines(ids, query))
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for each id whether it has a vector in either."""
+        """Return whether each id has a vector in one of the two indexes."""
         return self.first.has(ids) | self.second.has(ids)
 
     @cached_property

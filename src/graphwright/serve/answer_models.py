@@ -47,7 +47,7 @@ class ModelServer(Checked):
 
 
 class AnswerModels:
-    """The language model of each index: that of server.toml if it has one, else the index's if its server is listed."""
+    """The language model of each index: from server.toml, else from the index's settings if their server is listed."""
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ class IndexLayout:
         return self.path / IMPORTED
 
     def keep_imported(self) -> None:
-        """Keep the current snapshot, which is that of an imported graph alone; does nothing if it was kept before."""
+        """Keep the current snapshot, which has the imported graph alone. Nothing happens if it was kept before."""
         if self.imported.is_dir():
             return
         draft = self.path / f".{IMPORTED}.draft"
@@ -97,7 +97,7 @@ class IndexLayout:
 
     @contextmanager
     def changing(self, revision: int) -> Iterator[None]:
-        """Hold the lock of a change that leads to this revision, from its commit to the publication of its snapshot."""
+        """Hold the lock of a change to this revision, from its commit to the publication of its snapshot."""
         path = self._change_lock(revision)
         with ExitStack() as stack:
             try:

@@ -102,7 +102,7 @@ _SIZE = 256  # rows of chunks; a pack of more than twice as many is split
 
 
 class Packs:
-    """The packs in a database. A pack has the documents from its first id to that of the next one."""
+    """The packs in a database. A pack has the documents from its first id to the first id of the next pack."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         """`db`: an open store."""
@@ -122,7 +122,7 @@ class Packs:
                 self._put(name, [])
 
     def discard(self) -> None:
-        """Make all packs outdated, as one; a transaction must be open."""
+        """Mark all packs as outdated. A transaction must be open."""
         self._db.execute("DELETE FROM packs")
         self._db.execute("INSERT INTO packs (first) VALUES ('')")
 
@@ -140,7 +140,7 @@ class Packs:
         self._db.execute("INSERT INTO packs VALUES (?, ?, ?, ?)", (first, packed.sizes, packed.checksum, packed.data))
 
     def _parts(self, first: str, end: str | None) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of the documents from one id to another, as many as a pack has, whole documents each."""
+        """Yield the rows of the documents between two ids in parts of the size of a pack; no document is divided."""
         chosen, values = ("d.id >= ?", (first,)) if end is None else ("d.id >= ? AND d.id < ?", (first, end))
         count = "SELECT count(*) FROM documents d LEFT JOIN chunks c ON c.document = d.number"
         (size,) = self._db.execute(f"{count} WHERE {chosen}", values).fetchone()

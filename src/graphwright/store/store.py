@@ -27,7 +27,7 @@ _LISTED = "IN (SELECT value FROM json_each(?))"
 
 
 class ExtractedChunk(NamedTuple):
-    """A chunk with its extraction, the extractor's id, and if it is pending for another extractor the reason."""
+    """A chunk with its extraction and the extractor's id. `pending`: why another extractor still has to read it."""
 
     chunk: Chunk
     extraction: Extraction
@@ -62,7 +62,7 @@ class Store(StoreFile):
         return int(self.setting("revision") or 0)
 
     def withdrawn(self) -> dict[str, int]:
-        """Return the revision that removed or replaced each document withdrawn last, by the document's `id_digest`.
+        """Return the revision that last removed or replaced each document, by its `id_digest`.
 
         A snapshot of an older revision still shows these documents. Only digests are stored, not ids of removed
         documents.

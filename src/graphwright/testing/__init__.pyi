@@ -9,16 +9,11 @@ from .graphs import LOOPS as LOOPS
 from .graphs import STAR as STAR
 from .graphs import TRIPLES as TRIPLES
 from .graphs import vectors_of as vectors_of
-from .llm_server import LLMServer as LLMServer
 from .models import FixedEncoder as FixedEncoder
-from .models import FixedLLM as FixedLLM
 from .models import HashEncoder as HashEncoder
 from .models import HashSparseEncoder as HashSparseEncoder
 from .models import OverlapCrossEncoder as OverlapCrossEncoder
-from .models import RecordingEncoder as RecordingEncoder
 from .models import ScriptedLLM as ScriptedLLM
-from .models import ScriptedReader as ScriptedReader
-from .models import WordReader as WordReader
 from .models import answer_reply as answer_reply
 from .models import passages_in as passages_in
 from .models import prompt_of as prompt_of

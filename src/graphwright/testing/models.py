@@ -9,14 +9,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from graphwright.models import Completion, PassageText, Span
 from graphwright.models.fake import HashEncoder as HashEncoder
 from graphwright.models.fake import HashSparseEncoder as HashSparseEncoder
 from graphwright.models.fake import OverlapCrossEncoder as OverlapCrossEncoder
 from graphwright.models.fake import ScriptedLLM as ScriptedLLM
-from graphwright.models.protocols import Cancel, Floats, OnText, Schema
+from graphwright.models.protocols import Floats
 from graphwright.operators import State
-from graphwright.text.words import words
 
 
 @dataclass(frozen=True)
@@ -39,101 +37,6 @@ class FixedEncoder:
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return one row per text: float32, shape (len(texts), dimension)."""
         return np.array([self.table.get(text, self.default) for text in texts], np.float32)
-
-
-@dataclass(eq=False)
-class RecordingEncoder:
-    """Encode as `HashEncoder` does, and record the texts in `texts`."""
-
-    texts: list[str] = field(default_factory=list)
-    id: str = "recording"
-
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return one row per text: float32, shape (len(texts), 64)."""
-        self.texts += texts
-        return HashEncoder().encode(texts)
-
-
-@dataclass(frozen=True)
-class FixedLLM:
-    """Reply the same to every prompt; equal and pickled by the reply, as the laws of operators need it.
-
-    >>> FixedLLM("Graz").complete("", "Where?").text
-    'Graz'
-    """
-
-    reply: str
-    id: str = "fixed"
-
-    def complete(
-        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
-    ) -> Completion:
-        """Return the reply, as LLM.complete does. Raises LLMResponseError where it does not fit the schema."""
-        model = ScriptedLLM(lambda system, user: self.reply, self.id)
-        return model.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
-
-
-@dataclass(frozen=True)
-class WordReader:
-    """A reader without weights: it finds no spans, and scores a sentence by its words of the question."""
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        """Return no span."""
-        return []
-
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        """Return 1: every question counts as answerable."""
-        return 1.0
-
-    def sentence_scores(
-        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
-    ) -> Floats:
-        """Return (0.1 + shared words) / (1 + words of the question) for each sentence: float32[n]."""
-        expected = set(words(question))
-        texts = [passages[at].text[start:end] for at, start, end in sentences]
-        return np.array([(0.1 + len(expected & set(words(text)))) / (1 + len(expected)) for text in texts], np.float32)
-
-
-@dataclass(frozen=True)
-class ScriptedReader:
-    """A reader that finds given texts, and scores sentences by given parts of them.
-
-    `texts`: the texts of the spans, which all have `score`. `sentences`: parts of sentences and their scores; a
-    sentence without any of them scores 0. `answer`: the probability that passages answer a question. `max_passages`:
-    more passages are refused.
-
-    >>> reader = ScriptedReader(("Mur",), sentences={"flows": 0.8})
-    >>> passages = [PassageText("", "It is the Mur. It flows.")]
-    >>> [(span.start, span.end) for span in reader.read("?", passages)]
-    [(10, 13)]
-    >>> reader.sentence_scores("?", passages, [(0, 0, 14), (0, 15, 24)]).tolist()
-    [0.0, 0.8]
-    """
-
-    texts: tuple[str, ...] = ()
-    score: float = 1.0
-    sentences: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    answer: float = 0.9
-    max_passages: int = 1_000
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        """Return the spans of the texts, in their order. Raises ValueError for too many passages."""
-        if len(passages) > self.max_passages:
-            raise ValueError(f"{len(passages)} passages were read, and at most {self.max_passages} were expected.")
-        places = [(text, at, p.text.find(text)) for text in self.texts for at, p in enumerate(passages)]
-        return [Span(at, start, start + len(text), self.score) for text, at, start in places if start >= 0]
-
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        """Return `answer`."""
-        return self.answer
-
-    def sentence_scores(
-        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
-    ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return the best score of the parts that each sentence has: float64[n]."""
-        texts = [passages[at].text[start:end] for at, start, end in sentences]
-        scores = [max((s for part, s in self.sentences.items() if part in text), default=0.0) for text in texts]
-        return np.array(scores, np.float64)
 
 
 def answer_reply(

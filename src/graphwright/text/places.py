@@ -94,19 +94,6 @@ class Places:
             return f"{self.label(first)} to {self.label(last)}"
         return f"{self.kind}s {self.label(first)}-{self.label(last)}"
 
-    def boxes_of(self, start: int, end: int) -> list[tuple[str, Box]]:
-        """Return the rectangles of characters `start` to `end`, each with the label of its page.
-
-        A line that is cited in part is cut at the share of its characters.
-        """
-        cited = []
-        for box in self.boxes[max(bisect_right(self.boxes, start, key=lambda box: box.start) - 1, 0) :]:
-            if box.start >= end:
-                break
-            if box.end > start:
-                cited.append((self.label(max(self._number(box.start), 0)), _cut(box, start, end)))
-        return cited
-
     def _number(self, character: int) -> int:
         return bisect_right(self.starts, character) - 1
 
@@ -118,13 +105,6 @@ class Places:
         # Differences are small numbers, which pack well.
         numbers = array("i", [b - a for column in columns for a, b in pairwise((0, *column))]).tobytes()
         return zlib.compress(header + b"\n" + numbers)
-
-
-def _cut(box: Box, start: int, end: int) -> Box:
-    scale = (box.right - box.left) / max(box.end - box.start, 1)
-    first, last = max(start, box.start), min(end, box.end)
-    left = box.left + round(scale * (first - box.start))
-    return box._replace(start=first, end=last, left=left, right=box.right - round(scale * (box.end - last)))
 
 
 def stored_cuts(stored: bytes, start: int, end: int) -> tuple[int, ...]:

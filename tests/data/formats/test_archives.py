@@ -53,7 +53,7 @@ def test_archive_files_become_documents(tmp_path: Path, name: str) -> None:
     assert [(Path(s.path).name, s.unread) for s in skipped] == [("broken.pdf", True)]
 
 
-def test_archive_nesting_has_a_limit(tmp_path: Path) -> None:
+def test_archive_nesting_has_limit(tmp_path: Path) -> None:
     content = b"Deep."
     for _ in range(3):
         content = zipped({"a.txt": content} if content == b"Deep." else {"in.zip": content})

@@ -82,7 +82,7 @@ def test_html_text_menus_are_left_out() -> None:
     assert all(text.startswith(name, start) for start, _, name in headings)
 
 
-def test_html_text_small_main_element_is_not_the_content() -> None:
+def test_html_text_small_main_element_is_not_content() -> None:
     page = f"<main><p>Search</p></main><div><h2>Rivers</h2>{'<p>The Mur is long.</p>' * 9}</div>"
     site = html_text(page)
     assert site.text.startswith("Search\n\nRivers") and site.headings[0].start == 8
@@ -92,13 +92,13 @@ TAGS = ["<h1>", "</h1>", "<p>", "</p>", "<a href=x>", "next", " | ", "<li>", "A 
 
 
 @given(st.lists(st.sampled_from(TAGS)))
-def test_html_text_headings_lie_in_the_text(tags: list[str]) -> None:
+def test_html_text_headings_lie_in_text(tags: list[str]) -> None:
     page = html_text("".join(tags))
     for start, _, title in page.headings:
         assert "".join(page.text[start:].split()).startswith("".join(title.split())) and title
 
 
-def test_html_text_anchor_sign_is_left_out_of_a_heading() -> None:
+def test_html_text_anchor_sign_is_left_out_of_heading() -> None:
     heading = "<h2><a href='#built'>Built</a><a href='#built'>\U0001f517</a></h2>"
     found = html_text(f"<h1>Pier<a href='#pier'>\u00b6</a></h1>{heading}<p>1881 <a href='#n'>*</a>")
     assert (found.text, [heading.title for heading in found.headings]) == ("Pier\n\nBuilt\n\n1881 *", ["Pier", "Built"])

@@ -51,7 +51,7 @@ def test_mail_multipart_without_boundary_is_read() -> None:
     assert isinstance(text, Extracted) and text.text.endswith("\n\nThe message was returned.")
 
 
-def test_mail_from_line_of_a_mailbox_is_left_out() -> None:
+def test_mail_from_line_of_mailbox_is_left_out() -> None:
     mail = b"From anna@example.org Fri Mar  1 10:00:00 2024\n" + message().as_bytes()
     (text,) = read(File("a.eml", content=mail))
     assert isinstance(text, Extracted) and text.text.startswith("From: Anna Öller <anna@example.org>\nTo: bert")
@@ -68,7 +68,7 @@ def test_mailbox_messages_become_documents() -> None:
     assert isinstance(parts[1], Extracted) and parts[1].text.endswith("From here on.\n\nFrom Graz: 1.")
 
 
-def test_mail_other_file_is_an_error() -> None:
+def test_mail_other_file_raises() -> None:
     with pytest.raises(UnreadableError, match="does not begin with a header"):
         list(read(File("a.eml", content=b"\x00\x01")))
     with pytest.raises(UnreadableError, match="does not begin with a line 'From '"):

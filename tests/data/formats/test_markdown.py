@@ -67,7 +67,7 @@ def test_markdown_text_marks_are_removed() -> None:
     ]
 
 
-def test_markdown_text_first_heading_is_the_title() -> None:
+def test_markdown_text_first_heading_is_title() -> None:
     assert markdown_text("intro\n\n## A `b` [c](d)\n# E").title == "A b c"
     assert markdown_text("no heading").title == ""
     assert markdown_text("---\nnot: closed\n").text == "not: closed"
@@ -91,7 +91,7 @@ see: "[front](front.md)"
     assert markdown_text(text).links == ["b c.md", "e.md", "h&i.md", "k_l.md", "q.md", "w x.md"]
 
 
-def test_markdown_text_headings_lie_in_the_text() -> None:
+def test_markdown_text_headings_lie_in_text() -> None:
     source = "\n---\nx\n\nTop *one*\n===\ntext\n## Two ##\n```\n# no heading\n```\n\nThree\n---\n> # Quoted\n###\nend"
     page = markdown_text(source)
     text, headings = page.text, page.headings

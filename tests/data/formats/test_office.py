@@ -43,7 +43,7 @@ def test_docx_headings_lists_and_tables_are_read() -> None:
     assert (word.title, word.metadata, word.places) == ("Rivers of Styria", {"author": "Anna"}, None)
 
 
-def test_docx_page_breaks_of_the_layout_are_places() -> None:
+def test_docx_page_breaks_of_layout_are_places() -> None:
     data = edited(written(report()), "<w:t>It rises", "<w:lastRenderedPageBreak/><w:t>It rises", "word/document.xml")
     word = extracted("a.docx", data)
     assert word.places is not None and word.places.of(0, 9) == "page 1"
@@ -106,7 +106,7 @@ def test_pptx_slides_tables_and_notes_are_read() -> None:
     )
 
 
-def test_xlsx_row_becomes_a_sentence_with_its_cells() -> None:
+def test_xlsx_row_becomes_sentence_of_cells() -> None:
     workbook = pytest.importorskip("openpyxl").Workbook()
     sheet = workbook.active
     sheet.title = "Rivers"
@@ -146,7 +146,7 @@ def strict(data: bytes) -> bytes:
     return reduce(lambda package, form: edited(package, *form), STRICT.items(), data)
 
 
-def test_office_strict_form_is_read_like_the_transitional() -> None:
+def test_office_strict_form_is_read_like_transitional() -> None:
     data = written(report())
     assert extracted("a.docx", strict(data)).text == extracted("a.docx", data).text
     workbook = pytest.importorskip("openpyxl").Workbook()
@@ -171,7 +171,7 @@ def test_office_cut_file_is_named(name: str) -> None:
         extracted(name, written(report())[:-500])
 
 
-def test_format_of_content_decides_before_the_suffix() -> None:
+def test_format_of_content_decides_before_suffix() -> None:
     assert extracted("report.txt", written(report())).text.startswith("Rivers of Styria")
     assert extracted("wrong.docx", b"Just text.").text == "Just text."
     with pytest.raises(UnreadableError, match="not of the format Word document"):

@@ -20,7 +20,7 @@ PACKAGE = b"""<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc
 <spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/><itemref idref="d"/></spine></package>"""
 
 
-def test_epub_pages_are_read_in_the_order_of_the_spine() -> None:
+def test_epub_pages_are_read_in_order_of_spine() -> None:
     pages = {
         "OEBPS/two.xhtml": b"<body><h1>The Enns</h1><p>It is short.</p></body>",
         "OEBPS/t/one .xhtml": b"<body><nav>Menu</nav><h1>The Mur</h1><p>It is long.</p></body>",
@@ -36,7 +36,7 @@ def test_epub_pages_are_read_in_the_order_of_the_spine() -> None:
     assert book.places is not None and book.places.of(start, start + 2) == "part 2"
 
 
-def test_epub_without_a_package_is_an_error() -> None:
+def test_epub_without_package_raises() -> None:
     with pytest.raises(UnreadableError, match="no package document"):
         extracted("a.epub", zipped({"mimetype": b"application/epub+zip", "a": b""}))
 
@@ -64,7 +64,7 @@ def test_odt_headings_lists_tables_and_notes_are_read() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("before", ["", f"<!-- <a> {'x' * 70_000} -->", f"<?x <a> {'x' * 70_000}?>"])
-def test_refuse_entities_in_finds_them_behind_comments(before: str, encoding: str) -> None:
+def test_refuse_entities_behind_comments_raises(before: str, encoding: str) -> None:
     text = f"{before}<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>"
     file = io.BytesIO(zipped({"a.xml": text.encode(encoding)}))
     with zipfile.ZipFile(file) as archive, pytest.raises(UnreadableError, match="declares entities"):
@@ -106,19 +106,19 @@ def test_notebook_cells_are_places() -> None:
 
 
 @pytest.mark.parametrize("source", [b"{", b"[]", b'{"cells": 3}', b'"x"'])
-def test_notebook_other_json_is_an_error(source: bytes) -> None:
+def test_notebook_other_json_raises(source: bytes) -> None:
     with pytest.raises(UnreadableError, match="not a notebook"):
         extracted("a.ipynb", source)
 
 
-def test_odt_encrypted_is_an_error() -> None:
+def test_odt_encrypted_raises() -> None:
     manifest = b'<m xmlns:m="urn:m"><m:file-entry m:full-path="content.xml"><m:encryption-data/></m:file-entry></m>'
     files = {"mimetype": b"application/vnd.oasis.opendocument.text", "META-INF/manifest.xml": manifest}
     with pytest.raises(UnreadableError, match="encrypted"):
         extracted("a.odt", zipped({**files, "content.xml": bytes(range(256))}))
 
 
-def test_epub_encrypted_pages_are_an_error() -> None:
+def test_epub_encrypted_pages_raise() -> None:
     files = {"mimetype": b"application/epub+zip", "META-INF/container.xml": CONTAINER, "OEBPS/b.opf": PACKAGE}
     files |= {"OEBPS/two.xhtml": b"<p>Two.</p>", "OEBPS/t/one .xhtml": b"<p>One.</p>"}
     declared = (

@@ -39,12 +39,12 @@ def test_pdf_boxes_lie_on_their_words() -> None:
     document.cell(50, 10, "Graz lies here")
     page = extracted(bytes(document.output()))
     assert page.places is not None and len(page.places.checksum) == 32
-    ((label, box),) = page.places.boxes_of(0, len(page.text))
-    assert label == "1" and (box.start, box.end) == (0, len("Graz lies here"))
+    (box,) = page.places.boxes
+    assert page.places.of(0, 4) == "page 1" and (box.start, box.end) == (0, len("Graz lies here"))
     assert 5000 <= box.left <= 5100 and 6000 < box.right < 7000 and 5000 <= box.top < box.bottom <= 5400
 
 
-def test_pdf_compound_keeps_its_hyphen_at_a_line_end() -> None:
+def test_pdf_compound_at_line_end_keeps_hyphen() -> None:
     document = pdf()
     for line in ("It is a well-known river, and a very well-", "known one. It is docu-", "mented."):
         document.cell(0, 5, line, new_x="LMARGIN", new_y="NEXT")
@@ -53,7 +53,7 @@ def test_pdf_compound_keeps_its_hyphen_at_a_line_end() -> None:
     )
 
 
-def test_pdf_sentence_continues_on_the_next_page() -> None:
+def test_pdf_sentence_continues_on_next_page() -> None:
     document = pdf()
     document.cell(0, 5, "The Mur flows through the whole of")
     document.add_page()
@@ -63,7 +63,7 @@ def test_pdf_sentence_continues_on_the_next_page() -> None:
     assert page.places.of(0, 40) == "pages 1-2" and page.places.of(36, 40) == "page 2"
 
 
-def test_pdf_columns_are_read_one_after_the_other() -> None:
+def test_pdf_columns_are_read_one_after_other() -> None:
     document, columns = pdf(), ((20, "Left"), (110, "Right"))
     lines = [(x, 40 + 5 * row, f"{side} line {row} of a column") for x, side in columns for row in range(8)]
     for x, y, line in reversed(lines):
@@ -90,7 +90,7 @@ def test_pdf_scanned_pages_are_named() -> None:
     assert mixed.places is not None and mixed.places.of(0, 4) == "page 2"
 
 
-def test_pdf_empty_encrypted_or_damaged_is_an_error() -> None:
+def test_pdf_empty_encrypted_or_damaged_raises() -> None:
     with pytest.raises(UnreadableError, match=r"no text in its only page$"):
         extracted(bytes(pdf().output()))
     document = pdf()

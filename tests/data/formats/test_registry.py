@@ -83,7 +83,7 @@ def test_read_documents_failing_format_is_named(tmp_path: Path, plugins: list[Fa
     ]
 
 
-def test_read_documents_file_above_the_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_documents_file_above_limit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphwright.data.formats.format.MAX_BYTES", 2**20)
     (tmp_path / "a.txt").write_text("x" * (2**20 + 1))
     (tmp_path / "b.txt").write_text("Good.")
@@ -120,7 +120,7 @@ def test_format_of_page_with_another_suffix_is_html(content: str) -> None:
     assert registry.format_of(File("a.txt", content=b"The tag <html> begins a page.")).name == "text"
 
 
-def test_file_data_above_the_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_data_above_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("Text.")
     with (tmp_path / "a.txt").open("ab") as file:
         file.truncate(2**40)  # of zeros, which take no space

@@ -182,7 +182,7 @@ def test_source_code_places_name_lines_and_definition() -> None:
     assert place("SIZE = 3\n\nEND") == "lines 14-16"
 
 
-def test_source_code_braces_do_not_end_a_definition() -> None:
+def test_source_code_braces_do_not_end_definition() -> None:
     source = "class River\n{\npublic:\n  int km;\n};\n\n/** Its source. */\nint source(int km)\n{\n  return km;\n}\n"
     places = extracted("a.cpp", source).places
     assert places is not None
@@ -210,7 +210,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=20), st.sampled_from(["a.rst", "a.adoc", "a.py", "a.md", "a.html"]))
-def test_text_formats_headings_lie_in_the_text(pieces: list[str], name: str) -> None:
+def test_text_formats_headings_lie_in_text(pieces: list[str], name: str) -> None:
     document = extracted(name, "\n".join(pieces))
     starts = [heading.start for heading in document.headings]
     assert starts == sorted(set(starts)) and all(start < len(document.text) for start in starts)

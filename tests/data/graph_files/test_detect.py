@@ -57,7 +57,7 @@ PACKAGES = "git,section,vcs\ngit,depends,perl\nperl,section,perl\nperl,depends,l
         ("package,property,vcs\n", False, False),  # a tail that recurs
     ],
 )
-def test_dump_of_first_row_that_never_recurs_may_be_a_header(tmp_path, first, is_header, is_doubtful):
+def test_dump_of_first_row_that_never_recurs_may_be_header(tmp_path, first, is_header, is_doubtful):
     for name, text in (("kb.csv", first + PACKAGES), ("kb.tsv", (first + PACKAGES).replace(",", "\t"))):
         table = dump_of(written(tmp_path / name, text))
         assert (table.header, table.may_have_header) == (is_header, is_doubtful)
@@ -74,12 +74,12 @@ def test_dump_of_first_row_that_never_recurs_may_be_a_header(tmp_path, first, is
         "a,b\nc,d\ne,f\ng,h\n",  # no relations
     ],
 )
-def test_dump_of_first_row_of_a_short_table_is_a_triple(tmp_path, text):
+def test_dump_of_first_row_of_short_table_is_triple(tmp_path, text):
     table = dump_of(written(tmp_path / "kb.csv", text))
     assert not table.header and not table.may_have_header
 
 
-def test_dump_of_wildcards_in_a_path_are_literal(tmp_path):
+def test_dump_of_wildcards_in_path_are_literal(tmp_path):
     path = written(tmp_path / "it's [all]*?.tsv", "a\tr\tb\n")
     written(tmp_path / "it's a.tsv", "x\tr\ty\n")
     assert rows(dump_of(path)) == [("a", "r", "b")]
@@ -112,7 +112,7 @@ _:b1\t<http://x/age>\t"7"^^<http://www.w3.org/2001/XMLSchema#integer>.
         ("   # only a comment", 3),
     ],
 )
-def test_ntriples_each_line_has_a_role(tmp_path, line, role):
+def test_ntriples_each_line_has_role(tmp_path, line, role):
     dump = dump_of(written(tmp_path / "kb.nt", line + "\n"))
     with duckdb.connect() as db:
         db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
@@ -137,12 +137,12 @@ def test_parquet_columns_are_chosen_by_name(tmp_path):
         ("kb.parquet", "not parquet", {}, "not a readable Parquet file"),
     ],
 )
-def test_dump_of_other_file_is_an_error(tmp_path, name, text, options, message):
+def test_dump_of_other_file_raises(tmp_path, name, text, options, message):
     with pytest.raises(DataError, match=message):
         dump_of(written(tmp_path / name, text), **options)
 
 
-def test_dump_of_option_of_another_format_is_an_error(tmp_path):
+def test_dump_of_option_of_another_format_raises(tmp_path):
     for mark in ("", "::"):
         with pytest.raises(OptionError, match="the delimiter of"):
             dump_of(written(tmp_path / "kb.csv", "a,r,b\n"), mark=mark)
@@ -179,7 +179,7 @@ def test_unescaped_sequences_are_replaced(text, expected):
         ("see http://x/y", "see http://x/y"),
     ],
 )
-def test_iri_name_is_the_last_part(iri, expected):
+def test_iri_name_is_last_part(iri, expected):
     assert iri_name(iri) == expected
 
 
@@ -187,7 +187,7 @@ def test_iri_name_is_the_last_part(iri, expected):
     ("codec", "name"), [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("cp1252", "CP1252"), ("koi8_r", "KOI8-R")]
 )
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".nt", ".tsv.gz"])
-def test_dump_of_other_encoding_is_an_error_with_its_remedy(codec, name, suffix, tmp_path):
+def test_dump_of_other_encoding_raises_with_remedy(codec, name, suffix, tmp_path):
     who = (
         "\n".join(["Мария\tзнает\tИвана", "Борис Пастернак\tнаписал\tДоктор Живаго"])
         if codec == "koi8_r"
@@ -200,7 +200,7 @@ def test_dump_of_other_encoding_is_an_error_with_its_remedy(codec, name, suffix,
         dump_of(path)
 
 
-def test_dump_of_utf8_with_a_mark_or_damage_is_read(tmp_path):
+def test_dump_of_utf8_with_mark_or_damage_is_read(tmp_path):
     path = tmp_path / "kb.tsv"
     path.write_text("Käthe\tkennt\tJürgen\n", encoding="utf-8-sig")
     assert dump_of(path).width == 3
@@ -212,7 +212,7 @@ def test_dump_of_utf8_with_a_mark_or_damage_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["kb.nt.gz", "kb.tsv.gz"])
-def test_dump_of_damaged_gzip_is_an_error_with_its_remedy(name, tmp_path):
+def test_dump_of_damaged_gzip_raises_with_remedy(name, tmp_path):
     path, text = tmp_path / name, b"".join(b"<http://x/%d> <http://x/r> <http://x/b> .\n" % i for i in range(99))
     whole = gzip.compress(text)
     for data in (whole[: len(whole) // 2], text, whole[:12] + b"\xff" * 99):

@@ -62,7 +62,7 @@ def test_read_property_graph_csv_of_apoc_is_read(tmp_path):
     check_ada(read(tmp_path / "all.csv"))
 
 
-def test_read_property_graph_csv_of_neo4j_admin_is_read(tmp_path):
+def test_read_property_graph_reads_neo4j_admin_csv(tmp_path):
     people, cities, born = tmp_path / "people.csv", tmp_path / "cities.csv", tmp_path / "born.csv"
     people.write_text("personId:ID(Person),name,born:int,:LABEL\n0,Ada,1815,Person\n2,,,\n")
     cities.write_text(":ID,title:string,:LABEL\n1,London,City;Capital\n")

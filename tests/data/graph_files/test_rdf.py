@@ -107,7 +107,7 @@ def test_rdf_byte_that_is_not_utf8_is_named(tmp_path):
     assert not (tmp_path / "index").exists()
 
 
-def test_rdf_options_of_tables_are_an_error(tmp_path):
+def test_rdf_options_of_tables_raise(tmp_path):
     (tmp_path / "a.ttl").write_text(TURTLE)
     (tmp_path / "a.nt").write_text("")
     with pytest.raises(OptionError, match="columns"):
@@ -147,7 +147,7 @@ def test_rdf_commands_import_and_export_it(tmp_path):
         assert again.returncode == 0 and "2 triples, 3 nodes" in again.stdout, again.stderr
 
 
-def test_rdf_xml_nested_too_deeply_is_an_error(tmp_path):
+def test_rdf_xml_nested_too_deeply_raises(tmp_path):
     path = tmp_path / "deep.rdf"
     path.write_bytes(b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#">' + b"<a>" * 200_000)
     begun = time.process_time()
@@ -182,7 +182,7 @@ def test_shallow_xml_siblings_are_not_nested():
     assert b"".join(iter(lambda: source.read(7), b"")) == text
 
 
-def test_rdf_json_ld_nested_too_deeply_is_an_error(tmp_path):
+def test_rdf_json_ld_nested_too_deeply_raises(tmp_path):
     context = '{"@context": {"@vocab": "http://a/"}, "@id": "http://a/x", "p": "[[{", "q": '
     (tmp_path / "a.jsonld").write_text(context + '{"\\\\\\"": ' * 100_000 + "1" + "}" * 100_001)
     with pytest.raises(DataError, match=r"a.jsonld is not JSON-LD that can be read to its end: .* 500 levels"):

@@ -66,7 +66,7 @@ def test_read_dataset_own_format_is_read(own: Path) -> None:
     assert read_dataset(str(own)) == dataset
 
 
-def test_read_dataset_openie_and_links_beside_the_corpus_are_read(own: Path) -> None:
+def test_read_dataset_openie_and_links_beside_corpus_are_read(own: Path) -> None:
     openie = write(own / "openie.jsonl", {"id": "mur", "entities": [], "triples": []})
     links = write(own / "links.tsv", "mur\tgraz")
     dataset = read_dataset(own)
@@ -144,13 +144,13 @@ def test_read_dataset_oddities_are_remarked(own: Path) -> None:
         ([], r"questions\.jsonl: no questions in it"),
     ],
 )
-def test_read_dataset_questions_that_do_not_fit_are_an_error(own: Path, records: list[object], message: str) -> None:
+def test_read_dataset_questions_that_do_not_fit_raise(own: Path, records: list[object], message: str) -> None:
     write(own / "questions.jsonl", *records)
     with pytest.raises(DataError, match=message):
         read_dataset(own)
 
 
-def test_read_dataset_corpus_or_questions_alone_are_an_error(own: Path) -> None:
+def test_read_dataset_corpus_or_questions_alone_raise(own: Path) -> None:
     (own / "corpus.jsonl").rename(own / "texts.jsonl")
     with pytest.raises(
         DataError, match=r"no corpus; .* is there, but questions\.jsonl, texts\.jsonl\. .*questions\.jsonl itse"
@@ -230,7 +230,7 @@ def test_read_dataset_hipporag_one_of_several_sets_is_named(hippo: Path) -> None
         read_dataset(hippo / "cities_corpus.json")
 
 
-def test_read_dataset_hipporag_titles_alone_are_an_error(hippo: Path) -> None:
+def test_read_dataset_hipporag_titles_alone_raise(hippo: Path) -> None:
     write(hippo / "rivers_corpus.json", json.dumps({title: text.split(". ") for title, text in RIVERS.values()}))
     with pytest.raises(
         DataError, match=r"rivers_corpus\.json: .* no text, but Mur, Drava, Graz, Osijek\. Expected a list"
@@ -238,7 +238,7 @@ def test_read_dataset_hipporag_titles_alone_are_an_error(hippo: Path) -> None:
         read_dataset(hippo)
 
 
-def test_read_dataset_hipporag_missing_evidence_is_an_error(hippo: Path) -> None:
+def test_read_dataset_hipporag_missing_evidence_raises(hippo: Path) -> None:
     write(hippo / "rivers_corpus.json", json.dumps([{"title": "Mur", "text": RIVERS["mur"][1]}]))
     with pytest.raises(
         DataError, match=r"rivers\.json: 1 of 2 gold ids .* 1 documents of the corpus: 'drava-\w+' \(question"
@@ -293,7 +293,7 @@ def test_read_dataset_judgements_of_other_forms_are_read(beir: Path, name: str, 
         ({"qrels.tsv": ["3\tosijk\t1"]}, "", r"qrels\.tsv: 1 of 1 gold ids are not among the 4 documents"),
     ],
 )
-def test_read_dataset_judgements_that_do_not_fit_are_an_error(
+def test_read_dataset_judgements_that_do_not_fit_raise(
     beir: Path, lines: dict[str, list[str]], split: str, message: str
 ) -> None:
     (beir / "qrels" / "test.tsv").unlink()

@@ -29,7 +29,7 @@ def test_read_dataset_folder_of_two_formats_is_remarked(tmp_path: Path) -> None:
     assert read_dataset(graph, "questions").format == "knowledge graph"
 
 
-def test_read_dataset_only_file_of_a_folder_is_read(tmp_path: Path) -> None:
+def test_read_dataset_only_file_of_folder_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot.jsonl", hotpot(1, "mur", gold=("mur",)))
     write(tmp_path / "README.txt", "what it is")
     assert read_dataset(tmp_path) == read_dataset(path)
@@ -49,7 +49,7 @@ def test_read_dataset_one_of_several_files_must_be_named(tmp_path: Path) -> None
         read_dataset(tmp_path, "test")
 
 
-def test_read_dataset_unknown_name_is_an_error(tmp_path: Path) -> None:
+def test_read_dataset_unknown_name_raises(tmp_path: Path) -> None:
     write_corpus(tmp_path / "corpus.jsonl")
     path = write(tmp_path / "dev.jsonl", *ASKED)
     with pytest.raises(DataError, match="no questions named 'test' are there"):
@@ -84,16 +84,14 @@ def of_folders(folder: Path) -> Path:
         (lambda folder: write(folder / "a.parquet", "none"), r"a\.parquet: not a readable Parquet"),
     ],
 )
-def test_read_dataset_nothing_to_read_lists_the_formats(
-    tmp_path: Path, made: Callable[[Path], Path], message: str
-) -> None:
+def test_read_dataset_nothing_to_read_lists_formats(tmp_path: Path, made: Callable[[Path], Path], message: str) -> None:
     with pytest.raises(DataError, match=message) as raised:
         read_dataset(made(tmp_path / "data"))
     if "Parquet" not in message:
         assert [name for name in FORMS if f"\n  {name}: " not in str(raised.value)] == []
 
 
-def test_read_dataset_cut_file_is_an_error(tmp_path: Path) -> None:
+def test_read_dataset_cut_file_raises(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl.gz"
     lines = (json.dumps({"id": at, "question": f"who is {at}?"}) for at in range(9999))
     packed = gzip.compress("\n".join(lines).encode())

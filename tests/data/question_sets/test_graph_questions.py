@@ -55,12 +55,12 @@ def test_read_dataset_graph_and_named_questions_are_read(films: Path) -> None:
     ("questions", "message"),
     [("", r"there are 1hop_dev, 2hop_dev\. Name one"), ("3hop", "no questions named '3hop' are there, but 1hop_dev")],
 )
-def test_read_dataset_questions_not_in_the_folder_are_an_error(films: Path, questions: str, message: str) -> None:
+def test_read_dataset_questions_not_in_folder_raise(films: Path, questions: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_dataset(films, questions)
 
 
-def test_read_dataset_without_questions_is_an_error(tmp_path: Path) -> None:
+def test_read_dataset_without_questions_raises(tmp_path: Path) -> None:
     write(tmp_path / "kb.tsv", "a\tr\tb")
     with pytest.raises(DataError, match="one file of questions is read, and there are none"):
         read_dataset(tmp_path)
@@ -84,7 +84,7 @@ def test_read_dataset_own_questions_may_lack_entities(films: Path, tmp_path: Pat
     assert dataset.remarks[1] == "1 question without entities (topic_entities), which are looked for in the words."
 
 
-def test_read_dataset_names_missing_from_the_graph_are_remarked(films: Path) -> None:
+def test_read_dataset_names_missing_from_graph_are_remarked(films: Path) -> None:
     lost = OTHER | {"id": "q3", "topic_entities": ["Thief"], "answers": ["Mann", "Caan"]}
     write(films / "1hop_dev.jsonl", ASKED, OTHER, lost, OTHER | {"id": "q4", "answers": []})
     assert read_dataset(films, "1hop_dev").remarks == (
@@ -105,13 +105,13 @@ def test_read_dataset_names_missing_from_the_graph_are_remarked(films: Path) -> 
         ({"answers": ["m.02"]}, r"none of its 1 answers is a node .* first 'm\.02' of question 'q1' \(line 1\)\. Read"),
     ],
 )
-def test_read_dataset_graph_with_none_of_the_names_is_an_error(films: Path, change: Any, message: str) -> None:
+def test_read_dataset_graph_with_none_of_names_raises(films: Path, change: Any, message: str) -> None:
     write(films / "1hop_dev.jsonl", ASKED | change)
     with pytest.raises(DataError, match=message):
         read_dataset(films, "1hop_dev")
 
 
-def test_read_dataset_rog_unites_the_graphs_of_lines_and_of_parquet(tmp_path: Path) -> None:
+def test_read_dataset_rog_unites_graphs_of_lines_and_of_parquet(tmp_path: Path) -> None:
     path = write(tmp_path / "webqsp.jsonl", ROG, ROG_RIVERS)
     dataset = read_dataset(path)
     assert (dataset.name, dataset.format, dataset.files) == ("webqsp", "RoG", (path,))
@@ -126,12 +126,12 @@ def test_read_dataset_rog_unites_the_graphs_of_lines_and_of_parquet(tmp_path: Pa
     assert packed.triples == dataset.triples and packed.questions == dataset.questions
 
 
-def test_read_dataset_rog_without_a_graph_is_an_error(tmp_path: Path) -> None:
+def test_read_dataset_rog_without_graph_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no question has a graph"):
         read_dataset(write(tmp_path / "rog.jsonl", ROG | {"graph": []}))
 
 
-def test_read_dataset_other_questions_over_the_graphs_of_rog_are_read(tmp_path: Path) -> None:
+def test_read_dataset_other_questions_over_graphs_of_rog_are_read(tmp_path: Path) -> None:
     own = write(tmp_path / "webqsp.jsonl", ROG)
     other = write(tmp_path / "mine.jsonl", ASKED | {"answers": ["Mur"], "topic_entities": ["It"]})
     data = read_dataset(own, other)
@@ -171,7 +171,7 @@ def test_read_triples_cleans_names_of_packed_files(tmp_path: Path) -> None:
         ("kb.txt", "a\tr\tb", r"kb\.txt:1: .* separated by '\|'"),
     ],
 )
-def test_read_triples_other_line_is_an_error(tmp_path: Path, name: str, content: str, message: str) -> None:
+def test_read_triples_other_line_raises(tmp_path: Path, name: str, content: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         list(read_triples(write(tmp_path / name, content)))
 
@@ -188,7 +188,7 @@ def test_read_graph_questions_nodes_stand_for_missing_answers(tmp_path: Path) ->
     assert read_graph_questions(write(tmp_path / "nodes.jsonl", record))[0].answers == ("Graz",)
 
 
-def test_read_graph_questions_graphs_that_overlap_share_a_triple(tmp_path: Path) -> None:
+def test_read_graph_questions_graphs_that_overlap_share_triple(tmp_path: Path) -> None:
     spaced = ROG | {"id": "W-3", "graph": [["Graz ", "on", " Mur"]]}
     first, second, third = read_graph_questions(write(tmp_path / "webqsp.jsonl", ROG, ROG_RIVERS, spaced))
     assert first.triples[1] is second.triples[0] is third.triples[0]

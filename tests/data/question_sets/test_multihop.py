@@ -50,7 +50,7 @@ def test_read_dataset_hotpotqa_contexts_are_pooled(tmp_path: Path) -> None:
     assert dataset.remarks == ("2 questions over 3 documents (HotpotQA).",)
 
 
-def test_read_dataset_passage_ids_are_the_same_in_every_file(tmp_path: Path) -> None:
+def test_read_dataset_passage_ids_are_same_in_every_file(tmp_path: Path) -> None:
     whole = read_dataset(write(tmp_path / "a.jsonl", *HOTPOT))
     part = read_dataset(write(tmp_path / "b.jsonl", HOTPOT[1]))
     assert part.questions[0].gold == whole.questions[1].gold
@@ -126,7 +126,7 @@ def test_read_dataset_contexts_without_text_are_remarked(tmp_path: Path) -> None
     assert dataset.remarks[1] == "2 contexts without a text: a title only, or nothing."
 
 
-def test_read_dataset_missing_evidence_is_an_error(tmp_path: Path) -> None:
+def test_read_dataset_missing_evidence_raises(tmp_path: Path) -> None:
     path = write(tmp_path / "hotpot_fullwiki.jsonl", hotpot(1, "mur", gold=("mur", "graz")))
     message = (
         r"fullwiki\.jsonl: 1 of 2 gold ids .*'Graz \(not in the context\)' \(question 'h1', line 1\)\. .*distractor"
@@ -175,7 +175,7 @@ def test_read_dataset_bad_record_is_named(tmp_path: Path, record: object, messag
         read_dataset(write(tmp_path / "h.jsonl", HOTPOT[0], record))
 
 
-def test_read_dataset_other_questions_over_the_pool_are_read(tmp_path: Path) -> None:
+def test_read_dataset_other_questions_over_pool_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "h.jsonl", *HOTPOT)
     mine = write(tmp_path / "mine" / "mine.jsonl", ASKED[0] | {"gold_ids": [GRAZ]})
     dataset = read_dataset(path, mine)
@@ -309,11 +309,11 @@ def test_has_contexts_records_with_passages_are_true(record: dict[str, object], 
         (["", "Two."], "Two."),
     ],
 )
-def test_joined_sentences_have_a_space_between_them(sentences: list[str], text: str) -> None:
+def test_joined_sentences_are_separated_by_space(sentences: list[str], text: str) -> None:
     assert joined(sentences) == text
 
 
-def test_read_over_gold_is_the_evidence() -> None:
+def test_read_over_gold_is_evidence() -> None:
     shown: list[str] = []
 
     def refer(title: str, text: str) -> str:

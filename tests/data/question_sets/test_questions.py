@@ -47,14 +47,14 @@ def test_read_questions_empty_answer_is_left_out(tmp_path: Path) -> None:
     assert read_questions(write(tmp_path / "q.jsonl", record)) == [QuestionRecord("1", "who", ("Ann",))]
 
 
-def test_read_questions_empty_file_is_an_error(tmp_path: Path) -> None:
+def test_read_questions_empty_file_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or folder"):
         read_questions(tmp_path / "none.jsonl")
     with pytest.raises(DataError, match="no questions in it"):
         read_questions(write(tmp_path / "q.jsonl", ""))
 
 
-def test_check_gold_missing_ids_are_remarked_or_an_error() -> None:
+def test_check_gold_missing_ids_are_remarked_or_raise() -> None:
     questions = [QuestionRecord(str(i), "q", gold=(f"p{i}",)) for i in range(100)]
     corpus = {f"p{i}" for i in range(99)}
     (remark,) = check_gold(questions, corpus)

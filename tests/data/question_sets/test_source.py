@@ -32,7 +32,7 @@ def test_source_name_is_that_of_folder_file_and_questions(
     assert Source(given, None if asked is None else folder / asked).name == name
 
 
-def test_source_of_questions_are_a_file_or_a_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_of_questions_are_file_or_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = write(tmp_path / "set" / "dev.jsonl", ""), write(tmp_path / "mine.jsonl", "")
     monkeypatch.chdir(tmp_path)
     assert Source.of("set", "dev").questions == Path("set/dev.jsonl") and Source.of("set", here).has_questions_inside
@@ -42,7 +42,7 @@ def test_source_of_questions_are_a_file_or_a_split(tmp_path: Path, monkeypatch: 
     assert Source.of("set") == Source.of("set", Path()) == Source(Path("set"))
 
 
-def test_source_of_missing_path_is_an_error(tmp_path: Path) -> None:
+def test_source_of_missing_path_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or folder"):
         Source.of(tmp_path / "none")
     with pytest.raises(DataError, match="no such file or folder: sets/dev"):

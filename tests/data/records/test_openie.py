@@ -61,7 +61,7 @@ def test_read_openie_bad_record_is_named(tmp_path: Path, line: str, message: str
         read(path)
 
 
-def test_read_openie_missing_or_empty_file_is_an_error(tmp_path: Path) -> None:
+def test_read_openie_missing_or_empty_file_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read(tmp_path / "none.jsonl")
     (tmp_path / "empty.jsonl").touch()

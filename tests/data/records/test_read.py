@@ -20,7 +20,7 @@ def parquet(path: Path, lines: Path) -> Path:
     return path
 
 
-def test_read_records_every_kind_of_file_gives_the_same(tmp_path: Path) -> None:
+def test_read_records_every_kind_of_file_gives_same(tmp_path: Path) -> None:
     lines = tmp_path / "q.jsonl"
     lines.write_text("\n".join(map(json.dumps, RECORDS)))
     whole = tmp_path / "q.json"

@@ -71,7 +71,7 @@ PASSAGES = [{"idx": i, "title": f"T{i}", "text": f"text {i}"} for i in range(3)]
         ("c.csv.gz", "idx|title|text\n0|T0|text 0\n1|T1|text 1\n2|T2|text 2\n"),
     ],
 )
-def test_read_rows_every_kind_of_file_gives_the_same(tmp_path: Path, name: str, content: str) -> None:
+def test_read_rows_every_kind_of_file_gives_same(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(content.encode()) if name.endswith("gz") else content.encode())
     assert rows(path) == [Document(f"{name}#{i}", f"text {i}", f"T{i}", whole=True) for i in range(3)]
@@ -106,7 +106,7 @@ def test_read_rows_broken_rows_are_named_by_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("broken", "refused"), [(10, False), (11, True)])
-def test_read_rows_many_broken_rows_are_an_error(tmp_path: Path, broken: int, refused: bool) -> None:
+def test_read_rows_many_broken_rows_raise(tmp_path: Path, broken: int, refused: bool) -> None:
     records = [{"text": "x"}] * 500 + ["broken"] * broken
     path = write(tmp_path / "c.jsonl", records)
     if not refused:
@@ -128,7 +128,7 @@ def test_read_rows_file_without_passages_is_skipped_once(tmp_path: Path) -> None
     assert rows(table)[1] == Skipped(f"{table}:3", "3 cells in a table of 2 columns", True)
 
 
-def test_read_rows_column_without_a_name_is_allowed(tmp_path: Path) -> None:
+def test_read_rows_column_without_name_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text(",text,title\n0,Hello Graz.,T\n", encoding="utf-8")
     result = rows(tmp_path / "p.csv")
     assert [(d.text, d.title) for d in result if isinstance(d, Document)] == [("Hello Graz.", "T")]
@@ -195,7 +195,7 @@ def test_read_rows_missing_column_is_named(tmp_path: Path, options: dict[str, An
     assert of(tmp_path, "f.csv", FAQ, **options) == [Skipped(str(tmp_path / "f.csv"), reason)]
 
 
-def test_read_rows_links_between_numbers_stay_in_the_file(tmp_path: Path) -> None:
+def test_read_rows_links_between_numbers_stay_in_file(tmp_path: Path) -> None:
     first, second = of(tmp_path, "r.jsonl", '{"id": 1, "text": "a", "links": [2, "other"]}\n{"id": 2, "text": "b"}\n')
     assert isinstance(first, Document) and first.links == ("r.jsonl#2", "other")
     assert isinstance(second, Document) and second.id == "r.jsonl#2"

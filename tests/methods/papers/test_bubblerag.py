@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.llm_server import LLMServer
 from tests.toys import same
 
 from graphwright import Bubble, Coverage, Evidence, State, VectorIndex, start
@@ -19,7 +20,6 @@ from graphwright.operators import GroupAnchors, Grow, NamesAndPhrases, OnGraph, 
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.testing import GRAPHS, corpus_index, passages_in, prompt_of, vectors_of
-from graphwright.testing.llm_server import LLMServer
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -126,7 +126,7 @@ def test_structgpt_reads_relations_then_triples() -> None:
     assert state.evidence is not None and {FILMS.names[nodes[-1]] for nodes, _ in state.evidence} == {"Pacino", "Crowe"}
 
 
-def test_structgpt_with_a_judge_reads_by_it_though_a_language_model_answers() -> None:
+def test_structgpt_with_judge_reads_by_it_though_language_model_answers() -> None:
     method = make_method("structgpt", ON_FILMS, judge=OverlapCrossEncoder(), llm=ScriptedLLM(["{}"]))
     assert "RankRelations(OverlapCrossEncoder())" in repr(method.search)
     with pytest.raises(OptionError, match="it must be an encoder or a cross-encoder"):

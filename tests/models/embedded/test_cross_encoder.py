@@ -79,7 +79,7 @@ def test_cross_encoder_states_are_cached():
     assert [GRAZ[begin:end] for begin, end in tokens_of([GRAZ])[0].spans[:3]] == ["Graz", "Graz", "lies"]
 
 
-def test_token_states_forget_the_oldest_texts():
+def test_token_states_forget_oldest_texts():
     loaded = TokenStates(max_remembered=50)
     for number in range(40):
         loaded.of([f"Text number {number} of many."])
@@ -93,7 +93,7 @@ def test_cross_encoder_work_is_metered():
     assert usage.texts == 4 and usage.tokens > 40 and usage.seconds > 0
 
 
-def test_cross_encoder_is_a_value():
+def test_cross_encoder_is_value():
     model = MiniLMCrossEncoder()
     assert repr(model) == "MiniLMCrossEncoder()" and model == pickle.loads(pickle.dumps(model)) == copy.copy(model)
     assert model.id.startswith("minilm-reading:")
@@ -108,7 +108,7 @@ def test_cross_encoder_checksum_matches_weights():
         assert hashlib.sha256(weights_file(name).read_bytes()).hexdigest() in card
 
 
-def test_all_weights_together_are_small():
+def test_weights_stay_below_size_limit():
     assert sum(file.stat().st_size for file in WEIGHTS.rglob("*") if file.is_file()) < 60_000_000
 
 

@@ -46,7 +46,7 @@ def test_vectors_are_unit_float32():
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
 
 
-def test_no_text_gives_no_row():
+def test_encoder_without_texts_returns_no_rows():
     assert MiniLM().encode([]).shape == (0, 384)
 
 
@@ -109,7 +109,7 @@ def test_encoder_is_thread_safe():
     assert cosines(np.array(result), encoder.encode(SENTENCES)).min() >= SAME
 
 
-def test_encoder_is_a_value():
+def test_encoder_is_equal_and_pickled_by_options():
     encoder = MiniLM()
     assert repr(encoder) == "MiniLM()" and eval(repr(MiniLM(max_tokens=64))) == MiniLM(max_tokens=64)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == copy.deepcopy(encoder)

@@ -73,7 +73,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Numbers:
     return network
 
 
-def test_reader_meets_protocol_and_is_a_value():
+def test_reader_meets_protocol_and_is_value():
     reader = MiniLMReader(2, weights="there")
     assert isinstance(reader, AnsweringReader) and reader == pickle.loads(pickle.dumps(reader))
     assert repr(reader) == "MiniLMReader(max_spans=2, weights='there')" and eval(repr(reader)) == reader

@@ -4,10 +4,11 @@ import socket
 from typing import Literal
 
 from pydantic import BaseModel
+from tests.faulty_server import Watch
+from tests.llm_server import LLMServer
 
 from graphwright.errors import ModelError
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.testing.llm_server import LLMServer, Watch
 
 KEY = "sk-very-secret-0123456789"
 

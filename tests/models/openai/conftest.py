@@ -3,8 +3,7 @@
 import gc
 
 import pytest
-
-from graphwright.testing.llm_server import Watch
+from tests.faulty_server import Watch
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -5,13 +5,14 @@ import threading
 
 import numpy as np
 import pytest
+from tests.faulty_server import Watch, cut, endless, silent
+from tests.llm_server import LLMServer, Send, error
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
 from graphwright.models.budget import Prices
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.protocols import NamedEncoder, Usage
-from graphwright.testing.llm_server import LLMServer, Send, Watch, cut, endless, error, silent
 
 
 def vector(text):
@@ -153,7 +154,7 @@ def test_limits_hold_over_batches():
     assert watch.at == 120
 
 
-def test_openai_encoder_is_a_cacheable_value():
+def test_openai_encoder_is_cacheable_value():
     encoder = OpenAIEncoder("m", "http://localhost:1/v1", "sk-secret", 8, 16)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder)) and "secret" not in repr(encoder)
     with LLMServer(answer) as server:

@@ -6,13 +6,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.faulty_server import Waiting, endless, silent
+from tests.llm_server import LLMServer, Say, events
 from tests.models.openai.asking import ask, streaming
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
 from graphwright.models.deadline import Deadline
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Cancellation
-from graphwright.testing.llm_server import LLMServer, Say, Waiting, endless, events, silent
 
 QUICK = {"timeout": 0.2, "retries": 0}
 WORD = events("word")[1]
@@ -29,7 +30,7 @@ WORD = events("word")[1]
         (endless(": nothing\n\n" * 1000, before="data: {}\n\n"), True),
     ],
 )
-def test_an_endless_reply_is_cut_off(behaviour, stream):
+def test_endless_reply_is_cut_off(behaviour, stream):
     began = time.monotonic()
     exc, _ = ask([behaviour], max_tokens=10, on_text=streaming(stream))
     assert isinstance(exc, LLMResponseError) and "cut off" in str(exc) and time.monotonic() - began < 5
@@ -49,25 +50,25 @@ def test_endless_error_is_reported():
 @pytest.mark.parametrize(
     "behaviour", [silent, endless("a", 0.05), endless("a", 0.05, headers=True), endless(": wait\n\n", 0.05)]
 )
-def test_a_slow_response_is_given_up_at_the_timeout(behaviour, stream):
+def test_slow_response_ends_at_timeout(behaviour, stream):
     began = time.monotonic()
     exc, _ = ask([behaviour], **QUICK, on_text=streaming(stream))
     assert "0.2 seconds" in str(exc) and 0.15 < time.monotonic() - began < 2.5
 
 
-def test_a_tls_handshake_that_is_given_up_leaves_no_connection_open():
+def test_abandoned_tls_handshake_leaves_no_connection():
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(ModelError, match=r"0\.3 seconds"):
         url = f"https://127.0.0.1:{server.getsockname()[1]}/v1"
         OpenAILLM("m", url, timeout=0.3, retries=0).complete("", "a")
 
 
-def test_a_slow_stream_is_given_up_at_the_timeout_after_its_text_was_passed_on():
+def test_slow_stream_ends_at_timeout_after_text():
     pieces = []
     exc, _ = ask([endless(WORD, 0.05)], **QUICK, on_text=pieces.append)
     assert pieces and "0.2 seconds" in str(exc) and "passed on" in str(exc)
 
 
-def test_an_exception_of_the_receiver_ends_the_call():
+def test_receiver_exception_ends_call():
     def stop(piece):
         raise KeyboardInterrupt
 
@@ -117,7 +118,7 @@ def test_cancelled_request_keeps_other_connections():
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_deadline_ends_a_request_and_prevents_others(stream):
+def test_deadline_ends_request_and_prevents_others(stream):
     waiting, pieces = Waiting(), []
     with LLMServer([waiting]) as server:
         llm, deadline, began = OpenAILLM("m", server.url), Deadline(0.5), time.monotonic()
@@ -142,7 +143,7 @@ def test_sequential_requests_share_connection():
     assert len(ports) == 1
 
 
-def test_concurrency_limits_the_requests_at_a_time_and_waiting_is_no_timeout():
+def test_concurrency_limits_requests_at_time_and_waiting_is_no_timeout():
     running, most, lock = 0, 0, threading.Lock()
 
     def slowly(handler):
@@ -162,7 +163,7 @@ def test_concurrency_limits_the_requests_at_a_time_and_waiting_is_no_timeout():
     assert most == 2
 
 
-def test_threads_may_share_a_model():
+def test_threads_may_share_model():
     with LLMServer(lambda asked: asked["messages"][0]["content"].upper()) as server, ThreadPoolExecutor(16) as pool:
         llm, prompts = OpenAILLM("m", server.url, concurrency=16), [f"prompt {n}" for n in range(24)]
         replies = [done.text for done in pool.map(lambda text: llm.complete("", text), prompts)]
@@ -177,7 +178,7 @@ def test_requests_per_minute_are_limited(watch):
     assert watch.at == 120
 
 
-def test_tokens_per_minute_are_limited_by_the_usage_that_the_server_reports(watch):
+def test_tokens_per_minute_are_limited_by_usage_that_server_reports(watch):
     with LLMServer([Say("ok", (60, 40))]) as server:
         llm = OpenAILLM("m", server.url, tokens_per_minute=1000, max_tokens=800, clock=watch.clock)
         for at in (0, 0, 60, 60):  # 300 and 801 are more than 1,000

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from tests.llm_server import DONE, LLMServer, Say, Send, error, event, events
 from tests.models.openai.asking import GRAZ, KEY, Place, ask, streaming
 
 from graphwright.errors import LLMResponseError, OptionError
@@ -21,10 +22,9 @@ from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 from graphwright.models.structured import Mismatch, parse_reply, strict_schema
 from graphwright.prompts.replies import REPLIES, Number, Sentence
-from graphwright.testing.llm_server import DONE, LLMServer, Say, Send, error, event, events
 
 
-def test_a_reply_comes_with_its_tokens_and_its_cost():
+def test_reply_has_tokens_and_cost():
     done, server = ask([Say("In Graz.", (1000, 500))], prices=Prices(2.0, 4.0))
     usage = done.usage
     assert (done.text, done.value) == ("In Graz.", None)
@@ -40,13 +40,13 @@ def test_a_reply_comes_with_its_tokens_and_its_cost():
     }
 
 
-def test_an_empty_system_prompt_and_lone_surrogates_are_not_sent():
+def test_request_omits_empty_system_prompt_and_lone_surrogates():
     with LLMServer(["ok"]) as server:
         OpenAILLM("m", server.url).complete("", "a \ud800 b 東京 \U0001f642")
     assert server.requests[0].json["messages"] == [{"role": "user", "content": "a \ufffd b 東京 \U0001f642"}]
 
 
-def test_a_stream_is_passed_on_as_it_arrives():
+def test_stream_is_passed_on_as_it_arrives():
     gate, pieces = threading.Event(), []
 
     def slowly(handler):
@@ -80,7 +80,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("form", [*FORMS, *BODIES])
-def test_every_form_of_a_stream_is_read(form):
+def test_every_form_of_stream_is_read(form):
     def behaviour(handler):
         text, size = FORMS[form]
         handler.begin(200, {"Content-Type": "text/event-stream"})
@@ -108,14 +108,14 @@ def test_uncounted_tokens_are_estimated(stream):
         ("<think>Lyon?</think>\nGraz.", "Graz."),
     ],
 )
-def test_a_reply_without_a_schema_is_its_text(answer, text):
+def test_reply_without_schema_is_text(answer, text):
     assert ask([answer])[0].text == text
 
 
 # Schemas
 
 
-def test_a_schema_is_sent_to_the_server():
+def test_schema_is_sent_to_server():
     done, server = ask([GRAZ], schema=Place)
     assert done.value == Place(name="Graz", kind="city") and done.text == GRAZ
     shape = server.requests[0].json["response_format"]
@@ -138,12 +138,12 @@ def test_a_schema_is_sent_to_the_server():
         f'The form is {{"name": ...}}: {GRAZ}',
     ],
 )
-def test_an_object_is_found_between_other_text(text):
+def test_object_is_found_between_other_text(text):
     done, server = ask([text], schema=Place)
     assert done.value.name == "Graz" and done.text == text and len(server.requests) == 1
 
 
-def test_a_reply_that_does_not_fit_is_corrected_once():
+def test_misfitting_reply_is_corrected_once():
     done, server = ask([Say('{"name": "Graz", "kind": "town"}', (10, 5)), Say(GRAZ, (20, 6))], schema=Place)
     assert done.value.name == "Graz" and (done.usage.prompt_tokens, done.usage.completion_tokens) == (30, 11)
     assert done.usage.calls == 2
@@ -165,7 +165,7 @@ def test_a_reply_that_does_not_fit_is_corrected_once():
         f"<think>It may be {GRAZ}",
     ],
 )
-def test_a_reply_that_never_fits_is_kept_in_the_error_but_not_shown(text):
+def test_uncorrected_reply_is_kept_in_error_but_not_shown(text):
     exc, server = ask([Say(text)], schema=Place)
     assert isinstance(exc, LLMResponseError) and len(server.requests) == 2 and "Place" in str(exc)
     assert "Graz" not in str(exc) and "poem" not in str(exc) and ("poem" not in str(text) or exc.text == text)
@@ -175,14 +175,14 @@ HALF = '{"name": "Styria", "kind": "river", "near": [{"name": "Graz", "kind": "c
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_object_inside_half_an_object_is_not_taken(stream):
+def test_object_inside_broken_object_is_ignored(stream):
     done, server = ask([Say(HALF), GRAZ], schema=Place, on_text=streaming(stream))
     assert done.value.name == "Graz"
     assert "no complete JSON object" in server.requests[1].json["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_reply_that_was_cut_off_is_not_corrected(stream):
+def test_cut_reply_is_not_corrected(stream):
     exc, server = ask([Say(HALF, finish="length"), GRAZ], schema=Place, on_text=streaming(stream))
     assert isinstance(exc, LLMResponseError) and exc.text == HALF and exc.usage.calls == 1
     assert "it ended because of 'length'" in str(exc) and "correct" not in str(exc) and "max_tokens" in str(exc)
@@ -230,7 +230,7 @@ def test_invalid_schema_raises():
 # Parameters that a server refuses
 
 
-def test_forms_of_a_schema_that_the_server_refuses_are_not_sent_again():
+def test_forms_of_schema_that_server_refuses_are_not_sent_again():
     def answer(asked):
         form = asked.get("response_format", {}).get("type")
         return error(400, f"'response_format.type' {form} is not supported") if form else GRAZ
@@ -247,7 +247,7 @@ def test_forms_of_a_schema_that_the_server_refuses_are_not_sent_again():
 @pytest.mark.parametrize(
     "names", [("max_tokens", "temperature", "stream_options"), ("seed", "reasoning_effort")], ids=len
 )
-def test_parameters_that_the_server_refuses_are_not_sent_again(names):
+def test_parameters_that_server_refuses_are_not_sent_again(names):
     def answer(asked):
         refused = next((name for name in names if name in asked), None)
         return error(400, f"Unsupported parameter: '{refused}'.") if refused else "fine"
@@ -274,7 +274,7 @@ class Numbers(BaseModel):
 
 
 @pytest.mark.parametrize("name", ["'maxLength'", '"maximum"', "`minimum`"])
-def test_limits_of_a_schema_that_the_server_refuses_are_not_sent_again(name):
+def test_limits_of_schema_that_server_refuses_are_not_sent_again(name):
     def behave(asked):
         refused = name[1:-1] in str(asked["response_format"])
         return error(400, f"Invalid schema: {name} is not permitted.") if refused else '{"numbers": [1], "reason": ""}'
@@ -286,7 +286,7 @@ def test_limits_of_a_schema_that_the_server_refuses_are_not_sent_again(name):
     assert name[1:-1] in limited and "maxLength" not in bare and "maximum" not in bare
 
 
-def test_other_maximum_is_not_a_schema_limit():
+def test_other_maximum_is_not_schema_limit():
     with LLMServer([error(400, "max_tokens is above the maximum of 4096."), '{"numbers": [1]}']) as server:
         assert OpenAILLM("m", server.url).complete("", "a", schema=REPLIES["choose"]).value.numbers == [1]
     second = server.requests[1].json
@@ -296,7 +296,7 @@ def test_other_maximum_is_not_a_schema_limit():
 # Grammars
 
 
-def test_a_grammar_is_sent_with_each_request_of_the_constrained_model_only():
+def test_grammar_is_sent_by_constrained_model_only():
     with LLMServer(["a", "plain"]) as server:
         llm = OpenAILLM("m", server.url, extra_body={"top_k": 1})
         held = llm.with_grammar('root ::= "a" | "b"')
@@ -314,7 +314,7 @@ def test_a_grammar_is_sent_with_each_request_of_the_constrained_model_only():
         (401, HTTPStatusError, "Unrecognized"),
     ],
 )
-def test_a_server_that_refuses_a_grammar_is_not_asked_again(status, kind, match):
+def test_refused_grammar_is_not_sent_again(status, kind, match):
     with LLMServer([error(status, "Unrecognized request argument supplied: grammar")]) as server:
         held = OpenAILLM("m", server.url, retries=0).with_grammar('root ::= "a"')
         with pytest.raises(kind, match=match):
@@ -325,7 +325,7 @@ def test_a_server_that_refuses_a_grammar_is_not_asked_again(status, kind, match)
 # Options
 
 
-def test_the_key_is_the_argument_or_of_the_environment_or_a_placeholder(monkeypatch):
+def test_key_is_argument_else_environment_else_placeholder(monkeypatch):
     with LLMServer(["ok"]) as server:
         OpenAILLM("m", server.url).complete("", "a")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -339,19 +339,19 @@ def test_the_key_is_the_argument_or_of_the_environment_or_a_placeholder(monkeypa
     assert [request.headers.get("openai-organization") for request in server.requests] == [None] * 3 + ["org-1"]
 
 
-def test_a_missing_key_is_an_error_with_a_remedy():
+def test_missing_key_raises_with_remedy():
     with pytest.raises(OptionError, match=r"OPENAI_API_KEY.*api_key.*base_url"):
         OpenAILLM("gpt-4o-mini")
 
 
 @pytest.mark.parametrize("key", ["sk-\n-secret", "sk secret", "sk-sécret"])
-def test_an_invalid_key_is_refused_and_not_shown(key):
+def test_invalid_key_raises_and_is_not_shown(key):
     with pytest.raises(OptionError) as caught:
         OpenAILLM("m", api_key=key)
     assert "cret" not in str(caught.value)
 
 
-def test_a_model_is_compared_and_pickled_by_its_options():
+def test_model_equality_and_pickle_follow_options():
     llm = OpenAILLM("m", "http://localhost:1/v1", KEY, max_tokens=9, prices=Prices(1.0, 2.0), extra_body={"top_k": 1})
     again = pickle.loads(pickle.dumps(llm))
     assert isinstance(llm, LLM)
@@ -366,7 +366,7 @@ def test_a_model_is_compared_and_pickled_by_its_options():
     assert len({other.id for other in [llm, *others]}) == 5 and llm not in others
 
 
-def test_making_a_model_loads_no_client():
+def test_making_model_loads_no_client():
     code = (
         "import sys; from graphwright.models.openai.llm import OpenAILLM; import graphwright.models.cache;"
         "from graphwright.models.openai.encoder import OpenAIEncoder; OpenAILLM('m', 'http://localhost:1/v1');"
@@ -427,7 +427,7 @@ def test_reasoning_options_are_sent():
         ({"base_url": f"http://a/{'v' * 5000}"}, "base_url is .{200,300} give an address"),
     ],
 )
-def test_an_invalid_option_is_refused_and_no_secret_is_shown(options, message):
+def test_invalid_option_raises_without_secret(options, message):
     with pytest.raises(OptionError, match=message) as caught:
         OpenAILLM(**{"model": "m", "base_url": "http://localhost:1/v1", **options})
     assert "hidden" not in str(caught.value)

@@ -4,6 +4,8 @@ import email.utils
 import time
 
 import pytest
+from tests.faulty_server import Watch, cut, cut_stream, hang_up, silent
+from tests.llm_server import LLMServer, Say, Send, error, event, events
 from tests.models.openai.asking import ask, streaming, unused_address
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
@@ -11,22 +13,9 @@ from graphwright.models.deadline import Deadline
 from graphwright.models.openai.errors import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Cancellation
-from graphwright.testing.llm_server import (
-    LLMServer,
-    Say,
-    Send,
-    Watch,
-    cut,
-    cut_stream,
-    error,
-    event,
-    events,
-    hang_up,
-    silent,
-)
 
 
-def test_retries_of_a_refused_connection_stop_after_one_and_cost_nothing(watch):
+def test_refused_connection_is_retried_once_at_no_cost(watch):
     url = unused_address()
     with pytest.raises(
         ModelError, match=rf"No server answers at {url}: .*Check that the server runs.*Tried 2 times"
@@ -65,7 +54,7 @@ def test_timeout_is_retried():
     assert done.text == "awake"
 
 
-def test_a_failure_that_stays_is_reported_with_the_message_of_the_server(watch):
+def test_persistent_failure_is_reported_with_server_message(watch):
     exc, server = ask([error(500, "out of memory")], retries=3, clock=watch.clock)
     assert "500: out of memory" in str(exc) and "Tried 4 times" in str(exc) and len(server.requests) == 4
 
@@ -78,12 +67,12 @@ def test_retry_after_is_waited_for(header, watch):
 
 
 @pytest.mark.parametrize("header", ["", "soon", "nan", "inf", "-3"])
-def test_an_invalid_retry_after_is_ignored(header, watch):
+def test_invalid_retry_after_is_ignored(header, watch):
     done, _ = ask([error(429, "slow down", retry_after=header), "ok"], clock=watch.clock)
     assert done.text == "ok" and watch.at < 1
 
 
-def test_a_retry_after_of_an_hour_is_not_waited_for(watch):
+def test_retry_after_of_hour_is_not_waited_for(watch):
     exc, server = ask([error(429, "slow down", retry_after="3600")], clock=watch.clock)
     assert "3,600 seconds" in str(exc) and not watch.slept and len(server.requests) == 1
 
@@ -101,7 +90,7 @@ def test_a_retry_after_of_an_hour_is_not_waited_for(watch):
         (Send(307, "", {"Location": "http://127.0.0.1:9/v1"}), "give the final address as base_url"),
     ],
 )
-def test_failures_that_stay_are_reported_at_once(answer, message):
+def test_permanent_failures_are_reported_at_once(answer, message):
     exc, server = ask([answer])
     with pytest.raises(HTTPStatusError, match=message):
         raise exc
@@ -115,17 +104,17 @@ def test_redirects_are_not_followed():
 
 
 @pytest.mark.parametrize("body", ["<html><head><style>a{}</style></head><body>Bad &amp; gateway</body></html>", ""])
-def test_the_message_of_an_error_page_is_shown(body):
+def test_message_of_error_page_is_shown(body):
     exc, _ = ask([Send(502, body)], retries=0)
     assert ("502: Bad & gateway)" if body else "502: without a message)") in str(exc)
 
 
-def test_a_deadline_names_the_failure_that_was_waited_for():
+def test_deadline_names_failure_of_last_attempt():
     with LLMServer([error(503, "loading")] * 9) as server, pytest.raises(ReplyCutError, match=r"loading.*The deadline"):
         OpenAILLM("m", server.url).complete("", "a", cancel=Deadline(1.0))
 
 
-def test_a_deadline_ends_a_wait_that_is_longer_at_once(monkeypatch):
+def test_deadline_ends_longer_wait_at_once(monkeypatch):
     monkeypatch.setattr(Cancellation, "pause", lambda cancel, seconds: pytest.fail(f"waits for {seconds} seconds"))
     with LLMServer([error(429, "slow", retry_after="30")]) as server, pytest.raises(ReplyCutError, match="deadline"):
         OpenAILLM("m", server.url).complete("", "a", cancel=Deadline(20.0))
@@ -135,14 +124,14 @@ def test_a_deadline_ends_a_wait_that_is_longer_at_once(monkeypatch):
 # Streams
 
 
-def test_a_stream_that_breaks_before_any_text_is_repeated():
+def test_stream_broken_before_text_is_repeated():
     pieces = []
     done, server = ask([cut_stream(), cut_stream(events("x")[0]), Say("whole reply")], on_text=pieces.append)
     assert done.text == "".join(pieces) == "whole reply" and len(server.requests) == 3
 
 
 @pytest.mark.parametrize("clean", [False, True])
-def test_a_stream_that_breaks_after_some_text_is_not_repeated(clean):
+def test_stream_broken_after_text_is_not_repeated(clean):
     parts = events("some of the reply")[:3]
     behaviour = (lambda handler: handler.stream(*parts)) if clean else cut_stream(*parts)
     pieces = []
@@ -151,14 +140,14 @@ def test_a_stream_that_breaks_after_some_text_is_not_repeated(clean):
     assert exc.usage.completion_tokens == 50  # the server may have written more than came
 
 
-def test_an_error_within_a_stream_is_reported():
+def test_stream_error_is_reported():
     exc, _ = ask(
         [cut_stream(*events("some text")[:2], event({"error": {"message": "out of memory"}}))], on_text=[].append
     )
     assert "after 4 characters" in str(exc) and "out of memory" in str(exc)
 
 
-def test_a_stream_that_breaks_after_its_end_is_complete():
+def test_stream_broken_after_end_is_complete():
     done, _ = ask([cut_stream(*events("all of it"))], on_text=[].append)
     assert done.text == "all of it"
 
@@ -181,7 +170,7 @@ def test_a_stream_that_breaks_after_its_end_is_complete():
         "[" * 100_000,
     ],
 )
-def test_a_body_without_a_reply_is_an_error_that_names_the_server(body, stream):
+def test_body_without_reply_raises_with_server(body, stream):
     exc, _ = ask([Send(200, body)], retries=1, on_text=streaming(stream))
     assert isinstance(exc, ModelError) and "127.0.0.1" in str(exc)
 
@@ -192,7 +181,7 @@ def test_reply_without_text_raises(stream):
     assert isinstance(exc, LLMResponseError) and "content_filter" in str(exc)
 
 
-def test_a_reply_that_is_cut_off_is_not_shown():
+def test_cut_reply_is_not_shown():
     exc, _ = ask([Send(200, '{"choices": [{"message": {"content": "Private')], retries=0)
     assert "cut off or damaged" in str(exc) and "Private" not in str(exc)
 
@@ -209,7 +198,7 @@ def test_a_reply_that_is_cut_off_is_not_shown():
         (error(429, "slow down"), False),
     ],
 )
-def test_a_failed_attempt_of_unknown_usage_counts_the_most_that_it_may_cost(fault, charged):
+def test_failed_attempt_of_unknown_usage_counts_maximum_cost(fault, charged):
     exc, _ = ask([fault], max_tokens=50, retries=1, timeout=0.2 if fault is silent else 5.0)
     usage, attempts = exc.usage, exc.usage.calls
     assert (attempts > 0) == charged

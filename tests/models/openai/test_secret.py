@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.faulty_server import cut_stream
+from tests.llm_server import DONE, LLMServer, Say, Send, event
 
 from graphwright.models import CachedLLM, OpenAIEncoder, OpenAILLM
 from graphwright.models.budget import Prices
 from graphwright.models.openai.errors import Secret
-from graphwright.testing.llm_server import DONE, LLMServer, Say, Send, cut_stream, event
 
 KEY = "sk-proj/0123+AbC_9"
 ESCAPED = "".join(f"\\u{ord(sign):04X}" for sign in KEY)

@@ -70,7 +70,7 @@ def test_relax_with_empty_or_invalid_reply_keeps_anchors() -> None:
         assert result.trace[-1].notes[0].startswith("the model's reply did not fit the schema")
 
 
-def test_relax_shows_first_passages_and_skips_model_without_any() -> None:
+def test_relax_without_passages_skips_model() -> None:
     anchor = Anchor("second marriage")
     late = seen(anchor, nodes=("Bread", "Emma"))
     item = Relax(matcher((1, [1])), passages=1)(late).anchors or ()

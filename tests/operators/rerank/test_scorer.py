@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from tests.toys import same
 from graphwright import BeamSearch, EnumeratedPaths, Evidence, Graph, Rerank, start
 from graphwright.errors import ModelError
 from graphwright.models import HashEncoder, OverlapCrossEncoder
+from graphwright.models.protocols import Floats
 from graphwright.operators import Patterns, Steps
 from graphwright.operators.rerank.scorer import ranked_by, score_function
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.testing import GRAPHS, RecordingEncoder
+from graphwright.testing import GRAPHS
 
 FAMILY = GRAPHS["family"]
 QUESTION = "Whose mother is the spouse of Lothair II?"
@@ -24,6 +26,19 @@ def paths(graph: Graph, *entities: str) -> Evidence:
     evidence = EnumeratedPaths(3)(start(QUESTION, graph, entities=entities)).evidence
     assert evidence is not None
     return evidence
+
+
+@dataclass(eq=False)
+class RecordingEncoder:
+    """Encode as `HashEncoder` does, and record the texts in `texts`."""
+
+    texts: list[str] = field(default_factory=list)
+    id: str = "recording"
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text."""
+        self.texts += texts
+        return HashEncoder().encode(texts)
 
 
 @pytest.mark.parametrize("model", [HashEncoder(), OverlapCrossEncoder()], ids=repr)

@@ -116,7 +116,7 @@ def test_paths_of_same_relations_tie() -> None:
     ("what is C++?", [Anchor("+"), Anchor("C++ (language)")], "what is C++?"),
     ("who?", [Anchor("nobody")], "who?"),
 ])  # fmt: skip
-def test_mask_names(question: str, anchors: list[Anchor], expected: str) -> None:
+def test_mask_entities_hides_names(question: str, anchors: list[Anchor], expected: str) -> None:
     assert mask_names(start(question, FAMILY, anchors=anchors), "x") == expected
 
 

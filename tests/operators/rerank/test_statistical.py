@@ -33,7 +33,7 @@ def scored(scorer: LSA | LDA, graph: Graph, question: str, edges: list[int]) -> 
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("dimensions", [1, 3, 100])
-def test_lsa_is_the_cosine_among_the_largest_singular_vectors(seed: int, dimensions: int) -> None:
+def test_lsa_is_cosine_among_largest_singular_vectors(seed: int, dimensions: int) -> None:
     graph, question = random_graph(seed), "the abbey at the river, and the queen"
     edges = graph.edges.tolist()
     texts = list(dict.fromkeys(graph.edge_text(edge) for edge in edges))
@@ -93,7 +93,7 @@ def topics_text_by_text(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_topics_are_those_of_the_algorithm_text_by_text(seed: int) -> None:
+def test_topics_are_those_of_algorithm_text_by_text(seed: int) -> None:
     counts = np.random.default_rng(seed).poisson(0.6, (9, 7)).astype(float)
     gamma, lam = latent_topics(csr_array(counts), 3, passes=5)
     expected_gamma, expected_lam = topics_text_by_text(counts, 3, passes=5)
@@ -117,7 +117,7 @@ def test_lda_parts_texts_of_two_subjects_that_share_no_word() -> None:
 
 
 @pytest.mark.parametrize("scorer", [LSA(), LSA(2), LDA(topics=3)])
-def test_the_order_of_items_does_not_matter(scorer: LSA | LDA) -> None:
+def test_statistical_scores_do_not_depend_on_item_order(scorer: LSA | LDA) -> None:
     graph = random_graph(3)
     edges = graph.edges.tolist()
     forwards, backwards = (scored(scorer, graph, "the abbey at the river", order) for order in (edges, edges[::-1]))
@@ -125,7 +125,7 @@ def test_the_order_of_items_does_not_matter(scorer: LSA | LDA) -> None:
 
 
 @pytest.mark.parametrize("scorer", [LSA(), LDA()])
-def test_they_rank_evidence_and_steps_of_a_beam(scorer: LSA | LDA) -> None:
+def test_statistical_scorers_rank_evidence_and_beam_steps(scorer: LSA | LDA) -> None:
     state = start("who directed Heat", GRAPH, entities=["Heat"], evidence=Evidence.of_edges([2, 1, 0]))
     result = Rerank(scorer)(state).evidence
     assert result is not None and result.edges.tolist()[0] == 0
@@ -137,14 +137,14 @@ def test_they_rank_evidence_and_steps_of_a_beam(scorer: LSA | LDA) -> None:
 
 
 @pytest.mark.parametrize("scorer", [LSA(), LDA()])
-def test_no_word_in_common_no_score(scorer: LSA | LDA) -> None:
+def test_statistical_score_without_common_word_is_zero(scorer: LSA | LDA) -> None:
     score = scorer.prepare(start("bridges of Königsberg", GRAPH), Run())
     assert score(Evidence.of_nodes([])).tolist() == []
     assert score(Evidence.of_edges([0, 1])).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("scorer", [LSA(), LDA()])
-def test_without_scipy_the_extra_is_named(scorer: LSA | LDA, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistical_scorer_without_scipy_names_extra(scorer: LSA | LDA, monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(
         "graphwright.operators.rerank.statistical.find_spec", lambda name: None if name == "scipy" else find(name)

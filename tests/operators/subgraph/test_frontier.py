@@ -91,7 +91,7 @@ class TestUnseen:
         result = Unseen(Triples())(state).evidence
         assert result is not None and result.edges.tolist() == [e for e in graph.edges.tolist() if e != graph.edges[1]]
 
-    def test_unseen_without_evidence_is_step_itself(self) -> None:
+    def test_unseen_without_evidence_equals_step(self) -> None:
         graph = GRAPHS["line"]
         search = VectorSearch(vectors_of(graph))
         alone, wrapped = search(start("d", graph)).evidence, Unseen(search)(start("d", graph)).evidence

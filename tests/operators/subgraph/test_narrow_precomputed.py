@@ -18,7 +18,7 @@ def names(state_names: list[str], op: object = CommunityOf(max_nodes=3)) -> list
     return GRAPH.names.take(result.nodes)
 
 
-def test_community_of_seed_is_its_community_or_itself() -> None:
+def test_community_of_seed_without_community_is_seed() -> None:
     assert names(["a"]) == ["a", "b", "c"]
     assert names(["q", "b"]) == ["a", "b", "c", "p", "q", "r"]
     assert names(["alone", "y"]) == ["x", "y", "z", "alone"]

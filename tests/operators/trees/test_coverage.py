@@ -44,7 +44,7 @@ def test_coverage_missed_anchor_costs_its_share() -> None:
         assert scores(Evidence.of_trees(LINE, [at_c, near_a]), A, C, alpha=alpha) == pytest.approx(expected)
 
 
-def test_coverage_of_costless_item_is_a_million() -> None:
+def test_coverage_of_costless_item_is_million() -> None:
     assert scores(Evidence.of_nodes([0]), A) == pytest.approx([1e6])
 
 

@@ -132,7 +132,7 @@ def test_jobs_are_counted_and_file_is_private(folder: Path) -> None:
             assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
-def test_upload_of_a_running_job_is_kept_until_it_is_done(folder: Path) -> None:
+def test_upload_of_running_job_is_kept_until_it_is_done(folder: Path) -> None:
     with held(folder, "graz lies on the Mur.") as (served, job, release):
         assert served.jobs.uploads.open(job.id) is not None
         release()
@@ -203,7 +203,7 @@ def test_job_reports_progress(folder: Path) -> None:
         assert not served.jobs._listeners
 
 
-def test_an_upload_in_progress_outlives_other_jobs_and_a_jump_of_the_clock(folder: Path) -> None:
+def test_upload_in_progress_outlives_jobs_and_clock_jump(folder: Path) -> None:
     with serving(folder) as served:
         upload = served.jobs.uploads.store_documents("a1", [{"id": "x", "title": "", "text": "Graz lies on the Mur."}])
         os.utime(upload.folder, (0, 0))  # as after a jump of days
@@ -211,7 +211,7 @@ def test_an_upload_in_progress_outlives_other_jobs_and_a_jump_of_the_clock(folde
         assert served.ended(served.jobs.submit("cities", "add", {}, "a1")).state == "done"
 
 
-def test_ended_job_is_forgotten_after_a_week(folder: Path) -> None:
+def test_ended_job_is_forgotten_after_week(folder: Path) -> None:
     with serving(folder) as served:
         old, new = served.ended(served.add("A text.")), served.ended(served.add("Another text."))
         for job, days in ((old, 8), (new, 6)):
@@ -233,7 +233,7 @@ def test_failed_job_has_reason_and_retries(folder: Path) -> None:
             served.jobs.retry(job.id)
 
 
-def test_unexpected_error_of_a_job_is_not_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_of_job_is_not_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
@@ -278,7 +278,7 @@ def test_cancelled_job_leaves_index_consistent(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("cancel", [False, True])
-def test_a_job_waits_for_another_process_that_writes_until_it_is_cancelled(folder: Path, cancel: bool) -> None:
+def test_job_waits_for_other_writer_until_cancelled(folder: Path, cancel: bool) -> None:
     with serving(folder) as served:
         with writer_lock(folder):
             job = served.add("graz lies on the Mur.")
@@ -321,7 +321,7 @@ def killed(folder: Path, *, cancel: bool = False) -> Job:
 
 
 @pytest.mark.parametrize(("cancel", "state"), [(False, "done"), (True, "cancelled")])
-def test_a_job_of_a_dead_process_is_begun_again_unless_it_was_cancelled(folder: Path, cancel: bool, state: str) -> None:
+def test_job_of_dead_process_restarts_unless_cancelled(folder: Path, cancel: bool, state: str) -> None:
     job = killed(folder, cancel=cancel)
     with serving(folder) as after:
         assert after.ended(job).state == state and after.ids() == ["graz"] * (state == "done")

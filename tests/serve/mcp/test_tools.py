@@ -105,7 +105,7 @@ def test_mcp_answer_has_citations_in_both_forms(cities_library: Library) -> None
     assert f"[1] graz, characters {citation['start']}-{citation['end']}" in text and answer["answer"] in text
 
 
-def test_ask_without_an_answer_reports_not_found(cities_library: Library) -> None:
+def test_ask_without_answer_reports_not_found(cities_library: Library) -> None:
     result = call(cities_library, "ask", question="Who painted the Mona Lisa?")
     assert not result.is_error and result.structured_content["found"] is False
     assert result.structured_content["citations"] == []
@@ -151,7 +151,7 @@ def test_mcp_documents_and_status_are_listed(cities_library: Library) -> None:
         ("retrieve", {}, "question"),
     ],
 )
-def test_mcp_wrong_call_is_a_readable_error(
+def test_mcp_wrong_call_is_readable_error(
     cities_library: Library, tool: str, arguments: dict[str, Any], expected: str
 ) -> None:
     result = call(cities_library, tool, **arguments)
@@ -160,7 +160,7 @@ def test_mcp_wrong_call_is_a_readable_error(
 
 
 @pytest.mark.parametrize("tool", ["drop", "add_document"])
-def test_an_unknown_tool_is_an_error(cities_library: Library, tool: str) -> None:
+def test_unknown_tool_raises(cities_library: Library, tool: str) -> None:
     result = call(cities_library, tool, text="Graz")
     assert result.is_error and f"Unknown tool: {tool}" in result.content[0].text
 
@@ -215,7 +215,7 @@ def test_mcp_resources_are_paged(cities_library: Library) -> None:
         "file:///etc/passwd",
     ],
 )
-def test_mcp_unknown_resource_is_an_error(cities_library: Library, uri: str) -> None:
+def test_mcp_unknown_resource_raises(cities_library: Library, uri: str) -> None:
     with pytest.raises(MCPError, match=r"There is no|Unknown resource"):
         within(cities_library, lambda client: client.read_resource(uri))
 

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
 import pytest
+from tests.llm_server import DONE, Handler, LLMServer, event, events
 from tests.serve.conftest import Running, serving
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
-from graphwright.testing.llm_server import DONE, Handler, LLMServer, event, events
 
 CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(__file__).parents[3] / "ui" / "node_modules" / "axe-core" / "axe.min.js"

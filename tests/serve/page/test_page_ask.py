@@ -149,7 +149,7 @@ def test_dropped_quotes_and_unsupported_sentences_are_listed(
     assert tab.locator(".note li", has_text="Giants founded it").count() == 1
 
 
-def test_question_without_an_answer_is_shown_as_such(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+def test_question_without_answer_is_shown_as_such(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
     nothing = json.dumps({"found": False, "text": "", "answers": [], "citations": []})
     screen = opener(serve_model(nothing))
     tab = screen.open(index="cities", q="Who won the war of Troy?", folder="notes")

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.llm_server import LLMServer
 from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import ATTACK, Opener, Screen
 
 from graphwright.models.settings import LLMSettings
-from graphwright.testing.llm_server import LLMServer
 
 pytestmark = pytest.mark.slow
 

@@ -5,12 +5,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import openai
 import pytest
+from tests.llm_server import LLMServer, Say
 from tests.serve.conftest import EMOJI, Running, events_of, serving
 
 from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
-from graphwright.testing.llm_server import LLMServer, Say
 
 RIVER = [{"role": "user", "content": "On which river does Graz lie?"}]
 REPLY = (
@@ -117,7 +117,7 @@ def test_chat_model_answers_and_condenses(cities: Any) -> None:
         assert running.client.get("/v1/indexes").json()["indexes"][0]["llm"] == "any"
 
 
-def test_unverified_draft_is_followed_by_the_verified_answer(cities: Any) -> None:
+def test_unverified_draft_is_followed_by_verified_answer(cities: Any) -> None:
     draft = REPLY.replace("the Mur in Styria.", "the Danube.")
     with (
         LLMServer([Say(draft)]) as llm,

@@ -119,7 +119,7 @@ def test_archive_bomb_is_refused(empty: Running, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("address", [DOCUMENTS, f"{DOCUMENTS}/estimate"])
-def test_malformed_body_is_a_problem(server: Running, address: str, content: bytes, kind: str, status: int) -> None:
+def test_malformed_body_is_problem(server: Running, address: str, content: bytes, kind: str, status: int) -> None:
     reply = server.client.post(address, content=content, headers={"Content-Type": kind})
     assert (reply.status_code, reply.headers["content-type"]) == (status, "application/problem+json"), reply.text
 

@@ -65,6 +65,6 @@ def test_ended_job_is_not_cancelled(writable: Running) -> None:
 
 
 @pytest.mark.parametrize("id", ["none", "..", "%2e%2e%2fx", "' OR 1=1"])
-def test_unknown_job_is_a_problem(writable: Running, id: str) -> None:
+def test_unknown_job_is_problem(writable: Running, id: str) -> None:
     for address in (f"/v1/jobs/{id}", f"/v1/jobs/{id}/events"):
         assert writable.client.get(address).status_code in (404, 405)

@@ -48,7 +48,7 @@ def test_filter_hides_other_documents(server: Running) -> None:
         ({"filter": {"documents": ["nothing"]}}, "data"),
     ],
 )
-def test_wrong_request_is_a_problem(server: Running, body: dict[str, Any], kind: str) -> None:
+def test_wrong_request_is_problem(server: Running, body: dict[str, Any], kind: str) -> None:
     reply = ask(server, "retrieve", **body)
     assert (reply.status_code, reply.json()["type"]) == (422, f"urn:graphwright:problem:{kind}")
     assert "Traceback" not in reply.text and "/tmp" not in reply.text

@@ -128,7 +128,7 @@ def test_unknown_key_id_takes_same_path(keys: Keys, monkeypatch: pytest.MonkeyPa
     assert len(compared) == 3 and all(len(a) == len(b) == 64 for a, b in compared)
 
 
-def test_last_use_is_recorded_once_a_minute(keys: Keys, clock: Clock) -> None:
+def test_last_use_is_recorded_once_minute(keys: Keys, clock: Clock) -> None:
     token, _ = keys.create("reader")
     uses = []
     for _ in range(5):

@@ -29,7 +29,7 @@ def test_own_addresses_are_answered(server: Running, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "127.0.0.1@evil.example", "a b", "", "evil.example#127.0.0.1", "0x7f.1.evil", "x" * 300])  # fmt: skip  # noqa: E501
-def test_request_for_an_unknown_host_is_refused(server: Running, host: str) -> None:
+def test_request_for_unknown_host_is_refused(server: Running, host: str) -> None:
     for path in ("/v1/indexes", "/healthz", "/session", "/"):
         reply = exchanged(server, head(path, host=host))
         assert status_of(reply) in (400, 421) and b"cities" not in reply

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm_server import LLMServer
 from tests.serve.security.guarded import SECRET, Guarded, guarding
 
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.telemetry.logs import JSONFormatter
-from graphwright.testing.llm_server import LLMServer
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm_server import LLMServer, error
 from tests.serve.conftest import Running, serving, wait_until
 
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.answer_models import unreachable
 from graphwright.serve.telemetry.logs import AuditLog, JSONFormatter, configure_logging
 from graphwright.serve.telemetry.tracing import Tracing, trace_address
-from graphwright.testing.llm_server import LLMServer, error
 
 QUESTION = "On which river does Graz lie?"
 ANSWER = {"reasoning": "", "found": True, "text": "On the Mur.", "answers": ["Mur"], "citations": [{"passage": 1, "quote": "Graz lies on the Mur"}]}  # fmt: skip # noqa: E501
@@ -92,9 +92,7 @@ def test_failed_call_is_counted_and_logged(cities: Path, tmp_path: Path, caplog:
     assert all("no such model" in line.getMessage() and QUESTION not in line.getMessage() for line in lines)
 
 
-def test_unreachable_model_is_a_warning_at_start(
-    cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unreachable_model_is_warning_at_start(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
     with serving(cities, data=tmp_path / "none", llm=LLMSettings("absent", url)):

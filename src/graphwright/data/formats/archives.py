@@ -138,7 +138,7 @@ def _open_tar(file: File) -> Iterator[tarfile.TarFile]:
 
 
 def _check_directory(path: Path, max_files: int) -> None:
-    """Raise UnreadableError for a zip archive whose directory would not fit in memory: it is read at once."""
+    """Raise UnreadableError for a zip archive whose directory would not fit in memory, because it is read whole."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _MAX_COMMENT - _END_SIZE - _LOCATOR_SIZE, 0))

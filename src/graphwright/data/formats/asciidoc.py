@@ -66,7 +66,7 @@ def _add_table(lines: Iterator[str], builder: TextBuilder, links: list[str]) -> 
 
 
 def _underlined(line: str, rule: str) -> int:
-    """Return the level of a title that the next line underlines with as many marks, one more or one less; else 0."""
+    """Return the level of a title with an underline of its length, give or take one mark; 0 for other lines."""
     marked = line[:1].isalnum() and len({*rule}) == 1 and rule[0] in _UNDERLINES
     return _UNDERLINES.index(rule[0]) + 1 if marked and len(rule) > 1 and abs(len(line) - len(rule)) < 2 else 0
 

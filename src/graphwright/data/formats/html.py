@@ -211,7 +211,7 @@ class _Page:
 
 
 def _stands(heading: Heading, text: str) -> bool:
-    """Return whether a heading is in the text as a whole, and not cut with a line of links."""
+    """Return whether the text has a heading in full: a removed line of links may have cut it."""
     title = "".join(heading.title.split())
     following = "".join(text[heading.start : heading.start + 3 * len(heading.title)].split())
     return bool(title) and following.startswith(title)

@@ -125,7 +125,7 @@ def _header(message: Message, field: str) -> str:
 
 
 def _date(header: str) -> str:
-    """Return the date of a message as 2024-05-01T12:30:00+02:00, which filters compare; a malformed one as it is."""
+    """Return the date of a message in ISO 8601, which filters compare; a malformed date is returned unchanged."""
     try:
         return parsedate_to_datetime(header).isoformat()
     except (ValueError, TypeError, IndexError, OverflowError):

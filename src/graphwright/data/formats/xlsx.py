@@ -35,7 +35,7 @@ def read(file: File) -> Iterator[Extracted]:
 
 
 def _add_sheet(sheet: Any, builder: TextBuilder, count: int) -> int:
-    """Add the rows of a sheet after `count` cells; return their number with those of the sheet, empty ones too."""
+    """Add the rows of a sheet; return `count` plus the number of its cells, empty ones included."""
     from openpyxl.utils import get_column_letter
 
     sheet.reset_dimensions()  # the recorded dimensions may be wrong

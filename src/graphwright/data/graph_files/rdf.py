@@ -28,7 +28,7 @@ _SIGNS = re.compile(rb'[\\"\[\]{}]')
 
 
 def _checked(depth: int) -> int:
-    """Return a depth. Raises DataError beyond the limit."""
+    """Return a depth of nesting. Raises DataError if it exceeds the limit."""
     if depth > MAX_NESTING:
         raise DataError(f"it is nested more than {MAX_NESTING} levels deep")
     return depth

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +36,7 @@ class QuestionRecord:
     """A question; `answers` are alternatives, `gold` the ids of the documents that hold the evidence.
 
     `metadata` has the other fields of its record, as JSON. Questions with relevance judgements have their grades in
-    `metadata["relevance"]`, document id to grade. `line` is that of the file, 0 for none.
+    `metadata["relevance"]`, document id to grade. `line`: the line of the file, 0 for none.
     """
 
     id: str
@@ -78,16 +77,6 @@ def questions_of(path: Path, records: Records) -> Iterator[QuestionRecord]:
         yield replace(question, line=number)
     if not first:
         raise DataError(f"{path}: no questions in it. Expected JSON lines with id and question.")
-
-
-def write_questions(path: Path | str, questions: Iterable[QuestionRecord]) -> None:
-    """Write questions as JSON lines that `read_questions` reads back; metadata become fields of their own."""
-    lines = []
-    for question in questions:
-        fields = {"id": question.id, "question": question.text, "answers": question.answers, "gold_ids": question.gold}
-        kind = {"type": question.type} if question.type else {}
-        lines.append(json.dumps({**question.metadata, **fields, **kind}, ensure_ascii=False) + "\n")
-    Path(path).write_text("".join(lines), encoding="utf-8")
 
 
 def _question(record: Record) -> QuestionRecord | str:

@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 
 class Found(NamedTuple):
-    """A name in a text: its characters, and its type, one of TYPES."""
+    """A name in a text: its span of characters and its type, one of TYPES."""
 
     start: int
     end: int

@@ -64,8 +64,7 @@ class MiniLMReader(Checked):
     The passages are read alone, and the first `paired` of them in pairs, so that an answer may take two passages. The
     readings are mixed, weighted by the ranks of their passages, the probability of an answer in them, and their
     coverage of the question. The score of the best answer is the probability that it is right; other scores are lower
-    in proportion. Where a question compares two passages, yes and no are answers too, by the overlap of the spans in
-    both: a network of this size alone told yes from no no better than by chance.
+    in proportion. Where a question compares two passages, yes and no are answers too, by the overlap of their spans.
 
     `max_spans`: number of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights,
     written by scripts/build_reader.py and scripts/fit_reader.py; the embedded ones by default.

@@ -81,8 +81,7 @@ class GroupByModel(_Grouping):
     groups the candidates by the things that the question refers to, and weights the groups. Without a usable reply the
     step fails; GroupAnchors needs no model.
 
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import ScriptedLLM
     >>> state = start("?", Graph.from_triples([("Graz", "lies on", "Mur")]), anchors=[Anchor("Graz", [0])])
     >>> llm = ScriptedLLM(['{"groups": [{"intent": "the town", "numbers": [1], "weight": 2}]}'])
     >>> GroupByModel(None, None, llm)(state).anchors

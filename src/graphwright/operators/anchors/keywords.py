@@ -50,8 +50,7 @@ class Keywords(Operator):
     kind "theme", without nodes. Existing anchors stay, before the new ones. If the model lists nothing, the step fails;
     NamesAndPhrases needs no model.
 
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
     >>> llm = ScriptedLLM(['{"names": ["Lothair II"], "themes": ["founding"]}'])
     >>> anchors = Keywords(llm)(start("Which abbey did the mother of Lothair II found?", graph)).anchors
@@ -158,8 +157,7 @@ class LatentKeywords(Operator):
     passages of the state; relations become anchors of the kind "theme". Implied names have half the weight. Existing
     anchors stay, before the new ones. If the model lists nothing, the step fails; NamesAndPhrases needs no model.
 
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Lothair II", "son of", "Ermengarde"), ("Ermengarde", "died in", "851")])
     >>> model = ScriptedLLM(['{"names": ["Lothair II"], "implied": ["Ermengarde"], "relations": ["died"]}'])
     >>> state = LatentKeywords(model)(start("When did Lothair II's mother die?", graph))
@@ -252,8 +250,7 @@ class Specialise(_Specialising):
     three, or if more than 2 % of the passages mention its nodes. A language model rewrites the texts: "mother" becomes
     "mother of Lothair II". Without a usable reply the step fails; SpecialiseInContext needs no model.
 
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import ScriptedLLM
     >>> state = start("?", Graph.from_triples([("a", "r", "b")]), anchors=[Anchor("mother")])
     >>> llm = ScriptedLLM(['{"constraints": [{"keyword": 1, "text": "mother of Lothair II"}]}'])
     >>> Specialise(llm)(state).anchors[0].text
@@ -351,9 +348,8 @@ class Relax(Operator):
     Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language model
     (`model`) chooses them. If its reply is unusable, the anchors do not change.
 
-    >>> from graphwright.graph.ranking import Ranking
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.graph import Ranking
+    >>> from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Waldrada", "wife of", "Lothair II"), ("Graz", "on the", "Mur")])
     >>> state = start("?", graph, anchors=[Anchor("marriage")]).with_(passages=Ranking.of([0], [1]))
     >>> Relax(ScriptedLLM(['{"matches": [{"keyword": 1, "entries": [3]}]}']))(state).anchors

@@ -53,8 +53,7 @@ class LinkEntities(Operator):
     parts of names too (see `ordinary_mentions`), but not the noun that names the kind of answer. A state whose anchors
     have nodes is returned unchanged.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
     >>> anchors = LinkEntities()(start("Who was the mother of Lothiar II?", graph)).anchors
     >>> [(anchor.text, anchor.nodes.tolist()) for anchor in anchors]
@@ -210,9 +209,7 @@ class AnchorSearch(Ranker):
     `names`: vectors by node. Without them names are compared by words (BM25) and spelling, names without a common word
     are left out, and the trace notes it. `per_anchor`: maximum nodes of an anchor.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Hugh of Tours", "child", "Ermengarde of Tours"), ("Graz", "on the", "Mur")])
     >>> names = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> state = start("?", graph, anchors=[Anchor("Ermengarde"), Anchor("the Mur")])

@@ -39,9 +39,7 @@ class EntitySearch(Ranker):
     `triples` is given, else the passages that name it. So only the question is encoded. The vectors are computed once
     for a snapshot: 4 bytes a number, 77 MB for 50,000 entities.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Graz", "lies on the", "Mur")])
     >>> triples = VectorIndex.from_array(HashEncoder().encode([graph.edge_text(e) for e in (0, 1)]), HashEncoder())
     >>> search = EntitySearch(triples, None, triples) % 2

@@ -368,10 +368,7 @@ class TreeSearch(Ranker):
     A leaf gives an item of its passage; a summary gives an item of the `per_summary` passages under it that are nearest
     to the question. A passage is assigned only to its best item.
 
-    >>> import tempfile
-    >>> from graphwright.index_folder.index import Index
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> import tempfile; from graphwright import Index, start; from graphwright.models import HashEncoder
     >>> index = Index.create(tempfile.mkdtemp() + "/index", encoder=HashEncoder())
     >>> _ = index.add([{"id": f"{n}", "text": f"Graz lies on the {n}."} for n in ("Mur", "Drava", "Rhine")])
     >>> search = TreeSearch(SummaryTree(index.snapshot.passages, size=2)) % 1

@@ -29,7 +29,7 @@ class AnswerType:
     classes: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def fits(self, nodes: Ints) -> NDArray[np.bool_]:
-        """Return which nodes are of the noun's type; all, where none is."""
+        """Return which nodes have the noun's type; all nodes if none has it."""
         if self.instances is None:
             return np.ones(len(nodes), bool)
         inside = np.isin(nodes, self.instances)

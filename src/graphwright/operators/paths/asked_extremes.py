@@ -37,8 +37,7 @@ class Extremes(Operator):
     The things compared are the ends of the evidence; the alternatives in "A or B"; without either, all heads of the
     relation. "Most" before a noun counts edges. A question without a comparison leaves the state unchanged.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Mur", "length", "453 km"), ("Enns", "length", "254 km")])
     >>> Extremes(HashEncoder())(start("Which is the longest?", graph, anchors=[])).evidence.texts(graph)
     ['Mur → [length] → 453 km']

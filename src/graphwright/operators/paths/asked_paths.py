@@ -41,8 +41,7 @@ class AskedPaths(Operator):
 
     Needs no training. BY_WORD and BY_SENTENCE were set on questions over toy graphs (see docs/methods.md).
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("gimp", "needs", "gtk"), ("sketch", "needs", "gimp"), ("gtk", "needs", "glib")])
     >>> AskedPaths(HashEncoder())(start("What does gimp need?", graph, entities=["gimp"])).evidence.texts(graph)
     ['gimp → [needs] → gtk']
@@ -113,7 +112,7 @@ def offers_choice(reading: Reading) -> bool:
 
 
 def _from_all(graph: Graph, anchors: Sequence[Anchor], reading: Reading, kind: AnswerType, hops: int) -> _Walks:
-    """Return the walks to what all entities lead to, else those of the best plan from one whose ends belong to all."""
+    """Return the walks to the nodes that all entities lead to, else walks from one entity whose ends belong to all."""
     plans = [_plans(graph, anchor, reading, kind, hops) for anchor in anchors]
     found = [_best(graph, own, kind, reading) for own in plans]
     best = max(found, key=lambda walks: walks.score)

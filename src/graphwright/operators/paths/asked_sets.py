@@ -32,8 +32,7 @@ class AskedClass(Operator):
     Instances include those of subclasses. Without classes a noun names the ends of a relation: "actors" those of
     "starred actors", "packages" none. A state with evidence or with anchors is returned unchanged.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Mur", "type", "river"), ("Graz", "type", "city"), ("Mur", "length", "453 km")])
     >>> AskedClass(HashEncoder())(start("How many rivers are there?", graph, anchors=[])).evidence.texts(graph)
     ['river → [type⁻¹] → Mur']
@@ -86,8 +85,7 @@ class Without(Operator):
     things are the ends of the evidence; without evidence all nodes with the relations that most heads of the negated
     relation have. A question without a negation leaves the state unchanged.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> triples = [("gimp", "size", "9"), ("vim", "size", "3"), ("gimp", "licence", "GPL")]
     >>> graph = Graph.from_triples(triples)
     >>> Without(HashEncoder())(start("Which packages have no licence?", graph, anchors=[])).evidence.texts(graph)
@@ -155,7 +153,7 @@ def _nearest(graph: Graph, seeds: Sequence[Ints], ends: Ints) -> set[int]:
 
 
 def _having(graph: Graph, reading: Reading, relations: Sequence[int], seeds: Sequence[Ints]) -> set[int] | None:
-    """Return the nodes with an edge of these relations (any, if there are none) to these nodes (any, likewise).
+    """Return the nodes with an edge of these relations to these nodes; no relations or no nodes stand for any.
 
     None where the nodes have no edge of these relations.
     """

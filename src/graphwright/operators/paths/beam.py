@@ -49,8 +49,7 @@ class BeamSearch(Operator):
     at most `slack` standard deviations below the last of these, up to 4 · `width` in all. The deviation is that of the
     4 · `width` best scores. With 0, ties with the last path stay.
 
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import OverlapCrossEncoder
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", family, entities=["Bertha"])
     >>> BeamSearch(OverlapCrossEncoder(), width=1)(state).evidence.texts(family)
@@ -141,9 +140,7 @@ class Explore(Operator):
     nodes at random). The evidence is the paths of every length. ToG also asks its model after each step whether the
     paths are enough; that is left out.
 
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.rerank.rerank import Rerank
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Rerank, start; from graphwright.models import OverlapCrossEncoder
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", family, entities=["Bertha"])
     >>> Explore(Rerank(OverlapCrossEncoder()), width=1)(state).evidence.texts(family)
@@ -183,7 +180,7 @@ class Explore(Operator):
 
 
 def _next_relation(graph: Graph, item: Item) -> str:
-    """Return the text of a path without its last node: its edges before, the node and its next relation.
+    """Return the text of a path up to its last relation, without the node that this relation leads to.
 
     An edge without a predicate is shown by the sentence that states it.
     """

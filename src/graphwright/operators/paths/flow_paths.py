@@ -34,8 +34,7 @@ class FlowPaths(Ranker):
     without passages, N = 40, K = 15): the 20 nearest passages of the paths include 38, 54, 57, 58 and 57 % of the gold
     passages at θ = 0.1, 0.01, 0.001, 0.0001 and 0. Below 0.0001 nothing is gained, and large graphs take far longer.
 
-    >>> from graphwright import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Lothair II", "wife", "Waldrada"), ("Waldrada", "child", "Gisela")])
     >>> evidence = FlowPaths()(start("?", graph, evidence=Evidence.of_nodes([0, 2]))).evidence
     >>> evidence.piece(0)[0].tolist(), evidence.piece(0)[1].tolist(), evidence.scores.round(4).tolist()

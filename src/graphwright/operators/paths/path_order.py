@@ -21,8 +21,7 @@ class HopFirst(Operator):
     The items lose their scores: their order is the ranking. With the paper's decay of 0.7 paths of one edge come first
     by flow too (Eq. 4: more than 1 against 0.9725 at most), so only longer paths change their order.
 
-    >>> from graphwright import Evidence, Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Evidence, Graph, start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> paths = Evidence.of_paths(graph, [([0, 1, 2], [0, 1]), ([1, 2], [1])], [0.9, 0.7])
     >>> [edges.tolist() for _, edges in HopFirst()(start("?", graph, evidence=paths)).evidence]
@@ -44,8 +43,7 @@ class Shuffled(Operator):
 
     `seed`: of the random numbers; the paper averages over ten. The items lose their scores: their order is the ranking.
 
-    >>> from graphwright import Evidence, Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Evidence, Graph, start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> state = start("?", graph, evidence=Evidence.of_nodes([0, 1, 2], [0.3, 0.2, 0.1]))
     >>> {Shuffled(seed)(state).evidence.nodes[0].item() for seed in range(20)}

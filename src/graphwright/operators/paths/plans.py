@@ -152,7 +152,7 @@ def _order(assignment: Sequence[int], span: Sequence[int]) -> float:
 
 
 def _direction(way: int, at: int, near: Sequence[int], reading: Reading) -> bool:
-    """Return whether the grammar allows a relation in this direction, from what is named at `near` by the word `at`."""
+    """Return whether the grammar allows this direction of a relation, from the entity at word `near` by word `at`."""
     relation, forward = way >> 1, bool(way & 1)
     relations = reading.relations
     if not near or not relations.is_homogeneous(relation) or relations.is_symmetric(relation):
@@ -202,7 +202,7 @@ def _by_sentence(graph: Graph, node: int, reading: Reading, kind: AnswerType) ->
 
 
 def _agreed(reading: Reading, relations: set[int], words: Sequence[int]) -> int:
-    """Return the relation of an entity that the question and one of its words are both nearest to, -1 if none is."""
+    """Return the relation that is nearest both to the question and to one of its words, -1 if there is none."""
     own = np.array(sorted(relations), np.int64)
     if len(own) < 2 or not words:
         return -1

@@ -112,8 +112,7 @@ class PropositionPaths(Operator):
     trace notes it. `reread`: how many of the best paths of each length are encoded as one text and ranked by its
     cosine, as in the paper; about a millisecond a text.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
     >>> index = VectorIndex.from_array(HashEncoder().encode([kin.edge_text(edge) for edge in range(3)]), HashEncoder())
     >>> state = start("Where did the spouse of Ida live?", kin)

@@ -91,9 +91,7 @@ class ReadRelations(_ReadingInTurns):
     `max_edges`: maximum edges at the entities of a turn; beyond it the path ends, with a note in the trace.
     RankRelations needs no language model.
 
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
-    >>> from graphwright import Graph
+    >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
     >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
     >>> llm = ScriptedLLM(['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}'])
@@ -131,9 +129,7 @@ class RankRelations(_ReadingInTurns):
     The turns are those of ReadRelations. Relation paths are ranked with entity names masked and a penalty for length; a
     path ends when no longer path scores higher.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
-    >>> from graphwright import Graph
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
     >>> state = start("Who directed Heat?", films, entities=["Heat"])
     >>> RankRelations(HashEncoder())(state).evidence.texts(films)

@@ -204,7 +204,7 @@ def _spans(words: Sequence[str], anchors: Sequence[Anchor]) -> Iterator[tuple[in
 
 
 def _with_type(words: Sequence[Token], span: tuple[int, ...], seeds: Ints, relations: RelationIndex) -> tuple[int, ...]:
-    """Return the words of an anchor with the next one, if that says what it is, as in "Graz station"."""
+    """Return the words of an anchor, and the next word if it names the anchor's type, as in "Graz station"."""
     at = span[-1] + 1 if span else -1
     if not 0 < at < len(words):
         return span

@@ -211,8 +211,7 @@ class Plan(Ranker):
     Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After an unusable
     reply the relation paths do not change.
 
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import ScriptedLLM
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
     >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
     >>> llm = ScriptedLLM(['{"plans": [["directed by", "directed by"], ["stars"]]}'])

@@ -33,8 +33,7 @@ class ShortestPaths(Ranker):
     `max_paths`: more paths than this raise an OptionError, unless `% k` limits them. `to`: only the paths to a node of
     this name, by a search from both ends; without such a node a DataError is raised.
 
-    >>> from graphwright import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
     >>> evidence = ShortestPaths()(start("?", square, entities=["a"])).evidence
     >>> [nodes.tolist() for nodes, _ in evidence], evidence.texts(square)[2]
@@ -66,8 +65,7 @@ class EnumeratedPaths(Ranker):
     Query entities, order, scores, edges and `max_paths` as for ShortestPaths. The paper gives no length. The number of
     paths grows with about the `length`-th power of the degrees, so narrow the graph first, or limit them by `% k`.
 
-    >>> from graphwright import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
     >>> evidence = EnumeratedPaths(length=2)(start("?", square, entities=["a"])).evidence
     >>> [nodes.tolist() for nodes, _ in evidence], evidence.scores.round(2).tolist()

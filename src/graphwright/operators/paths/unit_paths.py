@@ -42,9 +42,7 @@ class UnitPaths(Operator):
     `triples`: vectors by edge (`Snapshot.triples`); without them units are compared with the question by words, nothing
     is subtracted, and the trace notes it.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder, OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ida", "ally", "Ugo"), ("Udo", "lived in", "Graz")])
     >>> index = VectorIndex.from_array(HashEncoder().encode([kin.edge_text(edge) for edge in range(3)]), HashEncoder())
     >>> state = start("Where lived the spouse of Ida?", kin, evidence=Evidence.of_nodes([0]))

@@ -30,9 +30,7 @@ class WellFormedChains(Operator):
     `ranker`: ranks the chains, such as ConstrainedDecoding, with which a language model writes them under a trie, or
     Rerank, by the text of the whole chain.
 
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.rerank.rerank import Rerank
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Rerank, start; from graphwright.models import OverlapCrossEncoder
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", family, entities=["Bertha"])
     >>> WellFormedChains(Rerank(OverlapCrossEncoder()), width=1)(state).evidence.texts(family)

@@ -30,9 +30,7 @@ class Choose(Reranker):
     additions among all others, until there are k or it adds none; additions come last. Where it selects fewer than k,
     the best of a scorer can fill up (EEMs-S): (Choose(llm) | Rerank(encoder)) % k.
 
-    >>> from graphwright import Graph
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
     >>> Choose(ScriptedLLM(['{"numbers": [2, 7]}']))(state).evidence.texts(graph)

@@ -30,9 +30,7 @@ class ConstrainedDecoding(Ranker):
     request for each item, without those written before. A ConstrainedLLM, such as TransformersLLM, searches by a beam
     over allowed tokens. Any other model selects items by number, `batch` a prompt (see Choose), and the trace notes it.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
     >>> after = ConstrainedDecoding(ScriptedLLM(['{"numbers": [2]}']))(state)

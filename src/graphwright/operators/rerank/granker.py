@@ -27,9 +27,7 @@ class GRanker(Reranker):
     `cross_encoder` gives Encoder(q, n) as `latents` and the MLP as `head`; `alpha` is α, 0 (the cross-encoder
     alone) to 1 (neighbours alone). Ranks the nodes of the evidence, both ends of a triple.
 
-    >>> from graphwright import Graph
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import OverlapCrossEncoder
     >>> graph = Graph.from_triples([("red fox", "r", "den"), ("hen", "r", "barn")])
     >>> state = start("red fox", graph, evidence=Evidence.of_nodes([2, 1, 0]))
     >>> graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)

@@ -31,9 +31,7 @@ class MaskEntities(Composite):
     leads to have a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/published/lego.py; the embedded
     encoder).
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.rerank.rerank import Rerank
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Rerank, start; from graphwright.models import HashEncoder
     >>> film = Graph.from_triples([("Heat", "about", "a direct man"), ("Heat", "direct", "Mann")])
     >>> state = start("Direct man: who direct?", film, entities=["Direct Man"], evidence=Evidence.of_edges([0, 1]))
     >>> step = Rerank(HashEncoder()) % 1
@@ -60,8 +58,7 @@ class LengthPenalty(Composite):
     of a name. `penalty` is meant for cosines. It was chosen on 150 of MetaQA's training questions: the nodes that the
     first relation path leads to have a mean F1 of 0.33 without it, and of 0.56, 0.59, 0.55 at 0.1, 0.15, 0.2.
 
-    >>> from graphwright.operators.operator import Keep
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Keep, start
     >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> paths = Evidence.of_paths(line, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.53])
     >>> LengthPenalty(Keep())(start("What does it rule?", line, evidence=paths)).evidence.scores.round(2).tolist()
@@ -113,8 +110,7 @@ class Patterns(Scorer):
     relations. Paths that differ only in their names have the same score, as they answer the same question. An item
     without edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
     >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
     >>> items = Evidence.of_paths(kin, [([0, 1, 2], [0, 1]), ([0, 1], [0])])

@@ -33,16 +33,15 @@ class MultiHopRerank(Reranker):
         p(t | q) = softmax_t(m(q, t) / temperature)
         score(t) = p(t | q) + Σ_s p(s | q) · p(t | q + names of s),   t ≠ s,
 
-    which are the expected visits to t of a random walk of two steps that follows the model; there is no second step
-    from an item that adds no name. m is the head of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer,
-    and `temperature` is in its units: 0.5 fits the embedded cross-encoder, cosines take 0.05. A model reads at most (1
-    + `contexts`) times the number of items. Names come from `state.graph` only; those in the item's text first.
+    the expected visits to t of a random walk of two steps; an item that adds no name has no second step. m is the head
+    of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer, and `temperature` is in its units: 0.5 fits the
+    embedded cross-encoder, 0.05 cosines. A model reads at most (1 + `contexts`) times the number of items. Names come
+    from `state.graph` only; those in the item's text first.
 
     Ours. Adding retrieved text to the question is from multi-hop dense retrieval (Xiong et al., 2021, with whole
     passages), scoring chains by a reader from Beam Retrieval (Zhang et al., 2024, with training).
 
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import OverlapCrossEncoder
     >>> kin = Graph.from_triples([("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
     >>> state = start("Where did the husband of Ida live?", kin, evidence=Evidence.of_edges([0, 1, 2]))
     >>> MultiHopRerank(OverlapCrossEncoder(), temperature=0.1)(state).evidence.texts(kin)

@@ -50,9 +50,7 @@ class Rerank(Reranker):
     the node, edge, triple and path pruning of LEGO-GraphRAG and the triple selection of ReG. Items with equal texts
     have the same score, and the text is read once.
 
-    >>> from graphwright import Graph
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import OverlapCrossEncoder
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
     >>> (Rerank(OverlapCrossEncoder()) % 1)(state).evidence.texts(graph)

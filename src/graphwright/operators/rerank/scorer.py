@@ -61,8 +61,7 @@ class Steps(Scorer):
     extended, only the new step is read. A mean makes paths of different lengths comparable. A BeamSearch reads every
     triple once. An item without edges is scored by its own text.
 
-    >>> from graphwright.models.fake import OverlapCrossEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import OverlapCrossEncoder
     >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
     >>> score = Steps(OverlapCrossEncoder()).prepare(start("the spouse of Ida", kin), Run())
     >>> score(Evidence.of_paths(kin, [([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])])).round(3).tolist()
@@ -203,8 +202,7 @@ class Composed(Scorer):
     part without a vector counts as 0. Only the question and the texts of relations are encoded, however many paths
     there are.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> names = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> score = Composed(names).prepare(start("Where does the Rhône flow?", graph), Run())

@@ -33,9 +33,7 @@ class LSA(Scorer):
     the coordinates x V and q V, and the score is their cosine (Deerwester et al., 1990). Words that occur in the same
     texts are alike, so a text may score without a word of the question. Needs the extra `stats` (scipy).
 
-    >>> from graphwright.graph.evidence import Evidence
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Evidence, Graph, start
     >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Heat", "starred", "Pacino")])
     >>> LSA().prepare(start("Who directed Heat?", heat), Run())(Evidence.of_edges([0, 1])).round(2).tolist()
     [0.99, 0.33]
@@ -66,9 +64,7 @@ class LDA(Scorer):
     `passes` passes (see `latent_topics`); the score is the cosine of the topic shares of question and text (Blei et
     al., 2003). Learning is repeated for each question, because the candidates differ. Needs the extra `stats` (scipy).
 
-    >>> from graphwright.graph.evidence import Evidence
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Evidence, Graph, start
     >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Ali", "starred", "Smith")])
     >>> scores = LDA(topics=2).prepare(start("Who directed Heat?", heat), Run())(Evidence.of_edges([0, 1]))
     >>> bool(scores[0] > 0.9 > scores[1])

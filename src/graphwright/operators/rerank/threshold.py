@@ -21,8 +21,7 @@ class AboveThreshold(Ranker):
     the evidence, whatever model gave them, and 1/rank without any. Scaled scores do not depend on the model's unit. If
     all scores are equal, all items stay.
 
-    >>> from graphwright.graph import Evidence, Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Evidence, Graph, start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
     >>> state = start("?", graph, evidence=Evidence.of_edges([0, 1, 2], [3.0, 1.0, -1.0]))
     >>> AboveThreshold(0.5)(state).evidence.texts(graph)

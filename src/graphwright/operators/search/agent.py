@@ -109,10 +109,8 @@ class Agent(Operator):
 
     Ours; reasoning and acting in turns is from ReAct (Yao et al., 2023).
 
-    >>> from graphwright.search.bm25_postings import WordIndex
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.search.search import WordSearch
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import ScriptedLLM
+    >>> from graphwright.operators import WordSearch; from graphwright.search.bm25_postings import WordIndex
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
     >>> tools = (Tool("keyword_search", "Find texts.", WordSearch(WordIndex.of(list(graph.names), graph.nodes))),)
     >>> call = '{"keep": [], "enough": false, "tool": "keyword_search", "arguments": ["Lyon"]}'

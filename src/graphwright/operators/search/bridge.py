@@ -34,9 +34,7 @@ class Bridge(Operator):
     Relations are ignored. `triples`: vectors by edge (`Snapshot.triples`); without them sentences are compared by
     words, and the trace notes it.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ida", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
     >>> index = VectorIndex.from_array(HashEncoder().encode([kin.edge_text(edge) for edge in range(3)]), HashEncoder())
     >>> state = start("Where did the spouse of Ida live?", kin, entities=["Ida"])
@@ -91,7 +89,7 @@ class Bridge(Operator):
 
 
 def _anchored(state: State) -> dict[int, tuple[float, Walk]]:
-    """Return the entities of the anchors, each with its largest weight and the walk of this node alone."""
+    """Return the entities of the anchors, each with its largest weight and a walk of one node."""
     active = dict[int, tuple[float, Walk]]()
     for anchor in state.anchors or ():
         nodes = anchor.seeds(state.graph)

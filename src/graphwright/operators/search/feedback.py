@@ -32,8 +32,7 @@ class Feedback(Ranker):
     The evidence is taken as relevant, so cut it to a few items before. Nodes without a vector are ignored. `index`: as
     in VectorSearch; `beta`: β, the weight of the evidence relative to the question.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("lorry", "r", "red lorry"), ("red car", "r", "blue")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> state = start("a lorry", graph, evidence=Evidence.of_nodes([1]))
@@ -67,8 +66,7 @@ class HypotheticalPassage(Ranker):
     The query is the mean of the vectors of the passage and the question (N = 1 in the paper). If the model writes
     nothing, the question alone is used, and the trace notes it. Feedback needs no model.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder, ScriptedLLM
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder, ScriptedLLM
     >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz in Styria", "in", "Austria")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> search = HypotheticalPassage(index, ScriptedLLM(['{"passage": "It is Graz, in Styria."}']))
@@ -142,8 +140,7 @@ class Think(_Thinking):
     The model reads the best `passages` passages and the earlier thoughts, and may end the chain. An unusable or
     repeated reply gives no thought. SpanThought and SentenceThought need no language model.
 
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
     >>> state = start("Where is it?", graph, evidence=Evidence.of_nodes([0]))
     >>> Think(ScriptedLLM(['{"enough": false, "thought": "It is Graz."}']))(state).anchors[0].text
@@ -179,8 +176,7 @@ class SpanThought(_Thinking):
 
     The answer comes from the best `passages` passages, such as a name that the next search needs.
 
-    >>> from graphwright.models import MiniLMReader
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import MiniLMReader
     >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
     >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0]))
     >>> SpanThought(MiniLMReader())(state).anchors[0].text
@@ -204,8 +200,7 @@ class SentenceThought(_Thinking):
 
     The sentence comes from the best `passages` passages.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Graz", "is on", "the Mur"), ("the Mur", "is", "cold")])
     >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0, 1]))
     >>> [anchor.text for anchor in SentenceThought(HashEncoder())(state).anchors]
@@ -242,10 +237,7 @@ class FollowUp(Composite):
     that the first results of all searches come first, then the second ones. Items of the evidence keep their scores
     (1/rank if they have none).
 
-    >>> from graphwright.search.vector_index import VectorIndex
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.search.search import VectorSearch
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import VectorIndex, VectorSearch, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Graz", "in", "Austria"), ("Lyon", "in", "France")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> state = start("Graz?", graph, anchors=[Anchor("It was Lyon.", kind="thought")], evidence=Evidence.of_nodes([0]))

@@ -114,8 +114,7 @@ class PhraseSeeds(Operator):
     the `phrases` best ends are seeds. A passage has `weight` times its cosine with the question, scaled to 0 for the
     least and 1 for the largest. Without evidence there are no seeds. `passages`: vectors of the passages.
 
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> evidence = PhraseSeeds(index)(start("Graz?", graph, evidence=Evidence.of_edges([0], [0.8]))).evidence

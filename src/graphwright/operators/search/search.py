@@ -29,8 +29,7 @@ class VectorSearch(Ranker):
 
     `index`: one row per node, or per node of one kind.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> state = (VectorSearch(index) % 1)(start("Where is Graz?", graph)); graph.names.take(state.evidence.nodes)
@@ -100,8 +99,7 @@ class SparseSearch(Ranker):
 
     Passages that share no column with the question are left out.
 
-    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
-    >>> from graphwright.models.fake import HashSparseEncoder
+    >>> from graphwright import Graph, start; from graphwright.models import HashSparseEncoder
     >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
     >>> search = SparseSearch(SparseIndex.of(graph, HashSparseEncoder()))
     >>> state = (search % 2)(start("Where is Graz?", graph)); graph.names.take(state.evidence.nodes)
@@ -131,8 +129,7 @@ class TripleSearch(Operator):
     and the trace notes it. `limit`: the number of triples. `by_question`: use the question as the only theme, which is
     the default without themes.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein"), ("Ermengarde", "married", "Lothair I")])
     >>> state = start("Whom had Ermengarde married?", graph, entities=["Ermengarde"])
     >>> TripleSearch(None, limit=1)(state).evidence.texts(graph)
@@ -162,8 +159,7 @@ class OneHop(Operator):
     An edge has the sum of the scores of its ends, 0 for an end outside the evidence; a node keeps its score. Evidence
     without scores counts 1/rank; a triple counts for both its ends.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
     >>> evidence = OneHop()(start("?", graph, evidence=Evidence.of_nodes([1, 2], [0.5, 0.2]))).evidence
     >>> evidence.texts(graph), evidence.scores.tolist()

@@ -42,9 +42,7 @@ class PathSeeds(Operator):
     cosine with the question, scaled to 0 for the least and 1 for the largest. Without evidence there are no seeds.
     `passages`: vectors of the passages.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> paths = Evidence.of_paths(graph, [([0, 1, 2], [0, 1]), ([0, 1], [0])], [0.8, 0.6])
@@ -97,9 +95,7 @@ class BridgeSeeds(Operator):
     names n_e times, s_e the score of the best path to e, and l_e the number of entities on it. Without evidence there
     are no seeds. `passages`: vectors of the passages.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
     >>> paths = Evidence.of_paths(graph, [([0], []), ([0, 1], [0])], [1.0, 0.5])

@@ -22,10 +22,7 @@ class SharedBudget(Composite):
     the preview. The rest of the preview follows, then the other passages that the state has, until there are `limit`;
     their scores are below those of the step. `read` is by default the number of all that the state has.
 
-    >>> from graphwright.graph.graph import Graph
-    >>> from graphwright.graph import Evidence, Ranking
-    >>> from graphwright.operators.select import ToPassages
-    >>> from graphwright.operators.state import start
+    >>> from graphwright import Evidence, Graph, ToPassages, start; from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
     >>> state = start("?", graph, evidence=Evidence.of_nodes([0, 1])).with_(passages=Ranking.of([2, 1], [1, 0.5]))
     >>> [SharedBudget(ToPassages(), 2, read)(state).passages.ids.tolist() for read in (0, 1, 2)]

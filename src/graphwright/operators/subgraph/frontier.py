@@ -52,8 +52,7 @@ class Frontier(Ranker):
 class Unseen(Composite):
     """Run a step and keep only items that are not in the evidence yet, as in `Keep() | Unseen(search) % 10`.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> from graphwright.operators.subgraph.khop import KHop
+    >>> from graphwright import Graph, KHop, start
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
     >>> state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
     >>> (Unseen(KHop(1)) % 1)(state).evidence.nodes.tolist()

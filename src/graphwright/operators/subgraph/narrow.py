@@ -157,10 +157,10 @@ class InduceEdges(Operator):
 class CommunityOf(Operator):
     """Return the nodes of the seeds' communities: a precomputed subgraph (LEGO-GraphRAG, section 5.2, Table 7).
 
-    Communities are those of the Leiden algorithm at the deepest level, divided until they have at most `max_nodes`
-    nodes or cannot be divided (`resolution`, `seed`: its arguments). They are computed at the first question on a
-    snapshot. Nodes have no scores; those of the best seed's community come first, and a seed without a community is
-    returned itself. After a search the seeds are its results:
+    Leiden communities of the deepest level, divided until they have at most `max_nodes` nodes (`resolution`, `seed`:
+    arguments of the algorithm). They are computed at the first question on a snapshot. Nodes have no scores; those of
+    the best seed's community come first, and a seed without a community is returned itself. After a search the seeds
+    are its results:
 
         (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()
 

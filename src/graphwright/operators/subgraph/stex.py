@@ -30,8 +30,7 @@ class STeX(Ranker):
     from 1. `index`: the vectors v; neighbours without a vector are left out. `beta`: β, 0 for similarity alone.
     Neighbours and degrees are those in the snapshot, also where `state.graph` is narrowed.
 
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("a", "r", "c"), ("b", "r", "d")])
     >>> index = VectorIndex.from_array(HashEncoder().encode(["", "", "", ""]), HashEncoder())
     >>> evidence = STeX(index)(start("?", graph, evidence=Evidence.of_nodes([0, 1]))).evidence

@@ -114,7 +114,7 @@ class ChatWriter:
     _written: list[str] = field(default_factory=list, repr=False)
 
     def completion(self, output: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the complete completion of an answer (State.to_dict)."""
+        """Return an answer (State.to_dict) as one chat completion."""
         citations, text = output["citations"], output["answer"] or ""
         message = {
             "role": "assistant",

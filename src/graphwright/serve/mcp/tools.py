@@ -48,7 +48,7 @@ Offset = Annotated[int, Field(ge=0, le=10**9, description="Entries to leave out 
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools that work on a library."""
+    """The tools of the MCP server, which query and change the indexes of a library."""
 
     library: Library
 

@@ -159,7 +159,7 @@ class Keys:
             return key.grant
 
     def open_session(self, grant: Grant, seconds: float, end: float = float("inf")) -> tuple[str, int]:
-        """Create a session with the rights of a grant; return its token, and its seconds, which `end` may shorten."""
+        """Create a session with the rights of a grant; return its token and its seconds, at most until `end`."""
         token, now = f"gws_{secrets.token_urlsafe(32)}", self._clock()
         seconds = max(0.0, min(seconds, end - now))
         with self._write() as database:

@@ -23,7 +23,7 @@ def lines(draw: st.DrawFn) -> Line:
 
 
 @given(st.lists(st.lists(lines(), max_size=8), max_size=4))
-def test_write_pages_every_character_lies_in_a_box(pages: list[list[Line]]) -> None:
+def test_write_pages_every_character_lies_in_box(pages: list[list[Line]]) -> None:
     builder = TextBuilder("page")
     write_pages(pages, builder)
     text, places = builder.text, builder.places()
@@ -46,7 +46,7 @@ def line_at(text: str, top: int) -> Line:
     return Line(text, (1000, top, 9000, top + 150), 11.0, (Cell(text, 1000, 9000),))
 
 
-def test_without_running_heads_page_numbers_are_left_out() -> None:
+def test_page_numbers_without_running_heads_are_omitted() -> None:
     heads = ["Rivers 7", "8 Styria", "The Mur 9", "10 The Enns"]
     pages = [[line_at(head, 300), *(line_at(f"Text {row}", 2000 + 200 * row) for row in range(3))] for head in heads]
     assert [[line.text for line in page] for page in without_running_heads(pages)] == [
@@ -54,6 +54,6 @@ def test_without_running_heads_page_numbers_are_left_out() -> None:
     ] * 4
 
 
-def test_without_running_heads_other_margin_lines_stay() -> None:
+def test_margin_lines_without_running_heads_stay() -> None:
     pages = [[line_at("In 1974", 300), line_at("Text", 2000)], [line_at("A letter", 300), line_at("Text", 2100)]]
     assert without_running_heads(pages) == pages

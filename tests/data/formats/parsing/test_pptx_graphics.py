@@ -39,7 +39,7 @@ def chart_member(saved: bytes) -> str:
     return next(name for name in names if "charts/chart" in name and "rels" not in name)
 
 
-def test_pptx_chart_becomes_a_sentence_for_each_category() -> None:
+def test_pptx_chart_becomes_sentence_for_each_category() -> None:
     presentation = slides(("COLUMN_CLUSTERED", categories("2024", "2025", Visitors=(120, 130.5), Guides=(7, None))))
     chart = presentation.slides[0].shapes[0].chart
     chart.chart_title.text_frame.text = "The clock tower"
@@ -52,7 +52,7 @@ def test_pptx_chart_becomes_a_sentence_for_each_category() -> None:
         assert extracted("a.pptx", changed).text == expected
 
 
-def test_pptx_nested_categories_are_named_with_the_outer_one() -> None:
+def test_pptx_nested_categories_are_named_with_outer_one() -> None:
     data = categories(Bridges=(9, 4))
     styria = data.add_category("Styria")
     for town in ("Graz", "Leoben"):
@@ -91,7 +91,7 @@ POINT = "<dgm:pt modelId='{}'><dgm:t><a:p><a:r><a:t>{}</a:t></a:r></a:p></dgm:t>
 LINK = "<dgm:cxn modelId='l{0}{1}' srcId='{0}' destId='{1}' srcOrd='{2}' destOrd='0'/>"
 
 
-def test_pptx_diagram_is_read_in_the_order_of_its_tree() -> None:
+def test_pptx_diagram_is_read_in_tree_order() -> None:
     presentation = slides()
     from pptx.opc.package import Part
     from pptx.opc.packuri import PackURI

@@ -24,7 +24,7 @@ Points = dict[int, str]
 
 
 class _Series(NamedTuple):
-    """A series: its name, and its categories (or values of x), values and sizes by the number of the point."""
+    """A series of a chart: its name; and by point the category (or x value), the value and the size."""
 
     name: str
     categories: Points

@@ -1,0 +1,53 @@
+"""A language model with one reply and a reader without weights, for tests of several rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphwright.models import Completion, PassageText, Span
+from graphwright.models.protocols import Cancel, Floats, OnText, Schema
+from graphwright.testing import ScriptedLLM
+from graphwright.text.words import words
+
+
+@dataclass(frozen=True)
+class FixedLLM:
+    """Reply the same to every prompt; equal and pickled by the reply, as the laws of operators need it.
+
+    >>> FixedLLM("Graz").complete("", "Where?").text
+    'Graz'
+    """
+
+    reply: str
+    id: str = "fixed"
+
+    def complete(
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+    ) -> Completion:
+        """Return the reply, as LLM.complete does. Raises LLMResponseError where it does not fit the schema."""
+        model = ScriptedLLM(lambda system, user: self.reply, self.id)
+        return model.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
+
+
+@dataclass(frozen=True)
+class WordReader:
+    """A reader without weights: it finds no spans, and scores a sentence by its words of the question."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        """Return no span."""
+        return []
+
+    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+        """Return 1: every question counts as answerable."""
+        return 1.0
+
+    def sentence_scores(
+        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
+    ) -> Floats:
+        """Return (0.1 + shared words) / (1 + words of the question) for each sentence: float32[n]."""
+        expected = set(words(question))
+        texts = [passages[at].text[start:end] for at, start, end in sentences]
+        return np.array([(0.1 + len(expected & set(words(text)))) / (1 + len(expected)) for text in texts], np.float32)
