@@ -31,7 +31,7 @@ ASKED = (1, 4, 8)
 NODES = 8  # N of PathRAG: 40 nodes would be half of this world
 OPTIONS: dict[str, dict[str, Any]] = {
     **{name: {"n": NODES} for name in ("pathrag", "pathrag-lt")},
-    **{name: {} for name in ("bubblerag", "gcr", "kelp", "lightrag-local", "lightrag-hybrid")},
+    **{name: {} for name in ("bubblerag", "gcr", "kelp", "tog", "lightrag-local", "lightrag-hybrid")},
     **{f"lego-{number}": {} for number in (3, 4, 5, 7, 8, 9, 11, 13, 15)},
 }
 """Methods with a step of a language model in their retrieval, and their options."""
