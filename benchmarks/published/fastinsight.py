@@ -10,8 +10,9 @@ of the first ten passages on the graph of passages that refer to each other. Mod
 a question, and charged to each method with the time that they took. Those named "(blend)" blend the cross-encoder's
 score with that of their search, the others rank by it alone. Methods named "(vector)" begin with vectors alone, as
 FastInsight does and the paper has it, the others with vectors and words, `multihop-rerank` with `ppr`; it is no method
-for corpus graphs, and shows what as many readings can do. HippoRAG 2 and LightRAG need a graph of entities; "adapted"
-they walk, or go one step, on the graph of passages.
+for corpus graphs, and shows what as many readings can do. HippoRAG 2, LightRAG and PathRAG need a graph of entities:
+"(adapted)" they walk, go one step or find paths on the graph of passages (see `adapted.py`); without that they are our
+methods, from entities and relations to passages.
 
 A set with `-entities` behind its name is a text-rich knowledge graph (section 4.2.2): nodes are the entities of its
 passages, and the relevant ones are those of gold documents. Cora has no questions and is asked synthetic ones, each
@@ -54,18 +55,17 @@ from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.operators.search.hipporag import PhraseSeeds
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Question, State, start
 from graphwright.operators.subgraph.frontier import Frontier, Unseen
-from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.operators.subgraph.views import EntityGraph, PassageGraph, entity_vectors
 from graphwright.search.snapshot import Snapshot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import (
+    SPACES,
     Record,
     Rows,
     arguments,
@@ -84,6 +84,7 @@ from harness import (
 from reading_data import REAL, Asked
 from stamps import states_in, together
 
+from published.adapted import adapted
 from published.budgets import budget_gain, rankings_by_budget
 
 ENTITIES = "-entities"
@@ -102,14 +103,15 @@ class CorpusGraph:
     """A set with its index, and every method over the graph of its passages."""
 
     named: Sequence[str] = (
-        "bm25", "vector", "hyde", "hybrid", "hipporag2 (adapted)", "lightrag (adapted)", "ppr", "rerank",
-        "rerank (vector)", "rerank (blend)", "gar", "gar (vector)", "gar (blend)", "fastinsight", "fastinsight (blend)",
-        "multihop-rerank", "multihop-rerank (vector)",
+        "bm25", "vector", "hyde", "hybrid", "hipporag2 (adapted)", "lightrag (adapted)", "pathrag (adapted)",
+        "lightrag-local", "lightrag-global", "lightrag-hybrid", "pathrag", "ppr", "rerank", "rerank (vector)",
+        "rerank (blend)", "gar", "gar (vector)", "gar (blend)", "fastinsight", "fastinsight (blend)", "multihop-rerank",
+        "multihop-rerank (vector)",
     )  # fmt: skip
 
     def __init__(self, folder: Path, options: Namespace) -> None:
         self.work = options.work / "corpora"
-        experiment = Experiment(linked_questions(folder, options.work), ("vector",))
+        experiment = Experiment(linked_questions(folder, options.work), ("vector",), embed=SPACES)
         self.data, self.encoder, self.model = experiment.read(), MiniLM(), MiniLMCrossEncoder()
         self.name = self.data.name
         place = options.work / "indexes" / self.name
@@ -150,9 +152,7 @@ class CorpusGraph:
         method, _, variant = name.partition(" ")
         near = VectorSearch(self.ix.passages)
         if variant == "(adapted)":
-            walk = near % 5 >> PhraseSeeds(self.ix.passages) >> PersonalizedPageRank(0.5)
-            step = near % 40 >> (Keep() | Frontier())
-            return OnGraph(PassageGraph(), walk if method == "hipporag2" else step) % BUDGET >> ToPassages()
+            return OnGraph(PassageGraph(), adapted(method, self.ix.passages)) % BUDGET >> ToPassages()
         if method == "fastinsight":
             return self.fastinsight(**({"blend": BLEND} if variant == "(blend)" else {}))
         options: Record = {"first": near} if variant == "(vector)" else {}
@@ -224,7 +224,7 @@ class CorpusGraph:
 class EntityCorpus(CorpusGraph):
     """A set as a text-rich knowledge graph: the relevant nodes are the entities that gold documents name."""
 
-    named = ("vector", "lightrag (adapted)", "rerank (vector)", "gar (vector)", "fastinsight")
+    named = ("vector", "lightrag (adapted)", "pathrag (adapted)", "rerank (vector)", "gar (vector)", "fastinsight")
 
     def __init__(self, folder: Path, options: Namespace) -> None:
         super().__init__(folder, options)
@@ -247,11 +247,13 @@ class EntityCorpus(CorpusGraph):
 
     def method(self, name: str) -> Operator:
         """Return the retrieval of a method."""
-        near, rank = VectorSearch(entity_vectors(self.ix.graph, self.ix.passages)), Rerank(self.model)
+        vectors, rank = entity_vectors(self.ix.graph, self.ix.passages), Rerank(self.model)
+        near = VectorSearch(vectors)
         alternate = (Keep() | Frontier() % BATCH) >> rank >> (Keep() | Unseen(near) % BATCH) >> rank
         methods: dict[str, Callable[[], Operator]] = {
             "vector": lambda: OnGraph(EntityGraph(), near % BUDGET),
-            "lightrag (adapted)": lambda: OnGraph(EntityGraph(), near % 40 >> (Keep() | Frontier())) % BUDGET,
+            "lightrag (adapted)": lambda: OnGraph(EntityGraph(), adapted("lightrag", vectors)) % BUDGET,
+            "pathrag (adapted)": lambda: OnGraph(EntityGraph(), adapted("pathrag", vectors)) % BUDGET,
             "rerank (vector)": lambda: OnGraph(EntityGraph(), near % BUDGET >> rank),
             "gar (vector)": lambda: OnGraph(
                 EntityGraph(), near % BATCH >> rank >> Repeat(alternate, until=Reached(nodes=BUDGET))
@@ -267,9 +269,8 @@ class EntityCorpus(CorpusGraph):
         return make_method("fastinsight-entities", self.ix, **options_).search
 
     def retrieved(self, state: State) -> list[int]:
-        """Return the entities that a method retrieved, best first."""
-        ids: list[int] = evidence_of(state).nodes.tolist()
-        return ids
+        """Return the entities that a method retrieved, best first; of a path the first new one first."""
+        return list(dict.fromkeys(evidence_of(state).nodes.tolist()))
 
     def relevant(self, question: QuestionRecord) -> list[int]:
         """Return the relevant entities."""
