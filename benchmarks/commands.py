@@ -122,6 +122,7 @@ def _published() -> Iterator[Command]:
             call: Words = ("published/ablations.py", "--only", part, "--sets", name, "--questions", "100")
             writes = ((f"{part}.json", *keys, name),)
             yield Command(f"ablations {part} {name}", call, cost, writes, data=("multihop",))
+    yield Command("references", ("published/references.py",), 0.3, (("references.json",),), data=("ir",))
     corpora = {"scifact": 6.0} | dict.fromkeys(("cisi", "cora", "musique", "hotpotqa100", "scifact-entities"), 3.0)
     for name, cost in corpora.items():
         call = ("published/fastinsight.py", "--sets", name, "--questions", "50")
