@@ -22,8 +22,8 @@ held out of its training are asked.
 
 The cross-encoder reads 320 to 490 different pairs a question: at 10 ms a pair, 15 minutes for the 236 questions of
 scifact on two idle cores; --no-sweeps reads a third less. --methods asks some methods alone, and puts their rows beside
-those of the same questions that are there already, without p values. Interrupted runs continue; other weights, settings or
-another index begin a new file below --work.
+those of the same questions that are there already, without p values. Interrupted runs continue; other weights, settings
+or another index begin a new file below --work.
 """
 
 from __future__ import annotations

@@ -479,8 +479,8 @@ def jobs(options: Namespace) -> list[tuple[list[str], str]]:
                 group.append(same_as[name])
     listed = {extraction: (names, "") for extraction, names in groups.items() if names}
     for name, build_sweep in sweeps(kit).items():
-        sweep: Sweep = build_sweep()  # workers find the vectors that it needs
         if matches(name, options.sweeps):
+            sweep: Sweep = build_sweep()  # workers find the vectors that it needs
             key = repr(sweep.at(EDGES_KEPT)) if EDGES_KEPT in sweep.sizes else name
             listed[key] = (listed.get(key, ([], ""))[0], name)
     names = place(options) / "names.json"

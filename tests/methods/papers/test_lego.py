@@ -202,10 +202,17 @@ def test_lego_beam_switches_apply() -> None:
     assert lego(12, E, beams=by_step) == lego(12, E)
 
 
+def test_lego_prunes_relations_of_graphs_and_triples_of_documents() -> None:
+    documents = corpus_index().snapshot
+    graph = replace(documents, graph=FILMS, names=None, triples=None)
+    assert "Relations()" in repr(make_method("lego-2", graph).pipeline)
+    assert "Relations()" not in repr(make_method("lego-2", documents).pipeline)
+
+
 def test_lego_registered_instances_take_switches() -> None:
     index = corpus_index().snapshot
     bare = replace(index, encoder=E, names=None, triples=None)
-    expression = repr(make_method("lego-6", bare, by_step=True, slack=0.5).pipeline)
+    expression = repr(make_method("lego-6", bare, pruning="EP", by_step=True, slack=0.5).pipeline)
     assert "EdgesBy() % 64" in expression and f"BeamSearch(Steps({E!r}), slack=0.5)" in expression
     two = make_method(
         "lego-13", bare, retrieval_llm=ScriptedLLM(["{}"], "selecting"), llm=ScriptedLLM(["{}"], "reader")

@@ -161,7 +161,8 @@ INSTANCES: Mapping[int, tuple[str, str]] = {
 }
 """Extraction and path retrieval of each instance, as in `cell`: E is the sentence encoder, L the language model.
 
-EP is the pruning of section 4.1. It reads the text of each relation once, so that it is the cheapest one too.
+EP is the pruning of section 4.1. It reads the text of each relation once, so that it is the cheapest one too. It needs
+relations that recur, as those of a knowledge graph do.
 """
 
 
@@ -244,8 +245,12 @@ def instance(number: int) -> Callable[..., Method]:
         edges: Annotated[int, Help("N_e, the edges of the PPR subgraph that stay")] = 64,
         paths: BestPaths = 32,
         pruning: Annotated[
-            str, Help("what is pruned: EP for edges by their relation, TP for triples, NP for nodes")
-        ] = "EP",
+            str | None,
+            Help(
+                "what is pruned: EP for edges by their relation, TP for triples, NP for nodes; by default EP as "
+                "published, over documents TP"
+            ),
+        ] = None,
         prefilter: Annotated[str, Help("what L is shown: the best by E, or R for some at random")] = "E",
         by_score: Annotated[bool, Help("whether L rates items instead of listing the best (see Selection)")] = False,
         by_step: Annotated[bool, Help("whether paths are scored triple by triple (see Beams)")] = False,
@@ -266,12 +271,15 @@ def instance(number: int) -> Callable[..., Method]:
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         sizes = {"nodes": nodes, "edges": edges, "paths": paths}
         beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
-        pruned = {"triples": stored, "pruning": pruning}
+        pruned = {"triples": stored, "pruning": pruning or ("EP" if ix.graph.passages is None else "TP")}
         search = lego(number, first, scoring, selecting, **sizes, **pruned, beams=beams, selection=selection)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
     build.__doc__ = f"""{_about(*INSTANCES[number])} (LEGO-GraphRAG, instance {number}).
+
+    Instances 2 to 11 prune edges by their relation, as published, over a knowledge graph. Over documents they prune
+    triples: there a relation is any phrase between two names, and the edges of the best phrases seldom meet.
 
     On a knowledge graph without passages the answer is the names that the paths lead to. Without stored vectors of
     triples or names the index's encoder encodes every triple and path.
