@@ -9,8 +9,8 @@ documents are cited, and the years of publication, which CISI does not have, are
 The rules read each text. Without --llm the language model is an **oracle** that lists exactly the citations of a text,
 as they are written: what is measured is what the step after a perfect reading finds, the most that a model which copies
 citations as the prompt asks can reach. With --llm that model reads. Writes `references.json` and `references.md`. Two
-more figures are of abstracts as they are: how much the rules find in CISI's, and what they find of Cora's known links in
-Cora's, which are without stop words and titles.
+more figures are of abstracts as they are: how much the rules find in CISI's, and what they find of Cora's known links
+in Cora's, which are without stop words and titles.
 """
 
 from __future__ import annotations
@@ -190,10 +190,10 @@ def page(results: Record) -> str:
         "that a language model can reach that copies citations; none was asked unless the table has its name.\n\n"
         f"## Rules and a language model\n\n{table(header, rows)}\n"
         f"In the {none['cisi']['documents']:,} abstracts as they are, which have no list of references, the rules find "
-        f"{none['cisi']['links']:,} links: some to works that the abstract names, as in “Cutter's Rules for a dictionary "
-        "catalog”, some by a phrase that is a title elsewhere, as “the social system of science”. Of Cora's "
-        f"{cora['known']:,} links they find {cora['right']:,}: its texts are abstracts without stop words, without citations and without "
-        "titles, so that no reader of texts can find them.\n"
+        f"{none['cisi']['links']:,} links: some to works that the abstract names, as in “Cutter's Rules for a "
+        "dictionary catalog”, some by a phrase that is a title elsewhere, as “the social system of science”. Of Cora's "
+        f"{cora['known']:,} links they find {cora['right']:,}: its texts are abstracts without stop words, without "
+        "citations and without titles, so that no reader of texts can find them.\n"
     )
 
 
