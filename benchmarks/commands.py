@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 Words: TypeAlias = tuple[str, ...]
 
-QUESTIONS = {"recall": 500, "light": 100, "rerankers": 12, "subgraph": 4}
-"""Questions of each set in the tables of `quality.py`."""
+QUESTIONS = {"recall": 500, "light": 100, "rerankers": 12, "subgraph": 4, "lego": 200}
+"""Questions of each set in the tables of `quality.py`, and of LEGO-GraphRAG."""
 BY_HAND = {
     "scorer": "scripts/fit_scorer.py --tables (fits the scorer anew; torch, lightgbm)",
     "reader": "answers.py --readers FOLDER (readers of the folds, which are trained)",
@@ -84,13 +84,13 @@ def _folder(name: str) -> str:
 
 
 def _lego() -> Iterator[Command]:
-    asked = ("--systems", "*", "--sweeps", "*", "--questions", "200", "--dear", "10")
-    for name, cost in {"metaqa": 35.0, "pq-2h": 9.0, "pql-2h": 7.0}.items():
+    asked = ("--systems", "*", "--sweeps", "*", "--questions", str(QUESTIONS["lego"]))
+    for name, cost in {"metaqa": 100.0, "pq-2h": 60.0, "pql-2h": 9.0}.items():
         writes = tuple(("lego.json", name, part) for part in ("systems", "sweeps", "pairs"))
         yield Command(f"lego {name}", ("published/lego.py", "--set", name, *asked), cost, writes, data=("kgqa",))
     plans = ("published/lego.py", "--plans", "--each", "50")
     yield Command("lego plans", plans, 2.0, (("lego_plans.json",),), data=("kgqa",))
-    quiet = ("--quiet", "--systems", "lego-*", "PPR / *", "PPR+TP-? / *", "--questions", "20", "--dear", "4")
+    quiet = ("--quiet", "--systems", "lego-*", "PPR / *", "PPR+EP-? / *", "--questions", "20", "--dear", "4")
     yield Command(
         "lego quiet", ("published/lego.py", "--set", "metaqa", *quiet), 5.0, (("lego.json", "metaqa", "quiet"),), True,
         ("lego metaqa",), ("kgqa",),
@@ -125,6 +125,7 @@ def _published() -> Iterator[Command]:
     for name, cost in {"musique": 12.0, "2wiki": 12.0, "musique-openie": 12.0}.items():
         call = ("oracle.py", "--sets", name, "--questions", "50")
         yield Command(f"oracle {name}", call, cost, (("oracle.json", name),), data=("multihop",))
+    yield Command("references", ("published/references.py",), 0.3, (("references.json",),), data=("ir",))
     corpora = {"scifact": 6.0} | dict.fromkeys(("cisi", "cora", "musique", "hotpotqa100", "scifact-entities"), 3.0)
     for name, cost in corpora.items():
         call = ("published/fastinsight.py", "--sets", name, "--questions", "50")
@@ -219,8 +220,9 @@ def _papers() -> Iterator[Command]:
         "fastinsight": ("fastinsight",), "lego": ("lego", "kernels"), "pathrag": ("ablations pathrag", "quality long"),
         "reg": ("reg",),
     }  # fmt: skip
-    for name, cost in {"bubblerag": 3.0, "fastinsight": 1.5, "lego": 2.0, "pathrag": 2.0, "reg": 0.3}.items():
+    for name, cost in {"bubblerag": 3.0, "fastinsight": 1.5, "lego": 10.0, "pathrag": 2.0, "reg": 0.3}.items():
+        asked = str(QUESTIONS.get(name, 30))
         yield Command(
-            f"papers {name}", ("papers.py", "--paper", name, "--questions", "30", "--untimed"), cost,
+            f"papers {name}", ("papers.py", "--paper", name, "--questions", asked, "--untimed"), cost,
             ((f"papers-{name}.json",),), after=after.get(name, ()), data=folders.get(name, ("long", "multihop")),
         )  # fmt: skip

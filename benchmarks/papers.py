@@ -36,6 +36,8 @@ from stamps import made_by, states_of, together
 from graphwright.models import OpenAILLM
 
 OFFLINE = "offline"
+QUESTIONS = {"lego": 200}
+"""Questions of each set by default, where they are not 100."""
 COMMAND = "python benchmarks/papers.py --paper {} --data DIR"
 NOT_ASKED = "not measured yet; a run without --llm has its offline row, or the reason why there is none."
 
@@ -46,7 +48,7 @@ def main() -> None:
     parser.add_argument("--paper", choices=PAPERS, required=True)
     parser.add_argument("--table", nargs="+", metavar="N", help="numbers of tables, or names such as 'Figure 4'")
     parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="names of methods, as in the first column")
-    parser.add_argument("--questions", type=int, default=100, help="of each set")
+    parser.add_argument("--questions", type=int, help="of each set, by default 100, for LEGO-GraphRAG 200")
     parser.add_argument("--llm", help="the model's name on the server")
     parser.add_argument("--base-url", help="address of the server, up to and with /v1")
     parser.add_argument("--max-tokens", type=int, default=2048, help="of a reply")
@@ -95,9 +97,9 @@ def settings_of(options: Namespace) -> Settings:
     llm = None
     if options.llm is not None:
         llm = OpenAILLM(options.llm, options.base_url, timeout=options.timeout, max_tokens=options.max_tokens)
-    rows = tuple(options.rows)
+    rows, questions = tuple(options.rows), options.questions or QUESTIONS.get(options.paper, 100)
     return Settings(
-        options.data, options.work, options.questions, llm, options.context_tokens, rows=rows, timed=not options.untimed
+        options.data, options.work, questions, llm, options.context_tokens, rows=rows, timed=not options.untimed
     )
 
 

@@ -449,7 +449,7 @@ def test_map_lists_every_name() -> None:
 
 def test_instance_table_matches_code() -> None:
     columns = ["SPR", "OSAR-E", "OSAR-L", "ISAR-E", "ISAR-L"]
-    for extraction in ("PPR", "PPR+TP-E", "PPR+TP-L"):
+    for extraction in ("PPR", "PPR+EP-E", "PPR+EP-L"):
         line = next(line for line in LEGO.splitlines() if line.startswith(f"| `{extraction}` | 1"))
         for column, number in zip(columns, re.findall(r"\d+", line.partition("|")[2].partition("|")[2]), strict=True):
             assert INSTANCES[int(number)] == (extraction, column)

@@ -1,6 +1,7 @@
 """Measure FastInsight against its baselines on corpus graphs, with one cross-encoder and a budget of 100 (Table 3).
 
     python benchmarks/published/fastinsight.py --data DIR [--sets scifact cisi ...] [--questions N] [--no-sweeps]
+                                                   [--methods 'lightrag*' 'pathrag*']
 
 Writes `corpora/corpora.md` (a table for each set and their average, correlations as in Table 6), and a JSON file for
 each set, from which `papers.py` makes the tables of Figures 4 to 7.
@@ -10,8 +11,9 @@ of the first ten passages on the graph of passages that refer to each other. Mod
 a question, and charged to each method with the time that they took. Those named "(blend)" blend the cross-encoder's
 score with that of their search, the others rank by it alone. Methods named "(vector)" begin with vectors alone, as
 FastInsight does and the paper has it, the others with vectors and words, `multihop-rerank` with `ppr`; it is no method
-for corpus graphs, and shows what as many readings can do. HippoRAG 2 and LightRAG need a graph of entities; "adapted"
-they walk, or go one step, on the graph of passages.
+for corpus graphs, and shows what as many readings can do. HippoRAG 2, LightRAG and PathRAG need a graph of entities:
+"(adapted)" they walk, go one step or find paths on the graph of passages (see `adapted.py`); without that they are our
+methods, from entities and relations to passages.
 
 A set with `-entities` behind its name is a text-rich knowledge graph (section 4.2.2): nodes are the entities of its
 passages, and the relevant ones are those of gold documents. Cora has no questions and is asked synthetic ones, each
@@ -19,8 +21,9 @@ about two linked documents. Of sets that the embedded cross-encoder was trained 
 held out of its training are asked.
 
 The cross-encoder reads 320 to 490 different pairs a question: at 10 ms a pair, 15 minutes for the 236 questions of
-scifact on two idle cores; --no-sweeps reads a third less. Interrupted runs continue; other weights, settings or
-another index begin a new file below --work.
+scifact on two idle cores; --no-sweeps reads a third less. --methods asks some methods alone, and puts their rows beside
+those of the same questions that are there already, without p values. Interrupted runs continue; other weights, settings
+or another index begin a new file below --work.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -54,18 +58,17 @@ from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.operators.search.hipporag import PhraseSeeds
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Question, State, start
 from graphwright.operators.subgraph.frontier import Frontier, Unseen
-from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.operators.subgraph.views import EntityGraph, PassageGraph, entity_vectors
 from graphwright.search.snapshot import Snapshot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import (
+    SPACES,
     Record,
     Rows,
     arguments,
@@ -78,12 +81,14 @@ from harness import (
     read_results,
     shared_index,
     table,
+    update_results,
     write_page,
     write_results,
 )  # fmt: skip
 from reading_data import REAL, Asked
-from stamps import states_in, together
+from stamps import made_by, states_in, together
 
+from published.adapted import adapted
 from published.budgets import budget_gain, rankings_by_budget
 
 ENTITIES = "-entities"
@@ -102,14 +107,15 @@ class CorpusGraph:
     """A set with its index, and every method over the graph of its passages."""
 
     named: Sequence[str] = (
-        "bm25", "vector", "hyde", "hybrid", "hipporag2 (adapted)", "lightrag (adapted)", "ppr", "rerank",
-        "rerank (vector)", "rerank (blend)", "gar", "gar (vector)", "gar (blend)", "fastinsight", "fastinsight (blend)",
-        "multihop-rerank", "multihop-rerank (vector)",
+        "bm25", "vector", "hyde", "hybrid", "hipporag2 (adapted)", "lightrag (adapted)", "pathrag (adapted)",
+        "lightrag-local", "lightrag-global", "lightrag-hybrid", "pathrag", "ppr", "rerank", "rerank (vector)",
+        "rerank (blend)", "gar", "gar (vector)", "gar (blend)", "fastinsight", "fastinsight (blend)", "multihop-rerank",
+        "multihop-rerank (vector)",
     )  # fmt: skip
 
     def __init__(self, folder: Path, options: Namespace) -> None:
         self.work = options.work / "corpora"
-        experiment = Experiment(linked_questions(folder, options.work), ("vector",))
+        experiment = Experiment(linked_questions(folder, options.work), ("vector",), embed=SPACES)
         self.data, self.encoder, self.model = experiment.read(), MiniLM(), MiniLMCrossEncoder()
         self.name = self.data.name
         place = options.work / "indexes" / self.name
@@ -117,8 +123,10 @@ class CorpusGraph:
         self.index = Index.open(place, encoder=self.encoder)
         self.ix: Snapshot = self.index.snapshot
         self.questions = [q for q in self.data.questions if held_out(self.name, q)][: options.questions]
+        wanted = options.methods or ["*"]
+        self.named = [name for name in self.named if any(fnmatchcase(name, pattern) for pattern in wanted)]
         self.methods = {name: self.method(name) for name in self.named}
-        sweeps = {} if options.no_sweeps else SWEEPS
+        sweeps = {} if options.no_sweeps or options.methods else SWEEPS
         self.swept = {
             f"{name}={value:g}": self.fastinsight(**{name: value})
             for name, values in sweeps.items()
@@ -150,9 +158,7 @@ class CorpusGraph:
         method, _, variant = name.partition(" ")
         near = VectorSearch(self.ix.passages)
         if variant == "(adapted)":
-            walk = near % 5 >> PhraseSeeds(self.ix.passages) >> PersonalizedPageRank(0.5)
-            step = near % 40 >> (Keep() | Frontier())
-            return OnGraph(PassageGraph(), walk if method == "hipporag2" else step) % BUDGET >> ToPassages()
+            return OnGraph(PassageGraph(), adapted(method, self.ix.passages)) % BUDGET >> ToPassages()
         if method == "fastinsight":
             return self.fastinsight(**({"blend": BLEND} if variant == "(blend)" else {}))
         options: Record = {"first": near} if variant == "(vector)" else {}
@@ -224,7 +230,7 @@ class CorpusGraph:
 class EntityCorpus(CorpusGraph):
     """A set as a text-rich knowledge graph: the relevant nodes are the entities that gold documents name."""
 
-    named = ("vector", "lightrag (adapted)", "rerank (vector)", "gar (vector)", "fastinsight")
+    named = ("vector", "lightrag (adapted)", "pathrag (adapted)", "rerank (vector)", "gar (vector)", "fastinsight")
 
     def __init__(self, folder: Path, options: Namespace) -> None:
         super().__init__(folder, options)
@@ -247,11 +253,13 @@ class EntityCorpus(CorpusGraph):
 
     def method(self, name: str) -> Operator:
         """Return the retrieval of a method."""
-        near, rank = VectorSearch(entity_vectors(self.ix.graph, self.ix.passages)), Rerank(self.model)
+        vectors, rank = entity_vectors(self.ix.graph, self.ix.passages), Rerank(self.model)
+        near = VectorSearch(vectors)
         alternate = (Keep() | Frontier() % BATCH) >> rank >> (Keep() | Unseen(near) % BATCH) >> rank
         methods: dict[str, Callable[[], Operator]] = {
             "vector": lambda: OnGraph(EntityGraph(), near % BUDGET),
-            "lightrag (adapted)": lambda: OnGraph(EntityGraph(), near % 40 >> (Keep() | Frontier())) % BUDGET,
+            "lightrag (adapted)": lambda: OnGraph(EntityGraph(), adapted("lightrag", vectors)) % BUDGET,
+            "pathrag (adapted)": lambda: OnGraph(EntityGraph(), adapted("pathrag", vectors)) % BUDGET,
             "rerank (vector)": lambda: OnGraph(EntityGraph(), near % BUDGET >> rank),
             "gar (vector)": lambda: OnGraph(
                 EntityGraph(), near % BATCH >> rank >> Repeat(alternate, until=Reached(nodes=BUDGET))
@@ -267,9 +275,8 @@ class EntityCorpus(CorpusGraph):
         return make_method("fastinsight-entities", self.ix, **options_).search
 
     def retrieved(self, state: State) -> list[int]:
-        """Return the entities that a method retrieved, best first."""
-        ids: list[int] = evidence_of(state).nodes.tolist()
-        return ids
+        """Return the entities that a method retrieved, best first; of a path the first new one first."""
+        return list(dict.fromkeys(evidence_of(state).nodes.tolist()))
 
     def relevant(self, question: QuestionRecord) -> list[int]:
         """Return the relevant entities."""
@@ -312,7 +319,7 @@ def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
     """Return the means of a set with their intervals and tests, and the curves of its figures."""
     values = {name: np.array([row["methods"][name] for row in rows]) for name in corpus.named}
     rerankers = [name for name in RERANKERS if name in values]
-    methods = {name: method_summary(values[name], values[BASELINE], name) for name in values}
+    methods = summaries_of(values)
     degrees = np.diff(corpus.graph.adjacency.indptr)[corpus.nodes]
     return {
         "set": corpus.name,
@@ -330,13 +337,18 @@ def summarised(corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
     }
 
 
-def method_summary(values: NDArray[Any], baseline: NDArray[Any], name: str) -> Record:
-    """Return the means of a method."""
+def summaries_of(values: Mapping[str, NDArray[Any]]) -> Record:
+    """Return the means of each method."""
+    return {name: method_summary(own, values.get(BASELINE), name) for name, own in values.items()}
+
+
+def method_summary(values: NDArray[Any], baseline: NDArray[Any] | None, name: str) -> Record:
+    """Return the means of a method, and without p values where the baseline was not asked."""
     summary: Record = {"tr": values[:, 2].mean(), "ms": float(np.median(values[:, 3]))}
     for at, metric in enumerate(METRICS):
         low, high = bootstrap_interval(values[:, at])
         summary[metric] = {"mean": values[:, at].mean(), "low": low, "high": high}
-        if name != BASELINE:
+        if baseline is not None and name != BASELINE:
             summary[metric]["p"] = paired_test(values[:, at], baseline[:, at])
     return summary
 
@@ -371,6 +383,19 @@ def correlations(gains: Sequence[Sequence[float]]) -> Record:
 def quarters(recalls: NDArray[Any], first: NDArray[Any]) -> list[float]:
     """Return the mean recall of each quarter of the questions by the topological recall of vector search, rising."""
     return [float(recalls[part].mean()) for part in np.array_split(np.argsort(first, kind="stable"), 4)]
+
+
+def added(path: Path, corpus: CorpusGraph, rows: Sequence[Record]) -> Record:
+    """Add methods to the summary of a set, and return it. Raises SystemExit if that is of other questions."""
+    before = read_results(path)
+    if before.get("questions") != len(rows):
+        raise SystemExit(f"{path} is of {before.get('questions', 0)} questions, these methods of {len(rows)}.")
+    methods = before["methods"] | summaries_of(
+        {name: np.array([row["methods"][name] for row in rows]) for name in corpus.named}
+    )
+    order = [name for name in type(corpus).named if name in methods]
+    states = together([states_in(path), made_by()])
+    return update_results(path, ["methods"], {name: methods[name] for name in order}, states=states)
 
 
 def averaged(summaries: Sequence[Record]) -> Record:
@@ -446,6 +471,7 @@ def main() -> None:
     """Measure the sets asked for."""
     parser = arguments(__doc__, sets=SETS)
     parser.add_argument("--questions", type=int, help="of each set, the first ones")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="only these methods, or patterns of them")
     parser.add_argument("--no-sweeps", action="store_true", help="keep alpha and beta at their defaults")
     options = parse(parser)
     out = options.out / "corpora"
@@ -454,8 +480,10 @@ def main() -> None:
         kind = EntityCorpus if name.endswith(ENTITIES) else CorpusGraph
         corpus = kind(folder_of(options.data, name.removesuffix(ENTITIES)), options)
         with corpus.index:
-            summary = summarised(corpus, ask_all(corpus))
-        write_results(out / f"{name}.json", summary)
+            rows, path = ask_all(corpus), out / f"{name}.json"
+            summary = added(path, corpus, rows) if options.methods else summarised(corpus, rows)
+        if not options.methods:
+            write_results(path, summary)
         print(methods_table(summary["methods"]), flush=True)
     files = [out / f"{name}.json" for name in SETS if (out / f"{name}.json").exists()]
     summaries, states = [read_results(file) for file in files], together(map(states_in, files))

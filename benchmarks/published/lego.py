@@ -1,7 +1,7 @@
 """Measure LEGO-GraphRAG on knowledge graphs: what each module keeps, what is answered first, and what it costs.
 
     python benchmarks/published/lego.py --data DIR [--set metaqa] [--systems 'lego-*' 'PPR / *'] [--sweeps 'TP by *']
-                              [--questions 1000] [--dear 60] [--minutes 40] [--workers 2] [--quiet] [--page] [--plans]
+                              [--questions 200] [--dear 200] [--minutes 40] [--workers 2] [--quiet] [--page] [--plans]
 
 Asks the first questions of one seeded order, of MetaQA as many of one hop as of more, and keeps a row for each question
 and system below --work: interrupted, the same call continues. Every call ends with a summary of all rows of the set in
@@ -12,7 +12,8 @@ share it.
 --plans ranks relation paths by the encoder, with names masked, and with penalties for length: `lego_plans.json`.
 
 All is offline: E is the sentence encoder, C the embedded cross-encoder, and what the paper lets a language model do is
-done by C, another model than E: findings about language models are not testable here. Entities are the gold ones.
+done by C, another model than E: findings about language models are not testable here. R draws at random. Entities are
+the gold ones.
 Vectors of names and triples are made once and kept, as an index has them.
 """
 
@@ -56,6 +57,7 @@ from graphwright.models.sentence_transformers.cross_encoder import SentenceTrans
 from graphwright.models.sentence_transformers.encoder import SentenceTransformerEncoder
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
+from graphwright.operators.paths.path_order import Shuffled
 from graphwright.operators.paths.read_relations import RankRelations
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
@@ -69,7 +71,7 @@ from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
-from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
+from graphwright.operators.subgraph.pagerank import PageRank, PersonalizedPageRank
 from graphwright.operators.subgraph.random_walk import RandomWalk
 from graphwright.search.clustering import communities
 from graphwright.search.vector_index import VectorIndex
@@ -83,11 +85,12 @@ from published.lego_page import COUNTS, PAIRS, TUNED, cells, write_lego
 # Systems and sweeps, as expressions over one graph and its vectors
 
 EDGES_KEPT = 64  # N_e
+FILTERED = 256  # triples that a filter leaves for the model that selects
 DEAR = (
-    *("PPR+TP-C / *", "PPR / *-C", "PPR / *SAR-E", "PPR / ISAR-D", "PPR / ISAR-S", "PPR / *-LDA", "PPR / *-LSA"),
+    *("PPR+TP-*C / *", "PPR / *-C", "PPR / *SAR-E", "PPR / ISAR-D", "PPR / ISAR-S", "PPR / *-LDA", "PPR / *-LSA"),
     *("PPR+NP-E / SPR", "kelp", "tog", "rog by C", "TP by C", "NP by C"),
 )
-"""Systems and sweeps in which a model reads hundreds of texts a question; --dear limits their questions."""
+"""Systems and sweeps in which a model reads hundreds of texts a question, seconds of a core; --dear may limit them."""
 PATHS = 128  # ranked for the figure of F1 by the number of paths; tables use the first 32
 SETS: dict[str, Sequence[str]] = {
     "metaqa": ("1hop_dev", "2hop_dev", "1hop_dev", "3hop_dev"),
@@ -202,7 +205,10 @@ MODELS: dict[str, Callable[[Kit], Model]] = {
     "LDA": lambda kit: LDA(),
     "F": lambda kit: kit.tuned_encoder,
     "G": lambda kit: kit.tuned_cross_encoder,
+    "EC": lambda kit: EdgeSearch(kit.triples) % FILTERED >> Rerank(kit.cross_encoder),
+    "RC": lambda kit: Shuffled() % FILTERED >> Rerank(kit.cross_encoder),
 }
+"""The models by name; EC and RC are C on what a filter leaves of the triples: the best by E, or some at random."""
 
 
 def systems(kit: Kit) -> dict[str, Build]:
@@ -232,6 +238,12 @@ def systems(kit: Kit) -> dict[str, Build]:
     return builders | {f"lego-{n}": lambda n=n: instance(kit, n) for n in INSTANCES}
 
 
+def cell_name(name: str) -> str:
+    """Return the name of the cell that an instance is, with C for L; other systems keep theirs."""
+    number = name.removeprefix("lego-")
+    return " / ".join(INSTANCES[int(number)]).replace("-L", "-C") if number != name else name
+
+
 def cell_of(kit: Kit, extraction: str, retrieval: str) -> Operator:
     """Return a cell of the map; E has the vectors of triples, as an index has them."""
     by = retrieval.partition("-")[2]
@@ -244,8 +256,7 @@ def cell_of(kit: Kit, extraction: str, retrieval: str) -> Operator:
 
 def instance(kit: Kit, number: int) -> Operator:
     """Return an instance of the paper."""
-    triples = EdgeSearch(kit.triples) if "TP-E" in INSTANCES[number][0] else None
-    return lego(number, kit.encoder, kit.cross_encoder, paths=PATHS, triples=triples)
+    return lego(number, kit.encoder, kit.cross_encoder, paths=PATHS)
 
 
 @dataclass(frozen=True)
@@ -289,17 +300,19 @@ WALKS = (1, 3, 10, 30, 100, 300, 1000, 3000)
 
 
 def sweeps(kit: Kit) -> dict[str, Callable[[], Sweep]]:
-    """Return the builders of all sweeps, by name: those of structure (RW, KSE, PPR), then those by a model."""
+    """Return the builders of all sweeps, by name: those of structure, then those by a model, or at random (R)."""
     whole = (len(kit.graph),)
     builders: dict[str, Callable[[], Sweep]] = {
         "PPR": lambda: Sweep(Keep(), PersonalizedPageRank(each=True), Induce(), NODES),
+        "PageRank": lambda: Sweep(Keep(), PageRank(), Induce(), NODES, KHop(0)),
+        "KSE-PageRank": lambda: Sweep(KHop(3) >> Induce(), PageRank(), Induce(), NODES, KHop(0)),
         "RW-cut": lambda: Sweep(Keep(), RandomWalk(walks=20_000, each=True), Induce(), NODES),
     }
     for walks in WALKS:
         builders[f"RW {walks}"] = lambda n=walks: Sweep(Keep(), RandomWalk(n, each=True), Induce(), whole)  # type: ignore[misc]
     for hops in (1, 2, 3):
         builders[f"KSE {hops}"] = lambda n=hops: Sweep(Keep(), KHop(n), Induce(), whole)  # type: ignore[misc]
-    for name in ("BM25", "E", "C"):
+    for name in ("BM25", "E", "C", "R"):
         for kind in ("NP", "EP", "TP"):
             builders[f"{kind} by {name}"] = lambda kind=kind, name=name: pruned(kit, kind, name)  # type: ignore[misc]
     return builders
@@ -307,7 +320,8 @@ def sweeps(kit: Kit) -> dict[str, Callable[[], Sweep]]:
 
 def pruned(kit: Kit, kind: str, name: str) -> Sweep:
     """Return a pruning of PPR-1000 at several sizes; NP and TP by E have the vectors of names and triples."""
-    ppr, read = EXTRACTIONS["PPR"](1000), Rerank(MODELS[name](kit))  # type: ignore[arg-type]
+    ppr = EXTRACTIONS["PPR"](1000)
+    read: Operator = Shuffled() if name == "R" else Rerank(MODELS[name](kit))  # type: ignore[arg-type]
     if kind == "NP":
         rank = VectorSearch(kit.names) if name == "E" else Nodes() >> read
         return Sweep(ppr, rank, Induce(), EDGES, KHop(0))
@@ -452,25 +466,25 @@ def job(names: Sequence[str], sweep: str, options: Namespace, until: float) -> s
 def jobs(options: Namespace) -> list[tuple[list[str], str]]:
     """Return the jobs: systems that share their extraction, and a sweep with those whose extraction it includes.
 
-    Of systems with the same expression only the first is asked; `names.json` has the name of the first for each.
+    An instance is asked as the cell that it is; `names.json` has the name that each system is asked by.
     """
     kit = Kit.open(options.data / "kgqa" / options.set, options.work / "lego" / "vectors")
     groups: dict[str, list[str]] = defaultdict(list)
-    first: dict[str, str] = {}
     same_as: dict[str, str] = {}
     for name, build in systems(kit).items():
-        operator = build()
-        same_as[name] = first.setdefault(repr(operator), name)
-        group = groups[repr(split(operator)[0])]
-        if matches(name, options.systems) and same_as[name] not in group:
-            group.append(same_as[name])
+        if matches(name, options.systems):
+            same_as[name] = cell_name(name)
+            group = groups[repr(split(build())[0])]
+            if same_as[name] not in group:
+                group.append(same_as[name])
     listed = {extraction: (names, "") for extraction, names in groups.items() if names}
     for name, build_sweep in sweeps(kit).items():
-        sweep: Sweep = build_sweep()  # workers find the vectors that it needs
         if matches(name, options.sweeps):
+            sweep: Sweep = build_sweep()  # workers find the vectors that it needs
             key = repr(sweep.at(EDGES_KEPT)) if EDGES_KEPT in sweep.sizes else name
             listed[key] = (listed.get(key, ([], ""))[0], name)
-    write_results(place(options) / "names.json", same_as)
+    names = place(options) / "names.json"
+    write_results(names, read_results(names) | same_as)
     before = place(options) / "before.json"
     if not before.exists() and any(matches(name, options.systems) for name in PREPARED):
         seconds = {part: kit.seconds(part) for part in sorted({p for parts in PREPARED.values() for p in parts})}
@@ -623,8 +637,8 @@ def main() -> None:
     parser.add_argument("--set", choices=list(SETS), default="metaqa")
     parser.add_argument("--systems", nargs="*", default=[], help="names, or patterns of them")
     parser.add_argument("--sweeps", nargs="*", default=[], help="names, or patterns of them")
-    parser.add_argument("--questions", type=int, default=1000)
-    parser.add_argument("--dear", type=int, default=60, help="questions, at most, of systems that read much")
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--dear", type=int, default=200, help="questions, at most, of systems that read much")
     parser.add_argument("--minutes", type=float, default=1e6, help="no question is begun after that")
     parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     parser.add_argument("--quiet", action="store_true", help="measure times while nothing else runs")

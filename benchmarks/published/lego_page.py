@@ -12,7 +12,7 @@ from stamps import states_in
 PAGE = Path(__file__).with_suffix(".md")
 
 
-SEARCHED = ("PPR", "PPR+TP-E", "PPR+TP-C")
+SEARCHED = ("PPR", "PPR+EP-E", "PPR+EP-C")
 """Extractions on whose graphs the retrievals are compared."""
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 RETRIEVALS = ("SPR", "EPR", "OSAR-BM25", "OSAR-E", "OSAR-C", "ISAR-BM25", "ISAR-E", "ISAR-C")
@@ -20,15 +20,18 @@ OURS = ("OSAR-V", "OSAR-T", "OSAR-P", "ISAR-S", "ISAR-D", "ISAR-V", "ISAR-T", "I
 STATISTICAL = ("OSAR-LSA", "OSAR-LDA", "ISAR-LSA", "ISAR-LDA")
 TUNED = {"encoder": ("OSAR-F", "ISAR-F"), "cross-encoder": ("OSAR-G", "ISAR-G")}
 OTHER_EXTRACTIONS = (
-    *("RW", "KSE", "KSE-PPR", "communities", "PPR+NP-E", "PPR+EP-E"),
-    *("PPR+TP-BM25", "PPR+TP-LSA", "PPR+TP-LDA"),
+    *("RW", "KSE", "KSE-PPR", "PageRank", "KSE-PageRank", "communities", "PPR+NP-E", "PPR+EP-R", "PPR+TP-R"),
+    *("PPR+TP-BM25", "PPR+TP-LSA", "PPR+TP-LDA", "PPR+TP-C", "PPR+TP-EC", "PPR+TP-RC"),
 )
+TRIPLES = ("SPR", "OSAR-E", "OSAR-C", "ISAR-E", "ISAR-C")
+"""Retrievals on the graph that is pruned by triples instead of edges."""
 
 
 def cells() -> dict[tuple[str, str], str]:
     """Return the name of each cell of the map by its extraction and its retrieval, as `lego.cell` takes them."""
     pairs = [(extraction, retrieval) for extraction in SEARCHED for retrieval in RETRIEVALS]
     pairs += [("PPR", retrieval) for retrieval in (*OURS, *STATISTICAL, "OSAR/EPR-P")]
+    pairs += [("PPR+TP-E", retrieval) for retrieval in TRIPLES]
     pairs += [(extraction, "SPR") for extraction in OTHER_EXTRACTIONS]
     return {pair: " / ".join(pair) for pair in pairs}
 
@@ -40,6 +43,8 @@ PAIRS = (
     *((f"{se} / {pr}", f"{se} / SPR") for se in SEARCHED for pr in ("EPR", "OSAR-BM25", "ISAR-BM25")),
     *((f"{se} / {way}-{model}", f"{se} / SPR") for se in SEARCHED for way in ("OSAR", "ISAR") for model in ("E", "C")),
     *((f"{se} / {way}-C", f"{se} / {way}-E") for se in SEARCHED for way in ("OSAR", "ISAR")),
+    *((f"PPR+TP-E / {pr}", f"PPR+EP-E / {pr}") for pr in TRIPLES),
+    *((f"PPR+TP-{a} / SPR", f"PPR+TP-{b} / SPR") for a, b in (("EC", "RC"), ("EC", "C"), ("E", "R"))),
     *((f"lego-{a}", f"lego-{b}") for a, b in ((2, 6), (3, 6), (7, 6), (14, 15), (12, 1), (14, 1))),
     *((f"PPR / {way}", "PPR / ISAR-E") for way in BEAMS),
     *((f"PPR / {way}-{by}", f"PPR / {way}-E") for way in ("OSAR", "ISAR") for by in "VTPF"),

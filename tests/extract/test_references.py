@@ -54,11 +54,32 @@ def test_rules_find_identifiers_titles_and_authors_with_years() -> None:
         ("Stenetorp was born in 1970", False),
         ("brat, a  WEB-based\nannotation tool", True),
         ("a web-based annotation tool", False),
+        ("BRAT: a web-based anno-\ntation tool", True),
         ("Pyysalo (2012)", False),  # not the first author
     ],
 )
 def test_citations_are_recognised(text: str, cited: bool) -> None:
     assert CitedDocuments([BRAT]).cited_in(text) == ({"E12-2021"} if cited else set())
+
+
+@pytest.mark.parametrize(
+    ("reference", "cited"),
+    [
+        ("Stenetorp et al., 2012", True),
+        ("BRAT: a web-based anotation tool", True),  # a letter is missing
+        ("BRAT: a web based annotation …", True),
+        ("BRAT: a web …", False),  # too short
+        ("doccano: web-based annotation tool", False),
+        ("", False),
+    ],
+)
+def test_single_reference_may_be_spelled_differently(reference: str, cited: bool) -> None:
+    assert CitedDocuments([BRAT, DOCCANO]).cited_by(reference) == ({"E12-2021"} if cited else set())
+
+
+def test_shortened_title_of_several_documents_is_dropped() -> None:
+    twins = [Document(name, "...", f"Annual Review of Information Science {name}") for name in ("one", "two")]
+    assert CitedDocuments(twins).cited_by("Annual Review of Information …") == set()
 
 
 def test_ambiguous_author_and_year_are_dropped_and_links_kept() -> None:

@@ -24,6 +24,8 @@ from graphwright.prompts.templates import data_line, messages
 _PART = 4096  # characters of a document that a model reads at a time, the paper's node
 _REPLY = 0.15  # tokens of a reply per token of a part; not measured
 _TITLE_WORDS = 3  # minimum words of a title that texts are searched for
+_FIRST_WORDS = 4  # minimum words of a shortened title
+_SPELLING = 90  # minimum similarity of a title that is spelled differently, in percent
 _IDENTIFIER = re.compile(r"[\w./:()+-]*\d[\w./:()+-]*")  # has a digit
 _MIN_IDENTIFIER = 5
 _AUTHOR_YEAR = re.compile(
@@ -31,6 +33,7 @@ _AUTHOR_YEAR = re.compile(
 )
 _KEYS = {"identifier": ("doi", "arxiv", "url", "identifier"), "author": ("authors", "author"), "year": ("year", "date")}
 _WORD = re.compile(r"\w+")
+_LINE_END = re.compile(r"(?<=\w)-\n\s*(?=\w)")
 
 
 class CitedDocuments:
@@ -63,8 +66,11 @@ class CitedDocuments:
             for year in re.findall(r"\d{4}", " ".join(_values(document, "year")))[:1] if surname else ():
                 self._by_author.setdefault((surname, year), set()).add(document.id)
         self._starts: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        self._by_ends: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for title in self._by_title:
             self._starts.setdefault(title[:_TITLE_WORDS], []).append(title)
+            for ends in {title[:2], title[-2:]}:
+                self._by_ends.setdefault(ends, []).append(title)
 
     def cited_in(self, text: str) -> set[str]:
         """Return the ids of the documents that a text cites."""
@@ -73,15 +79,46 @@ class CitedDocuments:
             form = match[0].casefold()
             for own in (form, form.rstrip(".:)"), form.strip("().:"), form.rpartition(":")[2].rstrip(".)")):
                 cited |= self._by_identifier.get(own, set())
-        tokens = _words(text)
-        for at in range(len(tokens) - _TITLE_WORDS + 1):
-            for title in self._starts.get(tokens[at : at + _TITLE_WORDS], ()):
-                if tokens[at : at + len(title)] == title:
-                    cited |= self._by_title[title]
+        for form in {text, _LINE_END.sub("", text)}:  # a hyphen at the end of a line may divide a word
+            cited |= self._titled(_words(form))
         for surname, year in _AUTHOR_YEAR.findall(text):
             works = self._by_author.get((surname.casefold(), year), set())
             cited |= works if len(works) == 1 else set()
         return cited
+
+    def _titled(self, tokens: tuple[str, ...]) -> set[str]:
+        """Return the ids of the documents whose titles are in a text."""
+        titled = set[str]()
+        for at in range(len(tokens) - _TITLE_WORDS + 1):
+            for title in self._starts.get(tokens[at : at + _TITLE_WORDS], ()):
+                if tokens[at : at + len(title)] == title:
+                    titled |= self._by_title[title]
+        return titled
+
+    def cited_by(self, reference: str) -> set[str]:
+        """Return the ids of the documents that a text means which is known to be one reference.
+
+        So a title may also be spelled a little differently, with the same first or last two words, or be cut after four
+        words or more where one title alone begins with them.
+
+        >>> cited = CitedDocuments([Document("brat", "...", "BRAT: a web-based annotation tool")])
+        >>> [cited.cited_by(text) for text in ("BRAT: a web-based anotation tool", "BRAT, a web-based …", "A tool")]
+        [{'brat'}, {'brat'}, set()]
+        """
+        return self.cited_in(reference) or self._alike(_words(_LINE_END.sub("", reference)))
+
+    def _alike(self, tokens: tuple[str, ...]) -> set[str]:
+        """Return the ids of the documents whose title is spelled like a reference, or alone begins with it."""
+        from rapidfuzz.fuzz import ratio
+
+        near = {title for ends in (tokens[:2], tokens[-2:]) for title in self._by_ends.get(ends, ())}
+        starting = [title for title in near if len(tokens) >= _FIRST_WORDS and title[: len(tokens)] == tokens]
+        if len(starting) == 1:
+            return self._by_title[starting[0]]
+        text = " ".join(tokens)
+        likeness = {title: ratio(" ".join(title), text, score_cutoff=_SPELLING) for title in near}
+        best = max(likeness, key=lambda title: (likeness[title], title), default=())
+        return self._by_title[best] if likeness.get(best) else set()
 
 
 def _values(document: Document, kind: str) -> list[str]:
@@ -131,19 +168,19 @@ def with_references(
         parts = [(document.id, part) for document in listed for part in _parts(document.text)]
         calls = MeteredCalls(llm, Usage() if usage is None else usage)
         read = _counted(_citations, len(parts), progress)
-        texts = calls.for_each(read, [part for _, part in parts], threads)
-        for (name, _), text in zip(parts, texts, strict=True):
-            targets[name] |= cited.cited_in(text)
+        listed_by_part = calls.for_each(read, [part for _, part in parts], threads)
+        for (name, _), references in zip(parts, listed_by_part, strict=True):
+            targets[name].update(*map(cited.cited_by, references))
     return [replace(document, links=tuple(sorted(targets[document.id] - {document.id}))) for document in listed]
 
 
 def _counted(
-    read: Callable[[str, MeteredCalls], str], total: int, progress: Callable[[str, int, int], None] | None
-) -> Callable[[str, MeteredCalls], str]:
+    read: Callable[[str, MeteredCalls], Sequence[str]], total: int, progress: Callable[[str, int, int], None] | None
+) -> Callable[[str, MeteredCalls], Sequence[str]]:
     """Return `read` as a function for threads that reports how many of its calls have ended."""
     lock, ended = Lock(), count(1)
 
-    def reporting(part: str, calls: MeteredCalls) -> str:
+    def reporting(part: str, calls: MeteredCalls) -> Sequence[str]:
         result = read(part, calls)
         with lock:
             if progress is not None:
@@ -168,13 +205,13 @@ def _prompt(part: str) -> tuple[str, str]:
     return messages("references", passage=data_line({"text": part}))
 
 
-def _citations(part: str, calls: MeteredCalls) -> str:
-    """Return the citations of a part as the model lists them, a line each; the part itself without a usable reply."""
+def _citations(part: str, calls: MeteredCalls) -> Sequence[str]:
+    """Return the citations of a part as the model lists them; the part itself without a usable reply."""
     try:
         references: Sequence[str] = calls.complete("references", *_prompt(part)).references
     except LLMResponseError:
-        return part
-    return "\n".join(references)
+        return [part]
+    return references
 
 
 def estimate_references(

@@ -74,6 +74,7 @@ from .rerank.mask import MaskEntities as MaskEntities
 from .rerank.mask import Patterns as Patterns
 from .rerank.multi_hop_rerank import MultiHopRerank as MultiHopRerank
 from .rerank.passage_features import PassageFeatures as PassageFeatures
+from .rerank.rate import RateItems as RateItems
 from .rerank.rerank import Rerank as Rerank
 from .rerank.score_passages import ScorePassages as ScorePassages
 from .rerank.scorer import BM25 as BM25
@@ -129,6 +130,7 @@ from .subgraph.narrow import Nodes as Nodes
 from .subgraph.narrow import Only as Only
 from .subgraph.narrow import StatingPassages as StatingPassages
 from .subgraph.narrow import Triples as Triples
+from .subgraph.pagerank import PageRank as PageRank
 from .subgraph.pagerank import PersonalizedPageRank as PersonalizedPageRank
 from .subgraph.random_walk import RandomWalk as RandomWalk
 from .subgraph.stex import STeX as STeX

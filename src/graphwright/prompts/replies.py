@@ -236,14 +236,14 @@ class ChoiceReply(BaseModel):
 
 
 class Rating(BaseModel):
-    """Helpfulness of a summary, by number, from 0 to 100."""
+    """Helpfulness of a summary, a fact or a path, by number, from 0 to 100."""
 
     number: Number
     helpful: Number
 
 
 class RatingsReply(BaseModel):
-    """Helpfulness of community summaries (`helpful`)."""
+    """Helpfulness of community summaries (`helpful`), or of facts and paths (`rate`)."""
 
     ratings: Annotated[list[Rating], AtMost(100)]
 
@@ -318,6 +318,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "ircot": ThoughtReply,
     "pathrag_keywords": KeywordsReply,
     "plan": PlansReply,
+    "rate": RatingsReply,
     "references": ReferencesReply,
     "refine": RefineReply,
     "same_entity": SameEntityReply,

@@ -12,10 +12,10 @@ from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, Triples, Vecto
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
-from graphwright.methods.papers.lego_models import Beams, BestByChoice, BestByScore
+from graphwright.methods.papers.lego_models import Beams, BestByChoice, BestByScore, Selection
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
-from graphwright.operators import BM25, EdgeSearch, InduceEdges
+from graphwright.operators import BM25, Composed, EdgeSearch, InduceEdges
 from graphwright.testing import corpus_index
 
 E, L = HashEncoder(), OverlapCrossEncoder()
@@ -31,7 +31,8 @@ FILMS = Graph.from_triples(
 )
 PPR = "PersonalizedPageRank(each=True) % 1000 >> Induce()"
 SAE = {"PPR": PPR} | {
-    name: f"{PPR} >> Triples() >> Rerank({model!r}) % 64 >> InduceEdges()" for name, model in (("E", E), ("L", L))
+    name: f"{PPR} >> Relations() >> Rerank({model!r}) >> EdgesBy() % 64 >> InduceEdges()"
+    for name, model in (("E", E), ("L", L))
 }
 
 
@@ -82,6 +83,28 @@ def test_lego_model_sees_encoder_best_in_one_call() -> None:
     assert len(after.graph.edges) == 2
 
 
+def test_lego_model_rates_what_is_drawn_at_random() -> None:
+    calls: list[int] = []
+
+    def model(system: str, user: str) -> str:
+        calls.append(user.count('{"number"'))
+        return json.dumps({"ratings": [{"number": calls[-1], "helpful": 90}]})
+
+    selection = Selection(prefilter="R", by_score=True)
+    search = lego(11, E, llm=ScriptedLLM(model), edges=2, pruning="TP", selection=selection)
+    assert "Shuffled() % 256 >> RateItems(" in repr(search) and "Rerank(" not in repr(search)
+    state = search(start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"]))
+    assert calls == [6] and len(state.graph.edges) == 2
+    with pytest.raises(OptionError, match="no model named 'Z'"):
+        lego(11, E, L, selection=Selection(prefilter="Z"))
+
+
+def test_lego_relations_are_read_where_vectors_are_of_triples() -> None:
+    vectors = VectorIndex.from_array(E.encode([FILMS.edge_text(e) for e in FILMS.edges.tolist()]), E)
+    stored, read = (lego(10, by, edges=3) for by in (Composed(triples=vectors), E))
+    assert repr(stored) == repr(read) and "Relations() >> Rerank(HashEncoder" in repr(stored)
+
+
 def test_lego_answer_is_quoted_on_index_and_named_on_graph() -> None:
     snapshot = corpus_index().snapshot
     asked = "Which abbey did the mother of Lothair II found?"
@@ -102,7 +125,7 @@ def test_lego_reuses_known_vectors() -> None:
     vectors = E.encode([FILMS.edge_text(e) for e in FILMS.edges.tolist()])
     known = EdgeSearch(VectorIndex.from_array(vectors, E))
     state = start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"])
-    read, looked_up = (lego(2, E, edges=3, triples=triples)(state) for triples in (None, known))
+    read, looked_up = (lego(2, E, edges=3, triples=triples, pruning="TP")(state) for triples in (None, known))
     assert same(read.evidence, looked_up.evidence) and read.graph.edges.tolist() == looked_up.graph.edges.tolist()
     assert sum(s.usage.texts for s in looked_up.trace) < sum(s.usage.texts for s in read.trace)
 
@@ -118,7 +141,7 @@ def test_lego_with_missing_model_raises() -> None:
 @pytest.mark.parametrize("retrieval", ["SPR", "EPR", "OSAR-E", "OSAR/EPR-L", "ISAR-E", "ISAR-BM25"])
 @pytest.mark.parametrize(
     "extraction",
-    [*EXTRACTIONS, *(f"PPR+{kind}-{by}" for kind in PRUNINGS for by in ("BM25", "E", "L", "LLM")), "KSE+TP-E"],
+    [*EXTRACTIONS, *(f"PPR+{kind}-{by}" for kind in PRUNINGS for by in ("BM25", "E", "L", "LLM", "R")), "KSE+TP-E"],
 )
 def test_lego_cells_find_paths_from_entities(extraction: str, retrieval: str) -> None:
     models, llms = {"E": E, "L": L, "BM25": BM25()}, {"LLM": ScriptedLLM(lambda system, user: '{"numbers": [1, 2]}')}
@@ -146,7 +169,7 @@ def test_lego_cell_composes_extraction_and_retrieval() -> None:
     [
         ("PRR", "SPR", "no extraction named 'PRR'. There are: none, RW, KSE, PPR"),
         ("PPR+XP-E", "SPR", "no pruning named 'XP'. There are: NP, EP, TP"),
-        ("PPR+TP-Q", "SPR", "no model named 'Q'. There are: E, L"),
+        ("PPR+TP-Q", "SPR", "no model named 'Q'. There are: R, E, L"),
         ("PPR+TP", "SPR", "no model named ''"),
         ("PPR", "ASAR-E", "no path retrieval named 'ASAR'"),
         ("PPR", "OSAR", "OSAR needs a model. Name one, as in 'OSAR-E'"),
@@ -158,11 +181,11 @@ def test_lego_unknown_cell_raises(extraction: str, retrieval: str, message: str)
 
 
 @pytest.mark.parametrize("number", range(2, 12))
-def test_lego_instances_prune_edges_or_nodes(number: int) -> None:
+def test_lego_instances_prune_triples_or_nodes_on_request(number: int) -> None:
     by = E if INSTANCES[number][0].endswith("-E") else L
-    edges = f"{PPR} >> Relations() >> Rerank({by!r}) >> EdgesBy() % 64 >> InduceEdges()"
+    triples = f"{PPR} >> Triples() >> Rerank({by!r}) % 64 >> InduceEdges()"
     nodes = f"{PPR} >> (Nodes() >> Rerank({by!r}) % 64 | KHop(0)) >> Induce()"
-    assert repr(lego(number, E, L, pruning="EP")).startswith(edges)
+    assert repr(lego(number, E, L, pruning="TP")).startswith(triples)
     assert repr(lego(number, E, L, pruning="NP")).startswith(nodes)
     with pytest.raises(OptionError, match="There is no pruning named 'XP'"):
         lego(number, E, L, pruning="XP")
@@ -177,6 +200,13 @@ def test_lego_beam_switches_apply() -> None:
     by_choice = BestByChoice(ScriptedLLM(["{}"]))
     assert repr(by_choice.beam_search(by_step)) == repr(by_choice.beam_search(Beams()))
     assert lego(12, E, beams=by_step) == lego(12, E)
+
+
+def test_lego_prunes_relations_of_graphs_and_triples_of_documents() -> None:
+    documents = corpus_index().snapshot
+    graph = replace(documents, graph=FILMS, names=None, triples=None)
+    assert "Relations()" in repr(make_method("lego-2", graph).pipeline)
+    assert "Relations()" not in repr(make_method("lego-2", documents).pipeline)
 
 
 def test_lego_registered_instances_take_switches() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.toys import as_networkx
 
 from graphwright import Anchor, Evidence, Graph, Induce, KHop, PersonalizedPageRank, RandomWalk, start
-from graphwright.operators import Operator
+from graphwright.operators import Operator, PageRank
 from graphwright.operators.state import State
 from graphwright.testing import GRAPHS
 
@@ -50,6 +50,22 @@ def test_pagerank_equals_networkx(name: str, narrowed: bool) -> None:
             result = scores(PersonalizedPageRank(restart), seeded(graph, list(seeds), list(seeds.values())))
             assert result == pytest.approx(pagerank(graph, seeds, restart), abs=1e-6)
     assert PersonalizedPageRank().restart == 0.15
+
+
+@pytest.mark.parametrize(("name", "narrowed"), CASES)
+def test_pagerank_of_all_nodes_matches_networkx(name: str, narrowed: bool) -> None:
+    graph = part(name) if narrowed else GRAPHS[name]
+    if not len(graph):
+        return
+    for restart in (0.15, 0.5):
+        wanted = pagerank(graph, dict.fromkeys(graph.nodes.tolist(), 1.0), restart)
+        assert scores(PageRank(restart), start("?", graph)) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_pagerank_of_all_nodes_ignores_anchors() -> None:
+    graph = GRAPHS["club"]
+    seen = [list(scores(PageRank() % 5, start("?", graph, evidence=Evidence.of_nodes([node])))) for node in (0, 16)]
+    assert seen[0] == seen[1] and len(seen[0]) == 5
 
 
 def test_pagerank_seeds_weigh_by_rank_or_anchor_weight() -> None:

@@ -13,6 +13,7 @@ from graphwright.methods.answering import answering, written
 from graphwright.methods.method import Method
 from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.methods.papers.lego_models import (
+    LISTED,
     WHOLE_PATHS,
     Beams,
     Best,
@@ -20,12 +21,14 @@ from graphwright.methods.papers.lego_models import (
     BestByScore,
     Model,
     RetrievalLLM,
+    Selection,
     retrieval_llm_of,
 )
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.paths.path_order import Shuffled
 from graphwright.operators.paths.relation_paths import EdgesBy, Relations
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.rerank.scorer import Composed, Scorer
@@ -33,7 +36,7 @@ from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
-from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
+from graphwright.operators.subgraph.pagerank import PageRank, PersonalizedPageRank
 from graphwright.operators.subgraph.random_walk import RandomWalk
 from graphwright.search.snapshot import Snapshot
 
@@ -50,6 +53,8 @@ EXTRACTIONS: Mapping[str, Callable[[int], Operator]] = {
     "KSE": lambda nodes: KHop(3) % nodes >> Induce(),
     "PPR": lambda nodes: PersonalizedPageRank(each=True) % nodes >> Induce(),
     "KSE-PPR": lambda nodes: KHop(3) >> Induce() >> PersonalizedPageRank(each=True) % nodes >> Induce(),
+    "PageRank": lambda nodes: (PageRank() % nodes | KHop(0)) >> Induce(),
+    "KSE-PageRank": lambda nodes: KHop(3) >> Induce() >> (PageRank() % nodes | KHop(0)) >> Induce(),
     "communities": lambda nodes: CommunityOf(max_nodes=nodes) >> Induce(),
 }
 """Structure-based extraction by name (SBE, section 3.2.1, and 5.2), from anchors to a graph of limited size."""
@@ -82,14 +87,16 @@ def cell(
     paths: int = 32,
     triples: Operator | None = None,
     beams: Beams = WHOLE_PATHS,
+    selection: Selection = LISTED,
 ) -> Operator:
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
 
     `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
     `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either
-    may be an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; a language model
-    selects from the best by "E", if there is one. `nodes`, `edges`, `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`:
-    a search that ranks the triples of the graph by E with stored vectors. `beams`: the switches of ISAR.
+    may be an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; "R" draws at
+    random. A language model selects from the best by "E", if there is one, or as `selection` says. `nodes`, `edges`,
+    `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`: a search that ranks the triples of the graph by E with stored
+    vectors. `beams`: the switches of ISAR.
 
     >>> from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
@@ -97,10 +104,7 @@ def cell(
     Triples() >> Rerank(HashEncoder(dimension=64)) % 9 >> InduceEdges() >>
     ShortestPaths() >> Rerank(OverlapCrossEncoder()) % 32
     """
-    best: dict[str, Best] = {
-        name: BestByScore(model, triples if name == "E" else None) for name, model in (models or {}).items()
-    }
-    best |= {name: BestByChoice(llm, best.get("E")) for name, llm in (llms or {}).items()}
+    best = _by_name(models or {}, llms or {}, triples, selection)
     if isinstance(extraction, str):
         structure, _, pruning = extraction.partition("+")
         extraction = _named(structure, EXTRACTIONS, "extraction")(nodes)
@@ -114,6 +118,16 @@ def cell(
     if Keep() in (extraction, retrieval):
         return retrieval if extraction == Keep() else extraction
     return extraction >> retrieval
+
+
+def _by_name(
+    models: Mapping[str, Model], llms: Mapping[str, LLM], triples: Operator | None, selection: Selection
+) -> dict[str, Best]:
+    """Return the best of a pool by each model, by its name."""
+    best: dict[str, Best] = {"R": BestByScore(Shuffled())}
+    best |= {name: BestByScore(model, triples if name == "E" else None) for name, model in models.items()}
+    first = best.get("E") if selection.prefilter == "E" else _named(selection.prefilter, best, "model")
+    return best | {name: BestByChoice(llm, first, selection=selection) for name, llm in llms.items()}
 
 
 def _named(name: str, values: Mapping[str, Value], kind: str) -> Value:
@@ -130,22 +144,26 @@ def _needed(best: Best | None, name: str) -> Best:
 
 INSTANCES: Mapping[int, tuple[str, str]] = {
     1: ("PPR", "SPR"),
-    2: ("PPR+TP-E", "OSAR-E"),
-    3: ("PPR+TP-E", "OSAR-L"),
-    4: ("PPR+TP-L", "OSAR-E"),
-    5: ("PPR+TP-L", "OSAR-L"),
-    6: ("PPR+TP-E", "ISAR-E"),
-    7: ("PPR+TP-E", "ISAR-L"),
-    8: ("PPR+TP-L", "ISAR-E"),
-    9: ("PPR+TP-L", "ISAR-L"),
-    10: ("PPR+TP-E", "SPR"),
-    11: ("PPR+TP-L", "SPR"),
+    2: ("PPR+EP-E", "OSAR-E"),
+    3: ("PPR+EP-E", "OSAR-L"),
+    4: ("PPR+EP-L", "OSAR-E"),
+    5: ("PPR+EP-L", "OSAR-L"),
+    6: ("PPR+EP-E", "ISAR-E"),
+    7: ("PPR+EP-E", "ISAR-L"),
+    8: ("PPR+EP-L", "ISAR-E"),
+    9: ("PPR+EP-L", "ISAR-L"),
+    10: ("PPR+EP-E", "SPR"),
+    11: ("PPR+EP-L", "SPR"),
     12: ("PPR", "OSAR-E"),
     13: ("PPR", "OSAR-L"),
     14: ("PPR", "ISAR-E"),
     15: ("PPR", "ISAR-L"),
 }
-"""Extraction and path retrieval of each instance, as in `cell`: E is the sentence encoder, L the language model."""
+"""Extraction and path retrieval of each instance, as in `cell`: E is the sentence encoder, L the language model.
+
+EP is the pruning of section 4.1. It reads the text of each relation once, so that it is the cheapest one too. It needs
+relations that recur, as those of a knowledge graph do.
+"""
 
 
 def lego(
@@ -158,17 +176,20 @@ def lego(
     edges: int = 64,
     paths: int = 32,
     triples: Operator | None = None,
-    pruning: str = "TP",
+    pruning: str = "EP",
     beams: Beams = WHOLE_PATHS,
+    selection: Selection = LISTED,
 ) -> Operator:
     """Return instance `number`, from anchors to paths.
 
     `encoder` is E; L is `llm`, else `judge`, a cross-encoder that is another model than E (state this with reported
     figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
     N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
-    not state the restart of PPR: 0.15. `triples`: a search that ranks the triples of the graph by E with stored
-    vectors, so that E reads none. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS: triples (TP), edges by
-    their relation (EP, as section 4.1 prints) or nodes (NP). `beams`: the switches of instances with ISAR.
+    not state the restart of PPR: 0.15. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS: edges by their
+    relation (EP, as section 4.1 prints; of a relation's edges those that the walk crosses most, as the paper does not
+    say which), triples (TP) or nodes (NP). `triples`: for TP, a search that ranks the triples of the graph by E with
+    stored vectors, so that E reads none. `beams`: the switches of instances with ISAR; `selection`: those of L where it
+    is a language model.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> lego(12, HashEncoder())
@@ -181,9 +202,9 @@ def lego(
     models: dict[str, Model] = {"E": encoder} if judge is None else {"E": encoder, "L": judge}
     llms = {} if llm is None else {"L": llm}
     extraction, retrieval = INSTANCES[number]
-    extraction = extraction.replace("+TP-", f"+{pruning}-")
+    extraction = extraction.replace("+EP-", f"+{pruning}-")
     sizes = {"nodes": nodes, "edges": edges, "paths": paths}
-    return cell(extraction, retrieval, models, llms, **sizes, triples=triples, beams=beams)
+    return cell(extraction, retrieval, models, llms, **sizes, triples=triples, beams=beams, selection=selection)
 
 
 def answered(
@@ -221,11 +242,17 @@ def instance(number: int) -> Callable[..., Method]:
         ix: Snapshot,
         top_k: TopK = CONTEXT_PASSAGES,
         nodes: PPRNodes = 1000,
-        edges: Annotated[int, Help("N_e, the triples of the PPR subgraph that stay")] = 64,
+        edges: Annotated[int, Help("N_e, the edges of the PPR subgraph that stay")] = 64,
         paths: BestPaths = 32,
         pruning: Annotated[
-            str, Help("what is pruned: TP for triples, EP for edges by their relation, NP for nodes")
-        ] = "TP",
+            str | None,
+            Help(
+                "what is pruned: EP for edges by their relation, TP for triples, NP for nodes; by default EP as "
+                "published, over documents TP"
+            ),
+        ] = None,
+        prefilter: Annotated[str, Help("what L is shown: the best by E, or R for some at random")] = "E",
+        by_score: Annotated[bool, Help("whether L rates items instead of listing the best (see Selection)")] = False,
         by_step: Annotated[bool, Help("whether paths are scored triple by triple (see Beams)")] = False,
         slack: Annotated[float | None, Help("slack of dynamic pruning in a beam search (see Beams)")] = None,
         *,
@@ -243,12 +270,16 @@ def instance(number: int) -> Callable[..., Method]:
         first = encoder or scorer(ix)
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         sizes = {"nodes": nodes, "edges": edges, "paths": paths}
-        beams = Beams(by_step, slack)
-        search = lego(number, first, scoring, selecting, **sizes, triples=stored, pruning=pruning, beams=beams)
+        beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
+        pruned = {"triples": stored, "pruning": pruning or ("EP" if ix.graph.passages is None else "TP")}
+        search = lego(number, first, scoring, selecting, **sizes, **pruned, beams=beams, selection=selection)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
     build.__doc__ = f"""{_about(*INSTANCES[number])} (LEGO-GraphRAG, instance {number}).
+
+    Instances 2 to 11 prune edges by their relation, as published, over a knowledge graph. Over documents they prune
+    triples: there a relation is any phrase between two names, and the edges of the best phrases seldom meet.
 
     On a knowledge graph without passages the answer is the names that the paths lead to. Without stored vectors of
     triples or names the index's encoder encodes every triple and path.
@@ -257,7 +288,7 @@ def instance(number: int) -> Callable[..., Method]:
 
 
 def _about(extraction: str, retrieval: str) -> str:
-    pruned, (kind, _, by) = extraction.partition("+TP-")[2], retrieval.partition("-")
+    pruned, (kind, _, by) = extraction.partition("+EP-")[2], retrieval.partition("-")
     graph = f"the PPR subgraph pruned by {pruned}" if pruned else "the PPR subgraph"
     paths = {"SPR": "shortest paths", "OSAR": f"shortest paths reranked by {by}", "ISAR": f"beam search by {by}"}
     return f"Rank passages by {paths[kind]} in {graph}"

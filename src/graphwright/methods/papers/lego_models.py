@@ -10,9 +10,11 @@ from graphwright.methods.options import Help
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
+from graphwright.operators.paths.relation_paths import Relations
 from graphwright.operators.rerank.choose import Choose
+from graphwright.operators.rerank.rate import RateItems
 from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import Scorer, Steps
+from graphwright.operators.rerank.scorer import Composed, Scorer, Steps
 from graphwright.operators.subgraph.narrow import Triples
 
 Model = Encoder | CrossEncoder | Scorer | Operator
@@ -75,7 +77,8 @@ class Best(ABC):
 class BestByScore(Best):
     """The best items of a pool by a model that scores them, or by an operator that ranks evidence.
 
-    `stored`: a search that ranks the triples of the graph by the same model with stored vectors.
+    `stored`: a search that ranks the triples of the graph by the same model with stored vectors. A scorer by stored
+    vectors has none of relations: its encoder reads their texts.
 
     >>> from graphwright.models import HashEncoder
     >>> from graphwright.operators import ShortestPaths
@@ -90,7 +93,8 @@ class BestByScore(Best):
         """Return the pool ranked by the model, cut to k."""
         if self.stored is not None and pool == Triples():
             return self.stored if k is None else self.stored % k
-        ranking = ranker(self.model)
+        by_text = self.model.encoder if isinstance(self.model, Composed) and pool == Relations() else self.model
+        ranking = ranker(by_text)
         return pool >> (ranking if k is None else ranking % k)
 
     def beam_search(self, beams: Beams) -> Operator:
@@ -99,8 +103,28 @@ class BestByScore(Best):
 
 
 @dataclass(frozen=True)
+class Selection:
+    """The switches of a selection by a language model (section 3.2.2 b.1).
+
+    `prefilter`: the name of the model whose best the language model is shown; "R" draws them at random, the paper's
+    simplest filter. `by_score`: it rates each item (RateItems) instead of listing the best (Choose).
+    """
+
+    prefilter: str = "E"
+    by_score: bool = False
+
+    def of(self, llm: LLM, batch: int = 64) -> Operator:
+        """Return the operator by which a language model selects."""
+        return RateItems(llm, min(batch, 100)) if self.by_score else Choose(llm, batch)
+
+
+LISTED = Selection()
+"""A list of the best, from what the encoder prefers."""
+
+
+@dataclass(frozen=True)
 class BestByChoice(Best):
-    """The items of a pool that a language model selects in one call (section 3.2.2 b.1).
+    """The items of a pool that a language model selects (section 3.2.2 b.1), in one call unless it rates them.
 
     It selects from the `shown` best by `first`, if given.
     """
@@ -108,13 +132,14 @@ class BestByChoice(Best):
     llm: LLM
     first: Best | None = None
     shown: int = 256
+    selection: Selection = LISTED
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
         """Return the items of the pool that the model selects, at most k."""
         candidates = pool if self.first is None else self.first(pool, self.shown)
-        choice = Choose(self.llm, self.shown)
+        choice = self.selection.of(self.llm, self.shown)
         return candidates >> (choice if k is None else choice % k)
 
     def beam_search(self, beams: Beams) -> Operator:
         """Return the beam search by the model."""
-        return BeamSearch(Choose(self.llm))
+        return BeamSearch(self.selection.of(self.llm))

@@ -222,6 +222,12 @@ class Composed(Scorer):
                 "VectorIndex, and each needs the encoder of its vectors."
             )
 
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the vectors."""
+        index = self.names if self.names is not None else self.triples
+        return index.encoder  # type: ignore[union-attr, return-value]
+
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the mean cosine of the parts."""
         graph, index = state.graph, self.names if self.names is not None else self.triples

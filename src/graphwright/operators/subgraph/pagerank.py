@@ -1,17 +1,59 @@
-"""Personalised PageRank from the seeds."""
+"""PageRank of all nodes, and personalised PageRank from the seeds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+
 from graphwright.constraints import Between
-from graphwright.graph.evidence import Evidence
+from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import Graph
 from graphwright.kernels.ppr import push_ppr
 from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.seed_nodes import seeds_of_runs, united_runs
+from graphwright.search.snapshot import SnapshotCache
+
+_Ranking = tuple[Ints, Scores]
+
+
+@dataclass(frozen=True, repr=False)
+class PageRank(Ranker):
+    """Rank all nodes by PageRank, the same for every question (LEGO-GraphRAG, SE by PageRank, section 3.2.1 c).
+
+    The importance of a node in the whole graph, the baseline of the personalised one. `restart`: probability of a jump
+    to any node at each step (1 minus the damping factor). The graph counts as undirected. The ranking of a whole graph
+    is computed once. The query entities need not be among the best: `(PageRank() % nodes | KHop(0)) >> Induce()`.
+
+    >>> from graphwright.operators.state import start
+    >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
+    >>> PageRank()(start("?", line)).evidence.nodes.tolist()
+    [1, 2, 0, 3]
+    """
+
+    restart: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
+    gives = ("evidence",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Rank the nodes."""
+        graph = state.graph
+        if graph.whole:
+            nodes, scores = _rankings.get(graph.columns, self.restart, lambda: _page_rank(graph, self.restart))
+        else:
+            nodes, scores = _page_rank(graph, self.restart)
+        return state.with_(evidence=Evidence.of_nodes(nodes, scores).top(k))
+
+
+def _page_rank(graph: Graph, restart: float) -> _Ranking:
+    """Return all nodes, best first, and their PageRank."""
+    nodes, scores = push_ppr(*graph.adjacency, np.arange(len(graph)), restart=restart)
+    return graph.at(nodes), scores
+
+
+_rankings: SnapshotCache[_Ranking] = SnapshotCache()
 
 
 @dataclass(frozen=True, repr=False)
