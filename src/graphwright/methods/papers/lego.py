@@ -271,8 +271,9 @@ def instance(number: int) -> Callable[..., Method]:
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         sizes = {"nodes": nodes, "edges": edges, "paths": paths}
         beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
-        pruned = {"triples": stored, "pruning": pruning or ("EP" if ix.graph.passages is None else "TP")}
-        search = lego(number, first, scoring, selecting, **sizes, **pruned, beams=beams, selection=selection)
+        what = pruning or ("EP" if ix.graph.passages is None else "TP")
+        models = (first, scoring, selecting)
+        search = lego(number, *models, **sizes, triples=stored, pruning=what, beams=beams, selection=selection)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
