@@ -269,11 +269,21 @@ def instance(number: int) -> Callable[..., Method]:
         scoring = judge or MiniLMCrossEncoder()
         first = encoder or scorer(ix)
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
-        sizes = {"nodes": nodes, "edges": edges, "paths": paths}
         beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
         what = pruning or ("EP" if ix.graph.passages is None else "TP")
-        models = (first, scoring, selecting)
-        search = lego(number, *models, **sizes, triples=stored, pruning=what, beams=beams, selection=selection)
+        search = lego(
+            number,
+            first,
+            scoring,
+            selecting,
+            nodes=nodes,
+            edges=edges,
+            paths=paths,
+            triples=stored,
+            pruning=what,
+            beams=beams,
+            selection=selection,
+        )
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
