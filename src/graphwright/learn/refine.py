@@ -18,7 +18,7 @@ from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Exa
 from graphwright.models import LLM, Encoder
 from graphwright.operators import Anchor, Run, start
 from graphwright.operators.rerank.mask import mask_names
-from graphwright.prompts.templates import checksum, data_line
+from graphwright.prompts.templates import checksum, data_line, spaced_tokens
 
 _BORROWED_FROM = 4  # nearest questions, whose best relation paths are candidates too
 _BLOCK = 2_048  # questions compared at once
@@ -271,5 +271,6 @@ def _path_text(graph: Graph, candidate: Candidate, example: Example, edges: Any)
     nodes = walks[int(np.isin(walks[:, -1], example.answers).argmax())].tolist()
     steps = [graph.names[nodes[0]]]
     for way, node in zip(candidate.ways, nodes[1:], strict=True):
-        steps += [f"[{relation_label(graph, way >> 1, bool(way & 1))}]", graph.names[node]]
+        label = relation_label(graph, way >> 1, bool(way & 1))
+        steps += [spaced_tokens(f"[{label}]"), graph.names[node]]
     return " → ".join(steps)
