@@ -69,11 +69,11 @@ class PathRetriever(Retriever):
 
 
 def _path_of(graph: Graph, item: Item) -> Ways:
-    """Return the directed relations of an item: along a walk or bundle, edge by edge for other items."""
+    """Return the directed relations of an item: the first of each step of a bundle, edge by edge for other items."""
     bundle = bundle_of(graph, item)
     if bundle is None:
         return ways_of(graph, item)
-    return tuple(2 * relation + forward for relation, forward in bundle.ways)
+    return tuple(2 * relation + forward for (relation, forward), *_ in bundle.ways)
 
 
 class Decoder:

@@ -17,7 +17,7 @@ from graphwright.errors import OptionError
 
 _SEPARATOR = "\n---\n"
 # Characters that JSON does not escape and a model or a server may interpret: line ends, lone surrogates (which cannot
-# be sent), and the first character of possible mark-up or chat-template tokens. Tokens in square brackets have capitals,
+# be sent), and the first character of possible mark-up or chat-template tokens. In square brackets these have capitals,
 # such as [INST], [/TOOL_CALLS] and [gMASK], or a bar, such as [|user|]; [sic] and [directed_by] are none.
 _TOKEN = r"\[(?=/?[a-z]*[A-Z_]{2,}\]|\|)"
 _SPECIAL = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff]|<(?=\\S)|{_TOKEN}")

@@ -8,6 +8,7 @@ from typing import Annotated
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_answers import ChainAnswer, TargetAnswer
 from graphwright.generate.path_contexts import ChainContext
+from graphwright.learn.graph_retrievers import EntityRetriever
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
@@ -42,7 +43,8 @@ def evidence_chains(
 
     `scorer`: a trained retriever, a model that reads each triple, or a search that ranks the triples of the graph.
     `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever scores, K and L. A path retriever or a
-    planner gives chains of the whole graph, which are only merged.
+    planner gives chains of the whole graph, which are only merged. The chains of an entity retriever name all parallel
+    relations of a step (appendix E).
 
     >>> from graphwright.models.fake import HashEncoder
     >>> evidence_chains(HashEncoder(), length=2)
@@ -51,7 +53,8 @@ def evidence_chains(
     """
     if isinstance(scorer, PathRetriever | Planner):
         return scorer.search(triples) >> MergeChains()
-    return retrieved(scorer, triples, nodes) >> Chains(length) >> MergeChains()
+    chains = Chains(length, parallel=isinstance(scorer, EntityRetriever))
+    return retrieved(scorer, triples, nodes) >> chains >> MergeChains()
 
 
 def retrieved(scorer: Encoder | CrossEncoder | Operator | Retriever, triples: int, nodes: int) -> Operator:
