@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
 
 _HIDDEN = 128  # numbers of the decoder's state
+_MIN_STEPS = 2_000  # of a training: they are cheap, and after 400 the paths of three relations are not learned yet
 
 
 @dataclass(frozen=True, repr=False)
@@ -221,7 +222,7 @@ def train_path(
             right = ((values.argmax(2) == paths) | (paths < 0)).all(1).numpy()
         return float(np.mean([right[owner == at].any() for at in every]))
 
-    weights, measures = training.fit(_initial(training, samples.questions.shape[1]), loss, measure)
+    weights, measures = training.fit(_initial(training, samples.questions.shape[1]), loss, measure, _MIN_STEPS)
     return weights, {
         "length": max(len(path) for row in samples.rows for path in row.paths),
         "first path kept": measures,
