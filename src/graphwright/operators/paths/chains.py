@@ -54,8 +54,8 @@ class Chains(Operator):
         graph = state.graph
         edges = np.array(list(dict.fromkeys(state.items.edges.tolist())), np.int64)
         merged = _parallel_groups(graph, edges) if self.parallel else edges[:, None].tolist()
-        first = np.array([group[0] for group in merged], np.int64)
-        nodes, local = np.unique(graph.ends(first), return_inverse=True)
+        stepped = np.array([group[0] for group in merged], np.int64)
+        nodes, local = np.unique(graph.ends(stepped), return_inverse=True)
         sources = np.flatnonzero(np.isin(nodes, state.anchor_nodes()))
         pointers, at, triples = expand_chains(
             len(nodes), local[::2], local[1::2], sources, length=self.length, inverse=self.inverse
@@ -155,7 +155,7 @@ class _Path:
     def _steps(self, graph: Graph, walk: Item) -> list[tuple[Step, ...]]:
         """Return the steps of a walk from the source, parallel ones together."""
         path = walk.kind == ItemKind.PATH
-        parts = [(step,) for step in walk.steps] if path else list(parallel_steps(graph, walk.steps))
+        parts = list(((step,) for step in walk.steps) if path else parallel_steps(graph, walk.steps))
         if not self.inward:
             return parts
         return [tuple((edge, not forward) for edge, forward in part) for part in reversed(parts)]
