@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from graphwright import Evidence, Graph, start
-from graphwright.learn import Abstain, Checkpoint, Example, Label, Labels, Retriever, confidence
+from graphwright.graph.evidence import Scores
+from graphwright.graph.relation_paths import Ways
+from graphwright.learn import Abstain, Checkpoint, Example, Label, Labels, PathRetriever, confidence
 from graphwright.learn.candidates import SHORTEST, Candidate
-from graphwright.learn.confidence import CALIBRATION, _fitted, calibration
+from graphwright.learn.confidence import CALIBRATION, MEANING, _fitted, calibration
 from graphwright.learn.refine import LabelledPath
 from graphwright.models import HashEncoder
-from graphwright.operators import Operator, Run, ScoreFunction, State
+from graphwright.operators import Operator, Run, State
 
 RELATIONS = 10
 GRAPH = Graph.from_triples([(f"q{n}", f"r{n % RELATIONS}", f"a{n}") for n in range(400)])
@@ -37,12 +39,12 @@ class Known(Operator):
         return state.with_(evidence=Evidence.of_paths(GRAPH, items, [-0.5 if known else -8.0]))
 
 
-class Scripted(Retriever):
-    def search(self, k: int) -> Operator:
+class Scripted(PathRetriever):
+    def paths(self) -> Operator:
         return Known(frozenset(self.checkpoint.about["known"]))
 
-    def prepare(self, state: State, run: Run) -> ScoreFunction:
-        raise NotImplementedError
+    def nearness(self, state: State, run: Run, paths: Sequence[Ways]) -> Scores:
+        return np.array([float(self.checkpoint.about.get("near", 0.0)) for _ in paths])
 
 
 def label(number: int) -> Label:
@@ -59,34 +61,36 @@ def relations_of(labels: Labels) -> set[int]:
     return {path.candidate.ways[0] >> 1 for row in labels.rows for path in row.paths}
 
 
-def trained_on(seen: list[Labels]) -> Callable[[Labels], Retriever]:
-    def train(labels: Labels) -> Retriever:
+def trained_on(seen: list[Labels]) -> Callable[[Labels], PathRetriever]:
+    def train(labels: Labels) -> PathRetriever:
         seen.append(labels)
         return Scripted(Checkpoint("path", {}, {"known": sorted(relations_of(labels))}), HashEncoder())
 
     return train
 
 
-def retriever(weights: list[float] | None) -> Retriever:
-    return Scripted(Checkpoint("path", {}, {} if weights is None else {CALIBRATION: weights}), HashEncoder())
+def chance(about: dict[str, object], scores: list[float]) -> float:
+    items = [([0, 1], [0])] * len(scores)
+    state = start("?", GRAPH, evidence=Evidence.of_paths(GRAPH, items, scores))
+    return confidence(Scripted(Checkpoint("path", {}, about), HashEncoder()), state, Run())
 
 
 def test_calibration_leaves_relation_paths_and_questions_out() -> None:
     seen: list[Labels] = []
-    assert calibration(GRAPH, LABELS, trained_on(seen)) is not None
+    assert set(calibration(GRAPH, LABELS, trained_on(seen))) == {CALIBRATION, MEANING}
     assert len(relations_of(seen[0])) == RELATIONS - RELATIONS // 5
     rest = [row for row in LABELS.rows if row.paths[0].candidate.ways[0] >> 1 in relations_of(seen[0])]
     assert len(seen[0].rows) == pytest.approx(0.8 * len(rest), abs=1)
 
 
 def test_calibrated_confidence_separates_right_from_wrong_paths() -> None:
-    weights = calibration(GRAPH, LABELS, trained_on([]))
-    assert confidence(retriever(weights), np.array([-0.5])) > 0.8
-    assert confidence(retriever(weights), np.array([-8.0])) < 0.2
+    about = calibration(GRAPH, LABELS, trained_on([]))
+    assert about[MEANING] == 0.0
+    assert chance(about, [-0.5]) > 0.8 and chance(about, [-8.0]) < 0.2
 
 
 def test_few_labels_give_no_calibration() -> None:
-    assert calibration(GRAPH, Labels({}, LABELS.rows[:90]), trained_on([])) is None
+    assert calibration(GRAPH, Labels({}, LABELS.rows[:90]), trained_on([])) == {}
 
 
 def test_fitted_weights_have_no_slope() -> None:
@@ -105,17 +109,17 @@ def test_fitted_weights_have_no_slope() -> None:
     assert np.isfinite(_fitted(features, np.ones(200), np.full(200, 1 / 200))).all()
 
 
-@pytest.mark.parametrize(("score", "kept"), [(-1.0, 1), (-3.0, 0)])
+@pytest.mark.parametrize(("score", "kept"), [(-1.0, 1), (-30.0, 0)])
 def test_abstain_drops_evidence_below_threshold(score: float, kept: int) -> None:
     evidence = Evidence.of_paths(GRAPH, [([0, 1], [0])], [score])
-    state = Abstain(retriever([2.0, 1.0, 0.0, 0.0]), 0.5)(start("?", GRAPH, evidence=evidence))
+    model = Scripted(Checkpoint("path", {}, {CALIBRATION: [2.0, 10.0, 0.0, 0.0, 0.0]}), HashEncoder())
+    state = Abstain(model, 0.5)(start("?", GRAPH, evidence=evidence))
     assert len(state.items) == kept
     assert any("below 0.5" in note for note in state.trace[-1].notes) == (not kept)
 
 
-def test_confidence_is_of_best_score_and_its_share() -> None:
-    model = retriever([0.5, 1.0, 2.0, 3.0])
-    chance = confidence(model, np.array([-1.0, -1.0, -1.5, -9.0]))
-    odds = 0.5 - 1.0 + 2 * np.exp(-1.0) + 3 / (1 + np.exp(-0.5))
-    assert chance == pytest.approx(1 / (1 + np.exp(-odds)))
-    assert confidence(model, None) == confidence(retriever(None), np.array([-40.0])) == 1.0
+def test_confidence_is_of_likelihood_share_and_cosine() -> None:
+    about = {CALIBRATION: [0.5, 1.0, 2.0, 3.0, 4.0], MEANING: 10.0, "near": 0.2}
+    odds = 0.5 - 0.1 + 2 * np.exp(-1.0) + 3 / (1 + np.exp(-0.5)) + 4 * 0.2
+    assert chance(about, [1.0, 1.0, 0.5, -9.0]) == pytest.approx(1 / (1 + np.exp(-odds)))
+    assert chance({}, [-40.0]) == chance(about, []) == 1.0

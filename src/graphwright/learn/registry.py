@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from graphwright.errors import DataError, OptionError
-from graphwright.learn.confidence import CALIBRATION, calibration
+from graphwright.learn.confidence import calibration
 from graphwright.learn.graph_retrievers import EntityRetriever, TripleRetriever, train_entity, train_triple
 from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path import PathRetriever, train_path
@@ -50,7 +50,7 @@ def train_retriever(
 
     `level`: triple, entity or path. `names`: use the vectors of node names, which the index must have. The checkpoint
     holds the encoder's id, the configuration, the origin of the labels, the measure after each epoch, and at the level
-    of paths the calibration of its confidence, for which a second retriever is trained (see `calibration`). Raises
+    of paths its calibration, for which a second retriever is trained (see `calibration`). Raises
     OptionError for an unknown level, NeedsError without torch, and DataError where no label has a path.
     """
     if level not in LEVELS:
@@ -62,10 +62,12 @@ def train_retriever(
     checkpoint = _trained(ix, labels, level, names, plan, progress)
     if level != "path":
         return checkpoint
-    weights = calibration(
-        ix.graph, labels, lambda part: load_retriever(_trained(ix, part, level, names, plan), ix.encoder), plan.seed
-    )
-    return checkpoint if weights is None else replace(checkpoint, about={**checkpoint.about, CALIBRATION: weights})
+
+    def train(part: Labels) -> PathRetriever:
+        return PathRetriever(_trained(ix, part, level, names, plan), ix.encoder)
+
+    about = {**checkpoint.about, **calibration(ix.graph, labels, train, plan.seed)}
+    return replace(checkpoint, about=about)
 
 
 def _trained(
