@@ -1,4 +1,4 @@
-"""The confidence of path retrievers: its fit, the questions that it is calibrated on, and abstention."""
+"""The confidence of path retrievers: its fit, the questions that it is calibrated on, and what it drops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from graphwright import Evidence, Graph, start
 from graphwright.graph.evidence import Scores
 from graphwright.graph.relation_paths import Ways
-from graphwright.learn import Abstain, Checkpoint, Example, Label, Labels, PathRetriever, confidence
+from graphwright.learn import Checkpoint, ConfidentPaths, Example, Label, Labels, PathRetriever, confidence
 from graphwright.learn.candidates import SHORTEST, Candidate
 from graphwright.learn.confidence import CALIBRATION, MEANING, _fitted, calibration
 from graphwright.learn.refine import LabelledPath
@@ -110,10 +110,10 @@ def test_fitted_weights_have_no_slope() -> None:
 
 
 @pytest.mark.parametrize(("score", "kept"), [(-1.0, 1), (-30.0, 0)])
-def test_abstain_drops_evidence_below_threshold(score: float, kept: int) -> None:
+def test_confident_paths_drops_evidence_below_threshold(score: float, kept: int) -> None:
     evidence = Evidence.of_paths(GRAPH, [([0, 1], [0])], [score])
     model = Scripted(Checkpoint("path", {}, {CALIBRATION: [2.0, 10.0, 0.0, 0.0, 0.0]}), HashEncoder())
-    state = Abstain(model, 0.5)(start("?", GRAPH, evidence=evidence))
+    state = ConfidentPaths(model, 0.5)(start("?", GRAPH, evidence=evidence))
     assert len(state.items) == kept
     assert any("below 0.5" in note for note in state.trace[-1].notes) == (not kept)
 

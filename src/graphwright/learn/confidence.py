@@ -22,7 +22,7 @@ from graphwright.operators import Anchor, Operator, Run, State, start
 CALIBRATION, MEANING = "calibration", "meaning"
 """Names in `Checkpoint.about`: the weights of the confidence, one for each feature, and the weight of the cosine."""
 
-_MEANINGS = (0.0, 5.0, 10.0, 20.0, 40.0)  # in nats
+_MEANINGS = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0)  # in nats
 _MOST = 1_500  # questions that the retriever which is calibrated on others is trained on
 _ASKED = 150  # of the questions of each kind that it is calibrated on
 _FEWEST = 20  # of each kind
@@ -32,7 +32,7 @@ _PENALTY = 1e-3  # on the squares of the weights, so that a retriever without er
 
 
 @dataclass(frozen=True, repr=False)
-class Abstain(Operator):
+class ConfidentPaths(Operator):
     """Drop the evidence of a path retriever where its best relation path is probably wrong.
 
     The probability is a logistic function of the path's likelihood, its share against the next path, and its cosine

@@ -8,7 +8,7 @@ from typing import Annotated
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_answers import ChainAnswer, TargetAnswer
 from graphwright.generate.path_contexts import ChainContext
-from graphwright.learn.confidence import Abstain
+from graphwright.learn.confidence import ConfidentPaths
 from graphwright.learn.graph_retrievers import EntityRetriever
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.planner import Planner, is_planner
@@ -142,7 +142,7 @@ def reg(
         scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # `| Keep()` would drop scores
         answer = TargetAnswer(tied=True)
         if isinstance(trained, PathRetriever):
-            return Method(scored >> ToPassages(top_k), answer=Abstain(trained, confidence) >> answer)
+            return Method(scored >> ToPassages(top_k), answer=ConfidentPaths(trained, confidence) >> answer)
         return Method(scored >> ToPassages(top_k), answer=answer)
     shown = top_k if llm is None else _NAMES * top_k
     return Method(linked >> ToPassages(shown), *written(llm, ChainContext(), ChainAnswer(ix.encoder)), passages=shown)
