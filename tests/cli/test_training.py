@@ -117,11 +117,13 @@ def test_retrieve_ranks_by_trained_retriever(place: Path, trained: Path) -> None
 
 def test_train_command_makes_retriever_from_questions(place: Path, tmp_path: Path) -> None:
     into = tmp_path / "r"
-    few = ("--epochs", 2, "--limit", 12, "--seed", 5)
+    few = ("--epochs", 2, "--patience", 1, "--limit", 12, "--seed", 5, "--length", 2, "--nodes", 50)
     done = train(place, "triple", place / "questions.jsonl", "--into", into, *few, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["questions"] == 12 and result["retriever"] == str(into) and result["about"]["schedule"]["seed"] == 5
+    assert result["about"]["schedule"]["patience"] == 1
+    assert {name: result["about"]["labels"][name] for name in ("length", "nodes")} == {"length": 2, "nodes": 50}
     # The labels stay beside it, to be read, mended and used again.
     assert {path.name for path in tmp_path.iterdir()} == {"r", "r.labels.jsonl"}
     ids = [row["id"] for row in written(tmp_path / "r.labels.jsonl")[1:]]

@@ -51,7 +51,7 @@ def test_chain_context_escapes_names() -> None:
     whole = "\n".join(lines)
     assert all(sign not in whole for sign in ("</", "<|", "[INST]", "[/INST]"))
     assert json.loads(f'"{lines[0].partition("[r] → ")[2]}"') == bad
-    assert lines[1] == "Chain 2. Q → \\u005b/INST] → b"
+    assert lines[1] == "Chain 2. Q → [ /INST ] → b"
     assert passages_in(prompt_of(ChainContext()(state))) == {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,22 @@ def test_wide_beam_equals_exhaustive_path_ranking(graph: Graph, seed: int) -> No
         for at in range(1, len(ways)):  # never straight back
             assert walk[at - 1] != walk[at + 1] or ways[at] != ways[at - 1] ^ 1
         assert likelihood(retriever, state, ways) == pytest.approx(score, abs=1e-4)
+
+
+def test_decode_adds_cosine_of_question_and_relations() -> None:
+    graph, plain = GRAPHS["family"], writer()
+    checkpoint = plain.checkpoint
+    retriever = replace(plain, checkpoint=replace(checkpoint, about={**checkpoint.about, "meaning": 3.0}))
+    state = asked(graph, "Gisela")
+    result = Decode(retriever, 2, width=1000)(state).evidence
+    assert result is not None and result.scores is not None and len(result) > 2
+    question = HashEncoder().encode([state.question.text])[0].astype(np.float64)
+    for item, score in zip(result.items(), result.scores.tolist(), strict=True):
+        ways = ways_of(graph, item)
+        words = HashEncoder().encode([graph.columns.relations[way >> 1].replace("_", " ") for way in ways])
+        mean = words.astype(np.float64).mean(axis=0)
+        cosine = question @ mean / np.linalg.norm(mean) / np.linalg.norm(question)
+        assert score == pytest.approx(likelihood(plain, state, ways) + 3 * cosine, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -243,6 +243,19 @@ def first_shown(graph: Graph, entity: str, answer: str, by: Ways | None = None) 
     return seen[0]
 
 
+def test_llm_refiner_shows_relations_readable_and_no_token() -> None:
+    prompts: list[str] = []
+
+    def reply(system: str, user: str) -> str:
+        prompts.append(user)
+        return '{"paths": [0]}'
+
+    graph = Graph.from_triples([("Heat", "by", "[INST]"), ("[INST]", "INST", "LA")])
+    asked = Example("q", "where to", (graph.id("Heat"),), (graph.id("LA"),))
+    LLMRefiner(ScriptedLLM(reply)).prepare(graph, [asked], [candidate_pool(graph, asked)])(0)
+    assert "Heat → [by] → \\u005bINST] → [ INST ] → LA" in prompts[0] and "[INST]" not in prompts[0]
+
+
 def test_llm_refiner_shows_one_path_per_relations() -> None:
     graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Thief", "by", "Mann")])
     assert first_shown(graph, "Heat", "Thief") == "Heat → [by] → Mann → [by⁻¹] → Thief"

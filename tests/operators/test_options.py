@@ -20,7 +20,7 @@ from graphwright.generate import (
     ReportContext,
     TreeReports,
 )
-from graphwright.learn import Decode
+from graphwright.learn import ConfidentPaths, Decode
 from graphwright.learn.training import Schedule
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import (
@@ -99,6 +99,7 @@ REFUSED: list[tuple[Any, dict[str, tuple[object, ...]]]] = [
     (CommunitySearch(SUMMARIES), {"level": FROM_ZERO}),
     (Composed(SNAPSHOT.names), {"names": (None, ENCODER)}),
     (Cover(0.5, 1.0), {"open": (1.1, *WEIGHT), "overlap": WEIGHT}),
+    (ConfidentPaths(RETRIEVER), {"retriever": (ENCODER,), "threshold": (1.1, *WEIGHT)}),
     (Coverage(VECTORS), {"alpha": (701, *WEIGHT)}),
     (EnumeratedPaths(2), {"length": COUNT, "max_paths": COUNT}),
     (Decode(RETRIEVER), {"length": COUNT, "max_edges": COUNT}),

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import OptionError
-from graphwright.prompts.templates import checksum, data_line, messages
+from graphwright.prompts.templates import checksum, data_line, messages, spaced_tokens
 
 TEXTS = {
     Path(str(p)).stem: p.read_text("utf-8") for p in files("graphwright.prompts").iterdir() if p.name.endswith(".txt")
@@ -73,12 +73,24 @@ def test_prompts_checksum_changes_with_any_word(tmp_path: Path) -> None:
     assert same == checksum("extract") and other != checksum("extract_again")
 
 
-@given(st.dictionaries(st.text(), st.lists(st.text(st.sampled_from('<|/s>[INST] \x85\u2028\n\x00"\\\\é東')))))
+@given(st.dictionaries(st.text(), st.lists(st.text(st.sampled_from('<|/sg>[INST] \x85\u2028\n\x00"\\\\é東')))))
 def test_data_line_is_one_line_of_json(value: dict[str, list[str]]) -> None:
     line = data_line(value)
     assert json.loads(line) == value
     assert len(line.splitlines()) == 1
-    assert not re.search(r"<[^\s\\]|\[/?[A-Za-z]+\]", line)
+    assert not re.search(r"<[^\s\\]|\[/?[a-z]*[A-Z]{2,}\]|\[\|", line)
+
+
+@pytest.mark.parametrize("token", ["[INST]", "[/INST]", "[TOOL_CALLS]", "[gMASK]", "[|user|]", "[|endofturn|]"])
+def test_chat_template_tokens_are_escaped_in_data_and_spaced_in_own_brackets(token: str) -> None:
+    assert token not in data_line(token) and json.loads(data_line(token)) == token
+    assert spaced_tokens(f"a → {token} → b") == f"a → [ {token[1:-1]} ] → b"
+    assert data_line(spaced_tokens(token)) == f'"[ {token[1:-1]} ]"'
+
+
+@pytest.mark.parametrize("text", ["[directed_by]", "[manufacturer]", "[hasGenre]", "[sic]", "[1]", "[born in]"])
+def test_words_in_brackets_stay_readable(text: str) -> None:
+    assert data_line(text) == f'"{text}"' and spaced_tokens(text) == text
 
 
 def test_lone_surrogate_is_escaped() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import AsJson, IndexFolder, ModelOptions, expanded
-from graphwright.cli.progress import progress
+from graphwright.cli.progress import Show, progress
 from graphwright.cli.terminal import note, print_json, say
 from graphwright.errors import OptionError, counted
 
@@ -44,6 +44,8 @@ class LabelOptions:
         float, typer.Option("--max-unusable", min=0, max=1, help="Maximum share of questions that cannot be used.")
     ] = 0.1
     limit: Annotated[int | None, typer.Option(min=1, help="Number of questions to sample (default: all).")] = None
+    length: Annotated[int, typer.Option(min=1, help="Maximum relations of a path to learn.")] = 4
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the PPR subgraph that paths are taken from.")] = 1000
     seed: Seed = 0
 
     def examples(self, questions: Path, snapshot: Snapshot) -> Examples:
@@ -75,6 +77,12 @@ class LabelOptions:
             raise OptionError(f"--refine is {self.refine!r}; choose from {', '.join(refiners)} and llm.")
         return refiners[self.refine]
 
+    def labels(self, snapshot: Snapshot, examples: Examples, refiner: Refiner, into: Path, show: Show) -> Labels:
+        """Make the labels of questions, and write them to a file."""
+        from graphwright.learn import make_labels
+
+        return make_labels(snapshot.graph, examples, refiner, into, nodes=self.nodes, length=self.length, progress=show)
+
 
 @train.command()
 @expanded
@@ -89,7 +97,7 @@ def labels(
     as_json: AsJson = False,
 ) -> None:
     """Choose the paths that a retriever learns to find."""
-    from graphwright.learn import LLMRefiner, make_labels
+    from graphwright.learn import LLMRefiner
 
     snapshot = _snapshot(index)
     if options.refine == "llm":
@@ -103,7 +111,7 @@ def labels(
         refiner = options.refiner(snapshot)
     examples = options.examples(questions, snapshot)
     with progress() as show:
-        chosen = make_labels(snapshot.graph, examples, refiner, into, progress=show)
+        chosen = options.labels(snapshot, examples, refiner, into, show)
     _report(chosen, as_json)
     note(f"labels: {into}")
 
@@ -148,13 +156,17 @@ def _add_command(level: str, about: str) -> None:
                 min=1, help="Maximum epochs (default: 20, or as many as make 400 steps); training stops early."
             ),
         ] = None,
+        patience: Annotated[
+            int | None,
+            typer.Option(min=1, help="Epochs without a better one until training stops (default: 4, or 200 steps)."),
+        ] = None,
         names: Annotated[
             bool, typer.Option("--names/--no-names", help="Use the names of nodes, besides their position.")
         ] = False,
         options: LabelOptions,
         as_json: AsJson = False,
     ) -> None:
-        from graphwright.learn import Schedule, make_labels, read_labels, train_retriever
+        from graphwright.learn import Schedule, read_labels, train_retriever
         from graphwright.learn.network import import_torch
 
         if (questions is None) == (labels is None):
@@ -163,11 +175,11 @@ def _add_command(level: str, about: str) -> None:
         snapshot = _snapshot(index)
         learned = None if labels is None else read_labels(labels, snapshot.graph)
         examples = None if questions is None else options.examples(questions, snapshot)
-        schedule = Schedule(epochs=epochs, seed=options.seed)
+        schedule = Schedule(epochs=epochs, patience=patience, seed=options.seed)
         with progress() as show:
             if examples is not None:
                 file = into.with_name(f"{into.name}.labels.jsonl")
-                learned = make_labels(snapshot.graph, examples, options.refiner(snapshot), file, progress=show)
+                learned = options.labels(snapshot, examples, options.refiner(snapshot), file, show)
             assert learned is not None  # one of the two was given
             retriever = train_retriever(snapshot, learned, level, names=names, schedule=schedule, progress=show)
         retriever.save(into)

@@ -107,7 +107,7 @@ class TargetAnswer(Operator):
 
 
 def _reading(graph: Graph, bundle: Bundle) -> str:
-    relations = (graph.columns.relations[relation] for relation, _ in bundle.ways)
+    relations = (graph.columns.relations[relation] for step in bundle.ways for relation, _ in step)
     return " ".join(
         [graph.names[bundle.levels[0][0]], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)]
     )

@@ -31,14 +31,13 @@ from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.answer_prompt import Context
-from graphwright.prompts.templates import data_line
+from graphwright.prompts.templates import data_line, spaced_tokens
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
 _PATHS = 0.5  # share of paths, chains and edges in a context before its passages are added
 _MAX_COMPARED = 5_000  # edges that are compared by words
 _SIGNS = re.compile("[→;]")  # the signs that a chain is written with
-_TOKEN = re.compile(r"\[(?=/?[A-Z_]+\])")  # a relation in brackets that looks like a token of a chat template
 
 
 @dataclass(frozen=True)
@@ -227,9 +226,10 @@ class ChainContext(Budgeted):
     """Show the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
 
     Names and relations are escaped as texts of passages are, and so are the signs → and ; in them: no name can pass
-    for another hop, another chain or an instruction. Items without edges are not shown. The best `passages`, if the
-    state has some, follow as in PassageContext, to be cited. `tokens`: the limit of all lines, estimated. Chains take
-    at most half of it, and the tokens that the passages leave. Chains that do not fit are left out; the first is cut.
+    for another hop, another chain or an instruction. Brackets that would make a chat-template token of a relation are
+    spaced: `[ ACTED_IN ]`. Items without edges are not shown. The best `passages`, if the state has some, follow as in
+    PassageContext, to be cited. `tokens`: the limit of all lines, estimated. Chains take at most half of it, and the
+    tokens that the passages leave. Chains that do not fit are left out; the first is cut.
 
     >>> from graphwright import Evidence, Graph, start
     >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
@@ -258,7 +258,7 @@ def _chain_lines(state: State, numbers: Mapping[int, int], tokens: int) -> Itera
         # An item that is not a chain, such as a triple, is shown by the texts of its edges.
         texts = (_escaped(state.graph.edge_text(edge)) for edge in item.edges)
         chain = write_walk(state.graph, item, _escaped) or "; ".join(texts)
-        line = _TOKEN.sub(r"\\u005b", f"Chain {number}. {chain}")
+        line = spaced_tokens(f"Chain {number}. {chain}")
         if number == 1 and line_size(line) > tokens:
             line = longest(partial(_whole_ends, line), len(line), lambda cut: line_size(cut) <= tokens)
         yield line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,17 +12,19 @@ from graphwright.graph.items import Item, ItemKind, Step, ends_of
 
 Way = tuple[int, bool]
 """A relation, and whether it is walked from head to tail."""
+Ways = tuple[Way, ...]
+"""The relations of one step: several if it takes parallel edges."""
 
 
 class Bundle(NamedTuple):
     """Walks of equal length from one node by the same directed relations; a path is a bundle of one walk.
 
     `levels`: the nodes after no step, one step, and so on. `ways`: the relation of each step. `inward`: the walks are
-    written in reverse, so that they end in that node.
+    written in reverse, so that they end in that node. A step has several relations where parallel edges were merged.
     """
 
     levels: list[list[int]]
-    ways: list[Way]
+    ways: list[Ways]
     inward: bool
 
 
@@ -33,17 +35,15 @@ def bundle_of(graph: Graph, item: Item) -> Bundle | None:
     """
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE) or not item.steps:
         return None
-    relation = graph.columns.relation
-    ways = [(int(relation[edge]), forward) for edge, forward in item.steps]
     if item.kind == ItemKind.PATH:
-        return Bundle([[node] for node in item.nodes], ways, False)
-    hops = _hops(list(ends_of(graph, item.steps)), ways, [edge for edge, _ in item.steps])
+        return Bundle([[node] for node in item.nodes], [(way,) for way in _ways_of(graph, item.steps)], False)
+    parts = list(parallel_steps(graph, item.steps))
+    ends = list(ends_of(graph, [part[0] for part in parts]))
+    ways = [_ways_of(graph, part) for part in parts]
+    hops = _hops(ends, ways, [part[0][0] for part in parts])
     if hops is None:
         return None
-    levels = [
-        [next(ends_of(graph, item.steps[:1]))[0]],
-        *(list(dict.fromkeys(far for _, far in hop)) for _, hop in hops),
-    ]
+    levels = [[ends[0][0]], *(list(dict.fromkeys(far for _, far in hop)) for _, hop in hops)]
     listed = list(dict.fromkeys(chain(*levels)))
     for inward in (False, True):
         # With nodes in any other order the text would be in a wrong order.
@@ -52,13 +52,37 @@ def bundle_of(graph: Graph, item: Item) -> Bundle | None:
     return None
 
 
+def parallel_steps(graph: Graph, steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
+    """Yield the steps of an item, those in a row that take parallel edges of several relations as one.
+
+    >>> graph = Graph.from_triples([("Q", "r", "a"), ("a", "s", "b"), ("a", "t", "b")])
+    >>> list(parallel_steps(graph, ((0, True), (1, True), (2, True))))
+    [((0, True),), ((1, True), (2, True))]
+    """
+    part: list[Step] = []
+    before = (-1, -1)
+    for ends, step in zip(ends_of(graph, steps), steps, strict=True):
+        parallel = ends == before and ends[0] != ends[1]
+        if part and not (parallel and _ways_of(graph, [step])[0] not in _ways_of(graph, part)):
+            yield tuple(part)
+            part = []
+        part.append(step)
+        before = ends
+    if part:
+        yield tuple(part)
+
+
+def _ways_of(graph: Graph, steps: Sequence[Step]) -> Ways:
+    return tuple((int(graph.columns.relation[edge]), forward) for edge, forward in steps)
+
+
 Hop = list[tuple[int, int]]
 """The start and the end of each step of a hop."""
 
 
-def _hops(ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> list[tuple[Way, Hop]] | None:
-    """Group steps into hops, each by one relation in one direction from all nodes of the hop before; else None."""
-    hops: list[tuple[Way, Hop]] = []
+def _hops(ends: Hop, ways: Sequence[Ways], edges: Sequence[int]) -> list[tuple[Ways, Hop]] | None:
+    """Group steps into hops, each by the same relations from all nodes of the hop before; else None."""
+    hops: list[tuple[Ways, Hop]] = []
     reached, at = {ends[0][0]}, 0
     while at < len(ends):
         size = _hop_size(reached, ends[at:], ways[at:], edges[at:])
@@ -70,8 +94,8 @@ def _hops(ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> list[tuple[Wa
     return hops
 
 
-def _hop_size(reached: set[int], ends: Hop, ways: Sequence[Way], edges: Sequence[int]) -> int:
-    """Return how many of the first steps leave these nodes by the first step's relation, each by another edge."""
+def _hop_size(reached: set[int], ends: Hop, ways: Sequence[Ways], edges: Sequence[int]) -> int:
+    """Return how many of the first steps leave these nodes by the first step's relations, each by another edge."""
     taken: set[int] = set()
     for (start, _), way, edge in zip(ends, ways, edges, strict=True):
         if way != ways[0] or start not in reached or edge in taken:
@@ -94,7 +118,7 @@ def edge_label(graph: Graph, edge: int, forward: bool) -> str:
 
 
 def write_walk(graph: Graph, item: Item, write: Callable[[str], str] = str) -> str:
-    """Return a bundle of walks as one line, with "; " between nodes of the same hop; "" where the item is not a bundle.
+    """Return a bundle of walks as one line, "; " between nodes of a hop and parallel relations; "" for other items.
 
     `write` is applied to every name and relation.
 
@@ -110,12 +134,12 @@ def write_walk(graph: Graph, item: Item, write: Callable[[str], str] = str) -> s
     levels, ways = bundle.levels, bundle.ways
     if bundle.inward:
         levels = [level[::-1] for level in reversed(levels)]
-        ways = [(relation, not forward) for relation, forward in reversed(ways)]
+        ways = [tuple((relation, not forward) for relation, forward in step) for step in reversed(ways)]
     groups = ["; ".join(write(graph.names[v]) for v in level) for level in levels]
-    labels = [relation_label(graph, relation, forward) for relation, forward in ways]
+    labels = ["; ".join(write(relation_label(graph, *way)) for way in step) for step in ways]
     if len(item.edges) == len(ways):  # a path, each of whose edges may have a text
-        labels = [edge_label(graph, edge, forward) for edge, (_, forward) in zip(item.edges, ways, strict=True)]
-    parts = (part for label, group in zip(labels, groups[1:], strict=True) for part in (f"[{write(label)}]", group))
+        labels = [write(edge_label(graph, edge, way[0][1])) for edge, way in zip(item.edges, ways, strict=True)]
+    parts = (part for label, group in zip(labels, groups[1:], strict=True) for part in (f"[{label}]", group))
     return " → ".join((groups[0], *parts))
 
 

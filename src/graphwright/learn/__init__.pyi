@@ -3,6 +3,8 @@ from .candidates import Example as Example
 from .candidates import Examples as Examples
 from .candidates import candidate_pool as candidate_pool
 from .candidates import read_examples as read_examples
+from .confidence import ConfidentPaths as ConfidentPaths
+from .confidence import confidence as confidence
 from .fine_tuning import TuneSchedule as TuneSchedule
 from .fine_tuning import tune as tune
 from .graph_retrievers import EntityRetriever as EntityRetriever

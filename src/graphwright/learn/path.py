@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from graphwright.learn.labels import Progress
 
 _HIDDEN = 128  # numbers of the decoder's state
+_MIN_STEPS = 2_000  # of a training: they are cheap, and after 400 the paths of three relations are not learned yet
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +53,21 @@ class PathRetriever(Retriever):
 
     def search(self, k: int) -> Operator:
         """Return an operator that retrieves the k best walks by the generated relation paths."""
-        return Decode(self, int(self.checkpoint.about["length"]), self.width) >> Instances(returning=True) % k
+        return self.paths() >> Instances(returning=True) % k
+
+    def paths(self) -> Operator:
+        """Return an operator that generates the best relation paths."""
+        return Decode(self, int(self.checkpoint.about["length"]), self.width)
+
+    @property
+    def meaning(self) -> float:
+        """What the cosine of question and path counts in generation, chosen in training (see `calibration`)."""
+        return float(self.checkpoint.about.get("meaning", 0.0))
+
+    def nearness(self, state: State, run: Run, paths: Sequence[Ways]) -> Scores:
+        """Return the cosine of the question with the words of each relation path."""
+        decoder = self.decoder(state, run)
+        return np.array([decoder.nearness(path) for path in paths])
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the log-probability of an item's relation path; each path is computed once."""
@@ -69,11 +84,11 @@ class PathRetriever(Retriever):
 
 
 def _path_of(graph: Graph, item: Item) -> Ways:
-    """Return the directed relations of an item: along a walk or bundle, edge by edge for other items."""
+    """Return the directed relations of an item: the first of each step of a bundle, edge by edge for other items."""
     bundle = bundle_of(graph, item)
     if bundle is None:
         return ways_of(graph, item)
-    return tuple(2 * relation + forward for relation, forward in bundle.ways)
+    return tuple(2 * relation + forward for (relation, forward), *_ in bundle.ways)
 
 
 class Decoder:
@@ -85,7 +100,7 @@ class Decoder:
 
     def __init__(self, w: Mapping[str, Any], questions: Any, vectors: Any, relations: Sequence[int] = ()) -> None:
         """Embed each relation in both directions: first from tail to head, then from head to tail."""
-        self.w, self.questions = w, questions
+        self.w, self.questions, self.vectors = w, questions, vectors
         self.embeddings = (vectors @ w["relation"]).reshape(2 * vectors.shape[0], -1)
         self.row_of = {2 * relation + way: 2 * row + way for row, relation in enumerate(relations) for way in (0, 1)}
 
@@ -109,6 +124,11 @@ class Decoder:
         logits -= logits.max() + np.log(np.exp(logits - logits.max()).sum())
         return logits[:-1], float(logits[-1])
 
+    def nearness(self, path: Ways) -> float:
+        """Return the cosine of the question with the mean vector of the relations of a path, for one question."""
+        mean = self.vectors[[self.row_of[directed_relation] >> 1 for directed_relation in path]].mean(axis=0)
+        return float(self.questions[0] @ mean / max(float(np.linalg.norm(mean)), 1e-12))
+
     def path_log_probability(self, path: Ways) -> float:
         """Return the log-probability of a relation path with its end, for one question."""
         state, total = self.begin(), 0.0
@@ -123,9 +143,10 @@ class Decode(Ranker):
     """Generate the most probable relation paths that exist in the graph, by beam search from every query entity.
 
     This combines RoG's planning and ReG@Path's grounding: at each step the `width` best prefixes are extended by every
-    relation from their ends; a prefix may end at any step. An item is one walk by a relation path, as in RelationPaths,
-    with the log-probability as its score; the `width` best are returned. `length`: maximum number of relations;
-    `max_edges`: edges read from one entity.
+    relation from their ends; a prefix may end at any step. An item is one walk by a relation path, as in RelationPaths.
+    Its score is the log-probability, plus `meaning` of the retriever times the cosine of the question with the
+    relations, which prefers paths that name all that is asked; the `width` best are returned. `length`: maximum number
+    of relations; `max_edges`: edges read from one entity.
     """
 
     retriever: Annotated[PathRetriever, Has("a trained path retriever", "decoder")]
@@ -143,6 +164,8 @@ class Decode(Ranker):
         decoder = self.retriever.decoder(state, run)
         for source in graph.at(query_entities(state)).tolist():
             paths += self._from(graph, source, decoder, run)
+        meaning = self.retriever.meaning
+        paths = [(score + meaning * decoder.nearness(path.ways), path) for score, path in paths] if meaning else paths
         paths = sorted(paths, key=_order)[: self.width]
         walks = [path.walks(np.zeros(1, np.int64)) for _, path in paths]
         items = [(graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks]
@@ -221,7 +244,7 @@ def train_path(
             right = ((values.argmax(2) == paths) | (paths < 0)).all(1).numpy()
         return float(np.mean([right[owner == at].any() for at in every]))
 
-    weights, measures = training.fit(_initial(training, samples.questions.shape[1]), loss, measure)
+    weights, measures = training.fit(_initial(training, samples.questions.shape[1]), loss, measure, _MIN_STEPS)
     return weights, {
         "length": max(len(path) for row in samples.rows for path in row.paths),
         "first path kept": measures,

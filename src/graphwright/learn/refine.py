@@ -18,9 +18,8 @@ from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Exa
 from graphwright.models import LLM, Encoder
 from graphwright.operators import Anchor, Run, start
 from graphwright.operators.rerank.mask import mask_names
-from graphwright.prompts.templates import checksum, data_line
+from graphwright.prompts.templates import checksum, data_line, spaced_tokens
 
-_BORROWED_FROM = 4  # nearest questions, whose best relation paths are candidates too
 _BLOCK = 2_048  # questions compared at once
 
 
@@ -97,8 +96,9 @@ class NeighbourRefiner(Checked):
     One question has few answers, which other paths reach by chance; so `support` is the mean F1 over the `neighbours`
     most similar questions (entities masked), weighted by their cosines. The score of a path is its support, plus
     `meaning` times its cosine with the question. A path is chosen if it reaches an answer of this question, and its
-    score is at least the share `share` of the best score. The best paths of the nearest questions are candidates too,
-    even if they are not shortest paths here: weak supervision misses them (ReG, section 3.1).
+    score is at least the share `share` of the best score. The best paths of these questions are candidates too, all of
+    equal F1, even if they are not shortest paths here: weak supervision misses them (ReG, section 3.1), most often
+    where the answer is one of a few values, such as a gender, that a shorter path reaches by chance.
     """
 
     encoder: Encoder
@@ -110,7 +110,7 @@ class NeighbourRefiner(Checked):
     def id(self) -> str:
         """Name, parameters and encoder."""
         encoder = getattr(self.encoder, "id", "")
-        return f"neighbours-{self.share:g}-{self.meaning:g}-{self.neighbours}-{encoder}"
+        return f"neighbours-all-{self.share:g}-{self.meaning:g}-{self.neighbours}-{encoder}"
 
     def prepare(self, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]) -> RefineOne:
         """Find the neighbours of each question."""
@@ -126,7 +126,7 @@ class _Neighbourhoods:
         self.refiner, self.graph, self.examples, self.pools = refiner, graph, examples, pools
         self.vectors, self.edges = _Vectors(refiner.encoder, graph, examples), labelled_edges(graph)
         self.neighbours = self.vectors.neighbours(refiner.neighbours)
-        self.f1 = cache(self._f1)
+        self.f1, self.best_paths = cache(self._f1), cache(self._best_paths)
 
     def refine(self, at: int) -> list[LabelledPath]:
         """Return the chosen paths of one question, entity by entity."""
@@ -149,13 +149,15 @@ class _Neighbourhoods:
         return [LabelledPath(candidates[i], float(support[i]), float(near[i])) for i in good.tolist()]
 
     def _borrowed(self, at: int) -> list[Ways]:
-        """Return the relation path that best explains each of the nearest questions."""
-        best: dict[Ways, None] = {}
-        for other in self.neighbours[0][at][1 : 1 + _BORROWED_FROM].tolist():
-            paths = [c.ways for c in self.pools[other].candidates if c.pool == SHORTEST]
-            if paths:
-                best[max(paths, key=lambda ways: self.best_f1(other, ways))] = None
-        return list(best)
+        """Return the relation paths that best explain each of the similar questions."""
+        others = self.neighbours[0][at][1:].tolist()
+        return list(dict.fromkeys(ways for other in others for ways in self.best_paths(other)))
+
+    def _best_paths(self, at: int) -> list[Ways]:
+        """Return the shortest paths of a question with the highest F1."""
+        paths = [c.ways for c in self.pools[at].candidates if c.pool == SHORTEST]
+        f1 = [self.best_f1(at, ways) for ways in paths]
+        return [ways for ways, value in zip(paths, f1, strict=True) if value == max(f1)]
 
     def support(self, at: int, ways: Ways) -> float:
         """Return the mean F1 of a relation path over the neighbours of a question, weighted by their cosines."""
@@ -271,5 +273,6 @@ def _path_text(graph: Graph, candidate: Candidate, example: Example, edges: Any)
     nodes = walks[int(np.isin(walks[:, -1], example.answers).argmax())].tolist()
     steps = [graph.names[nodes[0]]]
     for way, node in zip(candidate.ways, nodes[1:], strict=True):
-        steps += [f"[{relation_label(graph, way >> 1, bool(way & 1))}]", graph.names[node]]
+        label = relation_label(graph, way >> 1, bool(way & 1))
+        steps += [spaced_tokens(f"[{label}]"), graph.names[node]]
     return " → ".join(steps)

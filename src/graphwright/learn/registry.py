@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from graphwright.errors import DataError, OptionError
+from graphwright.learn.confidence import calibration
 from graphwright.learn.graph_retrievers import EntityRetriever, TripleRetriever, train_entity, train_triple
 from graphwright.learn.labels import Labels, Progress
 from graphwright.learn.path import PathRetriever, train_path
@@ -48,7 +49,8 @@ def train_retriever(
     """Train a retriever on labels, for the method `reg` and for `load_retriever`. Only training needs torch.
 
     `level`: triple, entity or path. `names`: use the vectors of node names, which the index must have. The checkpoint
-    holds the encoder's id, the configuration, the origin of the labels and the measure after each epoch. Raises
+    holds the encoder's id, the configuration, the origin of the labels, the measure after each epoch, and at the level
+    of paths its calibration, for which a second retriever is trained (see `calibration`). Raises
     OptionError for an unknown level, NeedsError without torch, and DataError where no label has a path.
     """
     if level not in LEVELS:
@@ -57,6 +59,21 @@ def train_retriever(
         raise OptionError("names=True needs vectors of node names. Make the index with --embed names.")
     plan = schedule or Schedule()
     plan = replace(plan, batch=min(plan.batch, _MAX_BATCH.get(level, plan.batch)))
+    checkpoint = _trained(ix, labels, level, names, plan, progress)
+    if level != "path":
+        return checkpoint
+
+    def train(part: Labels) -> PathRetriever:
+        return PathRetriever(_trained(ix, part, level, names, plan), ix.encoder)
+
+    about = {**checkpoint.about, **calibration(ix.graph, labels, train, plan.seed)}
+    return replace(checkpoint, about=about)
+
+
+def _trained(
+    ix: Snapshot, labels: Labels, level: str, names: bool, plan: Schedule, progress: Progress | None = None
+) -> Checkpoint:
+    """Train once."""
     samples = samples_of(ix.graph, labels, ix.encoder, progress)
     weights, about = LEVELS[level][1](samples, ix.names if names else None, plan, progress)
     return Checkpoint(

@@ -108,10 +108,11 @@ def _sample(graph: Graph, label: Label, edges: Any, nodes: int, rows_of: dict[in
 class Schedule(Checked):
     """Schedule of a training: epochs, batches and negatives.
 
-    `epochs`: at most; None for 20, or as many as make 400 steps. Training stops `patience` epochs after the best one;
-    None for 4, or as many as make 200 steps. `batch`: questions of a step, at most a tenth of all; `held_out`: share of
-    questions that choose the best epoch; `negatives`: drawn for each positive triple or entity (ReG uses all, as its
-    graphs are smaller).
+    `epochs`: at most; None for 20, or as many as make 400 steps (of relation paths 2,000). Training stops `patience`
+    epochs after the best one; None for 4, or as many as make half of these steps. The learning rate falls over all
+    `epochs`, so a training that stops early is a rough one. The paper has 80 epochs and stops none. `batch`: questions
+    of a step, at most a tenth of all; `held_out`: share of questions that choose the best epoch; `negatives`: drawn for
+    each positive triple or entity (ReG uses all, as its graphs are smaller).
     """
 
     epochs: Annotated[int | None, AtLeast(1)] = None
@@ -184,19 +185,21 @@ class Training:
         weights: Mapping[str, Any],
         loss: Callable[[Mapping[str, Any], list[int], np.random.Generator], Any],
         measure: Callable[[Mapping[str, Floats]], float],
+        min_steps: int = _MIN_STEPS,
     ) -> tuple[dict[str, Floats], list[float]]:
         """Train with Adam; return the weights of the best epoch, and the measure after each epoch.
 
         `loss` takes the weights, the positions of a batch of samples and a random generator; `measure` the weights as
-        arrays. Of epochs with the same measure the last is taken, because it has trained longer.
+        arrays; `min_steps`: of all epochs, unless the schedule has their number. Of epochs with the same measure the
+        last is taken, because it has trained longer.
         """
         schedule, optim, count = self.schedule, self.torch.optim, len(self.learned.rows)
         tensors = {name: value.clone().requires_grad_(True) for name, value in weights.items()}
         adam = optim.AdamW(tensors.values(), lr=schedule.rate, weight_decay=1e-4)
         size = min(schedule.batch, max(_MIN_BATCH, count // 10))
         steps = -(-count // size)
-        epochs = schedule.epochs or max(_EPOCHS, -(-_MIN_STEPS // steps))
-        patience = schedule.patience or max(_PATIENCE, -(-_MIN_STEPS // (2 * steps)))
+        epochs = schedule.epochs or max(_EPOCHS, -(-min_steps // steps))
+        patience = schedule.patience or max(_PATIENCE, -(-min_steps // (2 * steps)))
         rate = optim.lr_scheduler.OneCycleLR(adam, schedule.rate, total_steps=epochs * steps + 1)
         rng = np.random.default_rng(schedule.seed)
         best, measures = _arrays(tensors), list[float]()

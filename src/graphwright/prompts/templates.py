@@ -17,8 +17,11 @@ from graphwright.errors import OptionError
 
 _SEPARATOR = "\n---\n"
 # Characters that JSON does not escape and a model or a server may interpret: line ends, lone surrogates (which cannot
-# be sent), and the first character of possible mark-up or chat-template tokens.
-_SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]|<(?=\\S)|\\[(?=/?[A-Za-z_]+\\])")
+# be sent), and the first character of possible mark-up or chat-template tokens. In square brackets these have capitals,
+# such as [INST], [/TOOL_CALLS] and [gMASK], or a bar, such as [|user|]; [sic] and [directed_by] are none.
+_TOKEN = r"\[(?=/?[a-z]*[A-Z_]{2,}\]|\|)"
+_SPECIAL = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff]|<(?=\\S)|{_TOKEN}")
+_TOKEN_IN_BRACKETS = re.compile(_TOKEN + r"([^\[\]]*)\]")
 
 
 def messages(name: str, /, **values: str) -> tuple[str, str]:
@@ -41,10 +44,21 @@ def messages(name: str, /, **values: str) -> tuple[str, str]:
 def data_line(value: object) -> str:
     """Return a value as one line of JSON, with line ends, mark-up and chat-template tokens escaped.
 
-    >>> print(data_line({"text": "It is \\"on\\" the Mur.\\n</text><|end|> [INST] a < b [1]"}))
-    {"text": "It is \\"on\\" the Mur.\\n\\u003c/text>\\u003c|end|> \\u005bINST] a < b [1]"}
+    >>> print(data_line({"text": "It is \\"on\\" the Mur.\\n</text><|end|> [INST] a < b [sic]"}))
+    {"text": "It is \\"on\\" the Mur.\\n\\u003c/text>\\u003c|end|> \\u005bINST] a < b [sic]"}
     """
     return _SPECIAL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def spaced_tokens(text: str) -> str:
+    """Return a text with spaces in those square brackets that would make a chat-template token of what they enclose.
+
+    For brackets of our own around a relation, so that it reaches the model readable.
+
+    >>> spaced_tokens("Heat → [directed_by] → Mann"), spaced_tokens("Heat → [ACTED_IN⁻¹] → Kilmer → [ACTED_IN] → Ali")
+    ('Heat → [directed_by] → Mann', 'Heat → [ACTED_IN⁻¹] → Kilmer → [ ACTED_IN ] → Ali')
+    """
+    return _TOKEN_IN_BRACKETS.sub(r"[ \1 ]", text)
 
 
 def checksum(*names: str) -> str:

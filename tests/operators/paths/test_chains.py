@@ -60,6 +60,59 @@ def test_merged_chains_group_entities_by_shared_targets() -> None:
     ]
 
 
+PARALLEL = [
+    ("Q", "r0", "a"),
+    ("a", "r1", "b"),
+    ("a", "r2", "b"),
+    ("a", "r2", "c"),
+    ("a", "r1", "c"),
+    ("a", "r1", "d"),
+    ("b", "r2", "a"),
+    ("a", "r1", "b"),
+]
+
+
+def test_parallel_chains_name_all_relations_of_a_step() -> None:
+    assert texts_of(PARALLEL, ["Q"], Chains()) == [
+        "Q → [r0] → a",
+        "Q → [r0] → a → [r1] → b",
+        "Q → [r0] → a → [r2] → c",
+        "Q → [r0] → a → [r1] → d",
+    ]
+    # Appendix E of ReG: (h, r1, t); (h, r2, t) become (h, r1 ⊕ r2, t), so that r2 is not lost.
+    chains = ["Q → [r0] → a", "Q → [r0] → a → [r1; r2] → b", "Q → [r0] → a → [r1; r2] → c", "Q → [r0] → a → [r1] → d"]
+    assert texts_of(PARALLEL, ["Q"], Chains(parallel=True)) == chains
+    assert texts_of(PARALLEL, ["b"], Chains(1, parallel=True)) == ["b → [r1⁻¹; r2⁻¹] → a", "b → [r2] → a"]
+    assert texts_of(PARALLEL, ["c"], Chains(2, inverse=False, parallel=True)) == [
+        "a → [r1; r2] → c",
+        "Q → [r0] → a → [r1; r2] → c",
+        "b → [r2] → a → [r1; r2] → c",
+    ]
+
+
+def test_parallel_chains_of_the_same_relations_merge() -> None:
+    assert texts_of(PARALLEL, ["Q"], Chains(parallel=True) >> MergeChains()) == [
+        "Q → [r0] → a",
+        "Q → [r0] → a → [r1; r2] → b; c",
+        "Q → [r0] → a → [r1] → d",
+    ]
+    inward = Chains(1, inverse=False, parallel=True) >> MergeChains()
+    assert texts_of([*PARALLEL, ("e", "r1", "c"), ("e", "r2", "c")], ["c"], inward) == ["a; e → [r1; r2] → c"]
+
+
+def test_parallel_steps_at_other_places_do_not_merge() -> None:
+    first = [("Q", "r", "a"), ("Q", "s", "a"), ("a", "t", "x")]  # (r; s), t
+    second = [("Q", "r", "b"), ("b", "s", "y"), ("b", "t", "y")]  # r, (s; t)
+    texts = texts_of([*first, *second], ["Q"], Chains(parallel=True) >> MergeChains())
+    assert texts[2:] == ["Q → [r; s] → a → [t] → x", "Q → [r] → b → [s; t] → y"]
+
+
+def test_parallel_chains_without_parallel_triples_equal_chains() -> None:
+    entities = ["Lou Seal", "Madison Bumgarner"]
+    for steps in (lambda **o: Chains(**o), lambda **o: Chains(**o) >> MergeChains()):
+        assert texts_of(GIANTS, entities, steps(parallel=True)) == texts_of(GIANTS, entities, steps())
+
+
 def test_head_to_tail_chains_may_end_at_query_entity() -> None:
     film = [("x", "genre", "Drama"), ("y", "genre", "Drama"), ("A", "act", "x"), ("A", "act", "y")]
     assert texts_of(film, ["Drama"], Chains(inverse=False)) == [

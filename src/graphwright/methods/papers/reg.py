@@ -8,6 +8,8 @@ from typing import Annotated
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_answers import ChainAnswer, TargetAnswer
 from graphwright.generate.path_contexts import ChainContext
+from graphwright.learn.confidence import ConfidentPaths
+from graphwright.learn.graph_retrievers import EntityRetriever
 from graphwright.learn.path import PathRetriever
 from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
@@ -42,7 +44,8 @@ def evidence_chains(
 
     `scorer`: a trained retriever, a model that reads each triple, or a search that ranks the triples of the graph.
     `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever scores, K and L. A path retriever or a
-    planner gives chains of the whole graph, which are only merged.
+    planner gives chains of the whole graph, which are only merged. The chains of an entity retriever name all parallel
+    relations of a step (appendix E).
 
     >>> from graphwright.models.fake import HashEncoder
     >>> evidence_chains(HashEncoder(), length=2)
@@ -51,7 +54,8 @@ def evidence_chains(
     """
     if isinstance(scorer, PathRetriever | Planner):
         return scorer.search(triples) >> MergeChains()
-    return retrieved(scorer, triples, nodes) >> Chains(length) >> MergeChains()
+    chains = Chains(length, parallel=isinstance(scorer, EntityRetriever))
+    return retrieved(scorer, triples, nodes) >> chains >> MergeChains()
 
 
 def retrieved(scorer: Encoder | CrossEncoder | Operator | Retriever, triples: int, nodes: int) -> Operator:
@@ -112,13 +116,16 @@ def reg(
             "vectors of triples"
         ),
     ] = None,
+    confidence: Annotated[
+        float, Help("the least probability of a trained path retriever's best relation path, or there is no answer")
+    ] = 0.3,
     llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
 
     Without stored vectors of triples every triple of the subgraph is encoded for each question. On a knowledge graph
     without passages the answer is the ends of the chain nearest to the question, or of the chain that a trained
-    retriever ranks first.
+    retriever ranks first; of a path retriever there is no answer where its calibrated confidence is low.
     """
     trained = None if retriever is None else _loaded(ix, retriever)
     ranker = EdgeSearch(ix.triples) if scorer is None and ix.triples is not None else scorer or ix.encoder
@@ -133,7 +140,10 @@ def reg(
         return Method(linked >> ToPassages(top_k), *answering(ix, llm, ChainContext()))
     if trained is not None and llm is None:
         scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # `| Keep()` would drop scores
-        return Method(scored >> ToPassages(top_k), answer=TargetAnswer(tied=True))
+        answer = TargetAnswer(tied=True)
+        if isinstance(trained, PathRetriever):
+            return Method(scored >> ToPassages(top_k), answer=ConfidentPaths(trained, confidence) >> answer)
+        return Method(scored >> ToPassages(top_k), answer=answer)
     shown = top_k if llm is None else _NAMES * top_k
     return Method(linked >> ToPassages(shown), *written(llm, ChainContext(), ChainAnswer(ix.encoder)), passages=shown)
 

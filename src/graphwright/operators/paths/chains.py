@@ -10,11 +10,11 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from graphwright.constraints import AtLeast
-from graphwright.graph.evidence import Evidence
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item, ItemKind, Step, Steps, path_item
-from graphwright.graph.walks import bundle_of, walk_text
-from graphwright.kernels.csr import readonly
+from graphwright.graph.walks import bundle_of, parallel_steps, walk_text
+from graphwright.kernels.csr import Ids, Pointers, readonly
 from graphwright.kernels.walks import expand_chains
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
@@ -31,7 +31,8 @@ class Chains(Operator):
     chains, so it has each prefix of a chain too. With `inverse`, triples are also walked from tail to head (`t → [r⁻¹]
     → h`), which a graph without inverse relations needs. Without it they are walked from head to tail only, and chains
     that end at a query entity are included. `length`: maximum triples of a chain (the paper's L); None for no limit.
-    Unscored.
+    `parallel`: the triples of several relations from one node to another are one step of a chain, `h → [r; s] → t`, as
+    the entity level needs, which does not tell them apart (appendix E); else the first of them is taken. Unscored.
 
     >>> from graphwright.operators.state import start
     >>> film = Graph.from_triples([("Alien", "director", "Scott"), ("Alien", "genre", "Horror")])
@@ -44,6 +45,7 @@ class Chains(Operator):
 
     length: Annotated[int | None, AtLeast(1)] = None
     inverse: bool = True
+    parallel: bool = False
     needs = ("evidence", "anchors")
     gives = ("evidence",)
 
@@ -51,21 +53,43 @@ class Chains(Operator):
         """Expand the chains."""
         graph = state.graph
         edges = np.array(list(dict.fromkeys(state.items.edges.tolist())), np.int64)
-        nodes, local = np.unique(graph.ends(edges), return_inverse=True)
+        merged = _parallel_groups(graph, edges) if self.parallel else edges[:, None].tolist()
+        stepped = np.array([group[0] for group in merged], np.int64)
+        nodes, local = np.unique(graph.ends(stepped), return_inverse=True)
         sources = np.flatnonzero(np.isin(nodes, state.anchor_nodes()))
         pointers, at, triples = expand_chains(
             len(nodes), local[::2], local[1::2], sources, length=self.length, inverse=self.inverse
         )
-        node_pointers = readonly(pointers + np.arange(len(pointers)), np.int64)
-        chain_nodes, chain_edges = readonly(nodes[at], np.int64), readonly(edges[triples], np.int64)
-        kinds, begins = np.full(len(pointers) - 1, ItemKind.PATH, np.uint8), np.ones(len(chain_nodes), bool)
-        begins[node_pointers[1:] - 1] = False  # every node of a chain but its last begins a step
-        steps = Steps(chain_edges, graph.columns.heads[chain_edges] == chain_nodes[begins], pointers)
-        chains = Evidence(chain_nodes, node_pointers, chain_edges, pointers, kinds, steps, None, walk_text)
+        chains = _chain_evidence(graph, pointers, readonly(nodes[at], np.int64), triples, merged)
         if not self.inverse:  # a chain between two query entities was expanded from both
             first = {key: i for i, key in reversed(list(enumerate(chains.identities())))}
             chains = chains.take(sorted(first.values()))
         return state.with_(evidence=chains)
+
+
+def _parallel_groups(graph: Graph, edges: Ints) -> list[list[int]]:
+    """Return the edges by head and tail in the order given, one edge of each relation in each group, by relation."""
+    columns, groups = graph.columns, dict[tuple[int, int], dict[int, int]]()
+    for edge in edges.tolist():
+        ends = int(columns.heads[edge]), int(columns.tails[edge])
+        groups.setdefault(ends, {}).setdefault(int(columns.relation[edge]), edge)
+    return [[edge for _, edge in sorted(group.items())] for group in groups.values()]
+
+
+def _chain_evidence(
+    graph: Graph, pointers: Pointers, nodes: Ints, triples: Ids, merged: Sequence[Sequence[int]]
+) -> Evidence:
+    """Return chains as evidence; `merged`: the edges of each triple. A chain with parallel edges is a tree."""
+    node_pointers = readonly(pointers + np.arange(len(pointers)), np.int64)
+    begins = np.ones(len(nodes), bool)
+    begins[node_pointers[1:] - 1] = False  # every node of a chain but its last begins a step
+    counts = np.array([len(merged[triple]) for triple in triples.tolist()], np.int64)
+    edges = readonly([edge for triple in triples.tolist() for edge in merged[triple]], np.int64)
+    edge_pointers = readonly(np.concatenate(([0], np.cumsum(counts)))[pointers], np.int64)
+    is_path = np.diff(edge_pointers) == np.diff(pointers)
+    kinds = np.where(is_path, ItemKind.PATH, ItemKind.TREE).astype(np.uint8)
+    steps = Steps(edges, graph.columns.heads[edges] == np.repeat(nodes[begins], counts), edge_pointers)
+    return Evidence(nodes, node_pointers, edges, edge_pointers, kinds, steps, None, walk_text)
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,16 +144,21 @@ class _Path:
         walks = self.walks[::-1] if self.inward else self.walks
         if len(walks) == 1:
             return walks
-        levels, hops = _by_hop(_outwards(w.nodes, self.inward) for w in walks), _by_hop(map(self._steps, walks))
-        steps = tuple(itertools.chain(*hops))
+        levels = _by_hop(_outwards(w.nodes, self.inward) for w in walks)
+        hops = _by_hop(self._steps(graph, walk) for walk in walks)
+        steps = tuple(step for hop in hops for parallel in hop for step in parallel)
         nodes, edges = tuple(dict.fromkeys(itertools.chain(*levels))), tuple(edge for edge, _ in steps)
         union = Item(ItemKind.TREE, _outwards(nodes, self.inward), _outwards(edges, self.inward), steps)
         readable = len(nodes) == sum(map(len, levels)) or self._is_readable(graph, union, levels)
         return [union] if readable else walks
 
-    def _steps(self, walk: Item) -> tuple[Step, ...]:
-        """Return the steps of a walk from the source."""
-        return tuple((edge, not forward) for edge, forward in walk.steps[::-1]) if self.inward else walk.steps
+    def _steps(self, graph: Graph, walk: Item) -> list[tuple[Step, ...]]:
+        """Return the steps of a walk from the source, parallel ones together."""
+        path = walk.kind == ItemKind.PATH
+        parts = list(((step,) for step in walk.steps) if path else parallel_steps(graph, walk.steps))
+        if not self.inward:
+            return parts
+        return [tuple((edge, not forward) for edge, forward in part) for part in reversed(parts)]
 
     def _is_readable(self, graph: Graph, union: Item, levels: list[list[int]]) -> bool:
         """Return whether the text of the union has the same levels as the walks."""
@@ -163,14 +192,25 @@ def _merged(graph: Graph, evidence: Evidence, query_entities: set[int]) -> list[
     paths: dict[Hashable, _Path] = {}
     for i, item in enumerate(evidence.items()):
         walk = path_item(graph, graph.ends(item.edges), item.edges) if item.kind == ItemKind.TRIPLE else item
-        if walk.kind != ItemKind.PATH:
+        sizes = _step_sizes(graph, walk)
+        if sizes is None:
             paths[i] = _Path(-1, walks=[walk])
             continue
         inward = walk.nodes[0] not in query_entities and walk.nodes[-1] in query_entities
         source = walk.nodes[-1 if inward else 0]
-        key = source, inward, ways[starts[i] : starts[i + 1]].tobytes()
+        key = source, inward, sizes, ways[starts[i] : starts[i + 1]].tobytes()
         paths.setdefault(key, _Path(source, inward)).walks.append(walk)
     return list(paths.values())
+
+
+def _step_sizes(graph: Graph, item: Item) -> tuple[int, ...] | None:
+    """Return the number of parallel edges of each step of a walk, () for a path; None for an item that is no walk."""
+    if item.kind == ItemKind.PATH:
+        return ()
+    bundle = bundle_of(graph, item)
+    if bundle is None or len(item.nodes) > len(bundle.levels):
+        return None
+    return tuple(map(len, bundle.ways))
 
 
 def _grouped(paths: list[_Path], query_entities: set[int]) -> list[_Group]:
