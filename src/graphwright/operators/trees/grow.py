@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Annotated
@@ -78,23 +78,24 @@ class Grow(Operator):
         return self._nearer(state, run, item, self._candidates(state, run, item, self.width))
 
     def _nearer(self, state: State, run: Run, item: _GrowingItem, candidates: Near) -> list[int]:
-        """Return the candidates that are nearer to the question than the edges of the item in the mean."""
+        """Return the candidates that are nearer to the question than the statements of the item in the mean."""
         if not candidates:
             return []
-        edges = np.array(list(item.edges), np.int64)
+        edges = np.array(list(item.statements.values()), np.int64)
         values = likeness(run, self.triples, state.graph.edge_text, edges, state.question.text)
         value = values.mean() if len(values) else 0.0
         return [edge for edge, score in candidates.items() if score > value][: self.width]
 
     def _candidates(self, state: State, run: Run, item: _GrowingItem, count: int) -> Near:
-        """Return the neighbours of an item nearest to the question with their similarity, each edge text once."""
+        """Return the neighbours of an item nearest to the question with their similarity, each new text once."""
         edges, question = item.neighbours(), state.question.text
         if not len(edges):
             return {}
         scores = likeness(run, self.triples, state.graph.edge_text, edges, question)
         best = top(scores, _DUPLICATES * count)
         near = dict(zip(edges[best].tolist(), scores[best].tolist(), strict=True))
-        return distinct_edges(state.graph, near, question, count)
+        new = {edge: score for edge, score in near.items() if state.graph.edge_text(edge) not in item.statements}
+        return distinct_edges(state.graph, new, question, count)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,23 +151,23 @@ class GrowByModel(Grow):
 
 
 class _GrowingItem:
-    """An item while it grows: its nodes and edges, each once, and the nodes added last."""
+    """An item while it grows: its nodes and edges, each once, an edge of each statement, and the nodes added last."""
 
     def __init__(self, graph: Graph, nodes: Ints, edges: Ints) -> None:
         self.graph = graph
         self.nodes = dict.fromkeys(np.append(nodes, graph.ends(edges)).tolist())
         self.edges = dict.fromkeys(edges.tolist())
-        self.texts = set(map(graph.edge_text, self.edges))
+        self.statements: dict[str, int] = {}
+        self.sentences = set[int]()  # the edges of all statements that it has, also those that it lacks
+        self._state(self.edges)
         self.last = list(self.nodes)
         self.complete = False
 
     def neighbours(self) -> Ints:
-        """Return the edges that it may take next, ascending: those whose text it does not have yet."""
+        """Return the edges that it may take next, ascending: those of other sentences than it has."""
         columns, last = self.graph.columns, np.array(self.last, np.int64)
         near = edges_at(columns, last, columns.stated)
-        near = self.graph.inside(near[~np.isin(near, list(self.edges)) & columns.between_entities(near)])
-        texts = self.graph.edge_text
-        return near[[texts(edge) not in self.texts for edge in near.tolist()]]
+        return self.graph.inside(near[~np.isin(near, list(self.sentences)) & columns.between_entities(near)])
 
     def add(self, edges: Sequence[int]) -> bool:
         """Add statements whole, with their ends; return whether to go on: there were some, and more are wanted."""
@@ -175,8 +176,14 @@ class _GrowingItem:
         self.last = [node for node in dict.fromkeys(ends) if node not in self.nodes]
         self.nodes |= dict.fromkeys(ends)
         self.edges |= dict.fromkeys(edges)
-        self.texts.update(map(self.graph.edge_text, edges))
+        self._state(edges)
         return bool(edges) and not self.complete
+
+    def _state(self, edges: Iterable[int]) -> None:
+        for edge in edges:
+            self.statements.setdefault(self.graph.edge_text(edge), edge)
+            if edge not in self.sentences:
+                self.sentences.update(self._whole(edge))
 
     def _whole(self, edge: int) -> list[int]:
         """Return an edge, and the others of its sentence: those of its passages with its text."""
