@@ -34,7 +34,7 @@ class Grow(Operator):
     the texts of edges between entities, each once, without those that the item has. Up to `width` of them join the item
     whole, with all edges of a sentence and their ends, for `depth` (d) steps or until none is selected. The nearest to
     the question join, by the vectors of `triples` or without them by words, as long as they are nearer to it than the
-    edges of the item are in the mean: then the mean value of the item, which BubbleRAG maximises (Def. 1), rises.
+    statements of the item are in the mean: then the mean value of the item, which BubbleRAG maximises (Def. 1), rises.
     GrowByModel has a language model select them.
 
     Anytime: items grow in the order of the evidence; once `seconds` are spent, no step starts.
