@@ -265,14 +265,21 @@ def instance(number: int) -> Callable[..., Method]:
         retrieval_llm: RetrievalLLM = None,
         llm: OptionalLLM = None,
     ) -> Method:
-        selecting = retrieval_llm_of(retrieval_llm, judge, llm)
-        scoring = judge or MiniLMCrossEncoder()
         first = encoder or scorer(ix)
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
-        sizes = {"nodes": nodes, "edges": edges, "paths": paths}
-        beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
-        pruned = {"triples": stored, "pruning": pruning or ("EP" if ix.graph.passages is None else "TP")}
-        search = lego(number, first, scoring, selecting, **sizes, **pruned, beams=beams, selection=selection)
+        search = lego(
+            number,
+            first,
+            judge or MiniLMCrossEncoder(),
+            retrieval_llm_of(retrieval_llm, judge, llm),
+            nodes=nodes,
+            edges=edges,
+            paths=paths,
+            triples=stored,
+            pruning=pruning or ("EP" if ix.graph.passages is None else "TP"),
+            beams=Beams(by_step, slack),
+            selection=Selection(prefilter, by_score),
+        )
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"
