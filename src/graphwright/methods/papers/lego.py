@@ -265,11 +265,10 @@ def instance(number: int) -> Callable[..., Method]:
         retrieval_llm: RetrievalLLM = None,
         llm: OptionalLLM = None,
     ) -> Method:
-        first = encoder or scorer(ix)
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         search = lego(
             number,
-            first,
+            encoder or scorer(ix),
             judge or MiniLMCrossEncoder(),
             retrieval_llm_of(retrieval_llm, judge, llm),
             nodes=nodes,
