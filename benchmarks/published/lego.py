@@ -473,10 +473,11 @@ def jobs(options: Namespace) -> list[tuple[list[str], str]]:
     same_as: dict[str, str] = {}
     for name, build in systems(kit).items():
         if matches(name, options.systems):
-            same_as[name] = cell_name(name)
+            asked = cell_name(name)
+            same_as |= {asked: asked, name: asked}
             group = groups[repr(split(build())[0])]
-            if same_as[name] not in group:
-                group.append(same_as[name])
+            if asked not in group:
+                group.append(asked)
     listed = {extraction: (names, "") for extraction, names in groups.items() if names}
     for name, build_sweep in sweeps(kit).items():
         if matches(name, options.sweeps):

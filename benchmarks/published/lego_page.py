@@ -168,6 +168,8 @@ def page(results: Record) -> str:
     metaqa = results["metaqa"]
     systems = metaqa["systems"]
     shared = {at: v["by"]["common"] for at, v in systems.items() if "common" in v["by"]}
+    most = max((of["questions"] for of in shared.values()), default=0)
+    shared = {at: of for at, of in shared.items() if of["questions"] == most}
     shown = sorted(set(shared) - set(metaqa["called"].values()), key=list(shared).index)
     shown.sort(key=lambda at: not at.startswith("lego-"))
     every = ("hops 1", "hops 2", "hops 3", "one answer", "several answers")
