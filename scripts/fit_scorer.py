@@ -12,53 +12,45 @@ fits nothing: it prints the figures of the scorers of the folds as they are, aft
 A question counts by its collection, each collection alike. The loss of a question is the mean over its gold passages of
 -log of the probability of the passage against all that are not gold. Whether a question needs several passages is
 learned first, from which collection it is of; the linear model is then fitted with probabilities of a model that did
-not see the collection's source. The two numbers of the coverage are those of the best mean over the multi-hop
-collections that the scorer is fitted on. Trees come last (scorer_trees.py).
+not see the collection's source. The weights for questions that need one passage are fitted apart (scorer_single.py).
+The two numbers of the coverage are those of the best mean over the multi-hop collections that the scorer is fitted on.
+Trees come last (scorer_trees.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import pickle
-import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from harness import write_results
 from numpy.typing import NDArray
-from scorer_data import FAMILIES, OPEN, families_without, open_collection
+from scorer_data import FAMILIES, OPEN, families_without
+from scorer_examples import (
+    QUESTIONS,
+    SEVERAL,
+    Example,
+    arguments,
+    examples_of,
+    metric_of,
+    source_of,
+    value,
+    value_of_hybrid,
+)
+from scorer_files import RESULTS, WEIGHTS, file_of_fold, write
+from scorer_single import fitted_single
 from scorer_trees import with_trees
 
-from graphwright import Index
-from graphwright.data.question_sets.questions import QuestionRecord
-from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
-from graphwright.methods.house import POOL, walk
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.cover import Cover
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
-from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
+from graphwright.operators.rerank.passage_features import ALONE
 from graphwright.operators.rerank.passage_pairs import PAIR
-from graphwright.operators.run import Run
-from graphwright.operators.state import State, start
-from graphwright.search.snapshot import Snapshot
-from graphwright.store.settings import SPACES, Settings
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-from harness import shared_index, write_results
-from stamps import RESULTS, begin
-
-REPOSITORY = Path(__file__).parents[1]
-WEIGHTS = REPOSITORY / "src" / "graphwright" / "models" / "weights" / "passage-scorer" / "model.json"
-SEVERAL = ("musique", "hotpotqa", "2wiki", "chained")  # sources whose questions need several passages
-QUESTIONS = 200  # the most of one collection that a scorer is fitted on
 STEPS, BATCH, RATE = 500, 24, 0.03
 PENALTY, PENALTY_OF_QUESTIONS = 1e-3, 0.3
 OPENS, OVERLAPS = (0.6, 0.8, 1.0), (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -76,82 +68,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "text of pairs": ("similarity", "cosine_of_pair", "cosine_uncovered"),
 }
 """Features that are left out together."""
-
-
-@dataclass
-class Example:
-    """The features of a question's passages, the gold ones, and the documents of each."""
-
-    features: PassageFeatures
-    gold: NDArray[np.bool_]
-    documents: NDArray[np.int64]
-    wanted: list[int]
-
-
-@dataclass(frozen=True, repr=False)
-class Collect(Operator):
-    """Compute features as the method `multihop` does, and keep them."""
-
-    snapshot: Snapshot
-    collected: list[PassageFeatures]
-    gives = ("evidence",)
-
-    def apply(self, state: State, run: Run) -> State:
-        """Append the features."""
-        ix = self.snapshot
-        self.collected.append(PassageFeatures.of(state, run, ix.passages, ix.words, MiniLM(), ix.triples, 60))
-        return state
-
-
-def source_of(label: str) -> str:
-    """Return the source of a collection: that of its family, or the open set."""
-    return next((name for name, labels in FAMILIES.items() if label in labels), label)
-
-
-def index_of(options: argparse.Namespace, label: str) -> tuple[Path, Sequence[QuestionRecord]]:
-    """Return the folder of an index, built where it is not there yet, and the questions with gold passages."""
-    folder = options.work / "indexes" / label
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if label in OPEN:
-        documents, questions = open_collection(options.data / "qa", label)
-        if not (folder / "CURRENT").exists():
-            with Index.create(folder, encoder=MiniLM(), settings=Settings(embed=SPACES)) as index:
-                index.add(documents)
-        return folder, questions
-    name, *variants = label.split("-")
-    data = options.data / ("multihop" if source_of(label) in SEVERAL else "ir") / name
-    extraction = "openie" if "openie" in variants else "mentions"
-    experiment = Experiment(data, ("vector",), extraction, "untitled" not in variants, embed=SPACES)
-    subject = experiment.read()
-    shared_index(folder, experiment, options.work)
-    return folder, [question for question in subject.questions if question.gold]
-
-
-def examples_of(options: argparse.Namespace, label: str) -> list[Example]:
-    """Return the examples of a collection; features that were computed before are read again."""
-    kept = options.work / "features" / f"{label}.pkl"
-    if kept.exists():
-        examples: list[Example] = pickle.loads(kept.read_bytes())
-        return examples
-    folder, questions = index_of(options, label)
-    with Index.open(folder) as index:
-        ix = index.snapshot
-        passages = ix.graph.passages
-        assert passages is not None
-        numbers = {document: number for number, document in enumerate(passages.documents)}
-        collected: list[PassageFeatures] = []
-        pipeline = walk(ix, POOL) >> Collect(ix, collected)
-        examples = []
-        for question in questions:
-            pipeline(start(question.text, ix.graph))
-            features = collected.pop()
-            documents = passages.document[np.searchsorted(passages.nodes, features.nodes)].astype(np.int64)
-            wanted = [numbers.get(document, -1) for document in question.gold]
-            examples.append(Example(features, np.isin(documents, wanted), documents, wanted))
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(pickle.dumps(examples))
-    print(label, len(examples), flush=True)
-    return examples
 
 
 def logit(probability: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -295,7 +211,7 @@ def fit(
         loss.backward()
         optimiser.step()
         schedule.step()
-    return _plain(network, means, deviations, masks, weights)
+    return _plain(network, means, deviations, masks, weights, fitted_single(data, left_out))
 
 
 def drawn(
@@ -317,7 +233,9 @@ def whole(data: Mapping[str, list[Example]], several: Several, left_out: str | N
     return with_trees(linear, [data[label][i] for label, i, _ in rows], [weight for *_, weight in rows], seed)
 
 
-def _plain(network: Network, means: Any, deviations: Any, masks: Any, several: tuple[float, ...]) -> PassageScorer:
+def _plain(
+    network: Network, means: Any, deviations: Any, masks: Any, several: tuple[float, ...], single: dict[str, float]
+) -> PassageScorer:
     """Return the scorer over features as they are: means and deviations become part of the weights."""
     a = len(ALONE)
     alone = network.alone.detach().numpy() * masks[:a] / deviations[:a]
@@ -327,31 +245,9 @@ def _plain(network: Network, means: Any, deviations: Any, masks: Any, several: t
     bias = float(network.bias.detach()) - float(links @ means[a:]) - shift * float(pair[-2] + pair[-1])
     names = dict(zip(PAIR, map(float, links), strict=True))
     names |= {"source_score": float(pair[-2]), "target_score": float(pair[-1])}
-    return PassageScorer(dict(zip(ALONE, map(float, alone), strict=True)), names, bias, several, Cover(1.0, 0.0))
-
-
-def value(scorer: PassageScorer, example: Example, metric: str) -> float:
-    """Return recall@5 or nDCG@10 of the list that a scorer chooses."""
-    return quality(example, scorer.chosen(example.features, *scorer(example.features), 20)[0], metric)
-
-
-def value_of_hybrid(example: Example, metric: str) -> float:
-    """Return recall@5 or nDCG@10 of the sum of cosine and BM25, each over its largest."""
-    at = [ALONE.index(name) for name in ("cosine_of_best", "bm25")]
-    return quality(example, np.argsort(-example.features.alone[:, at].sum(1), kind="stable"), metric)
-
-
-def quality(example: Example, order: NDArray[np.int64], metric: str) -> float:
-    """Return recall@5 or nDCG@10 of passages in some order, by document."""
-    ranked = list(dict.fromkeys(example.documents[order].tolist()))
-    if metric == "recall@5":
-        return float(recall_at_k(ranked, example.wanted, 5))
-    return float(ndcg_at_k(ranked, example.wanted, 10))
-
-
-def metric_of(label: str) -> str:
-    """Return the metric of a collection."""
-    return "recall@5" if source_of(label) in SEVERAL else "ndcg@10"
+    return PassageScorer(
+        dict(zip(ALONE, map(float, alone), strict=True)), single, names, bias, several, Cover(1.0, 0.0)
+    )
 
 
 def covered(scorer: PassageScorer, data: Mapping[str, list[Example]], left_out: str | None) -> PassageScorer:
@@ -364,19 +260,6 @@ def covered(scorer: PassageScorer, data: Mapping[str, list[Example]], left_out: 
 
     covers = [Cover(open, overlap) for open, overlap in product(OPENS, OVERLAPS)]
     return replace(scorer, cover=max(covers, key=mean))
-
-
-def write(scorer: PassageScorer, file: Path) -> None:
-    """Write a scorer as JSON."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    rounded = {name: {key: round(v, 5) for key, v in getattr(scorer, name).items()} for name in ("alone", "pair")}
-    cover = {"open": scorer.cover.open, "overlap": scorer.cover.overlap}
-    record = rounded | {"bias": round(scorer.bias, 5), "cover": cover, "several": [round(v, 4) for v in scorer.several]}
-    if scorer.trees is not None:
-        record["trees"] = {part.name: getattr(scorer.trees, part.name).tolist() for part in fields(scorer.trees)}
-    text = json.dumps(record, indent=1)
-    text = re.sub(r"\[[^]]*\]", lambda numbers: " ".join(numbers[0].split()), text)  # a list on one line
-    file.write_text(f"{text}\n", encoding="utf-8")
 
 
 def measured(
@@ -431,7 +314,7 @@ def page(figures: Mapping[str, Any], ablation: Mapping[str, Mapping[str, float]]
 def check(options: argparse.Namespace) -> None:
     """Print the figures of the scorers of the folds as they are in the repository."""
     for family, group in FAMILIES.items():
-        scorer = PassageScorer.read(RESULTS / "scorer" / f"{family}.json")
+        scorer = PassageScorer.read(file_of_fold(family))
         for label in group:
             [figures] = measured({label: examples_of(options, label)}, [scorer], [label]).values()
             print(label, json.dumps(figures), flush=True)
@@ -440,14 +323,11 @@ def check(options: argparse.Namespace) -> None:
 def main() -> None:
     """Fit, measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
-    parser.add_argument("--work", type=Path, default=Path("runs"), help="folder of indexes and features")
     parser.add_argument("--seeds", type=int, default=3, help="fits of each fold")
     parser.add_argument("--ablate", action="store_true", help="measure without each group of features, too")
     parser.add_argument("--check", action="store_true", help="measure the scorers that are there, and fit none")
     parser.add_argument("--tables", action="store_true", help="fit and measure, and write the tables but no scorer")
-    options = parser.parse_args()
-    options.work = begin(options.work)
+    options = arguments(parser)
     torch.set_num_threads(1)
     if options.check:
         check(options)
@@ -462,7 +342,7 @@ def main() -> None:
         linear = [replace(scorer, trees=None) for scorer in scorers]
         first[family] = scorers[0]
         if not options.tables:
-            write(scorers[0], RESULTS / "scorer" / f"{family}.json")
+            write(scorers[0], file_of_fold(family))
         figures |= measured(data, scorers, group)
         for label, without in measured(data, linear, group).items():
             figures[label]["linear"] = without["mean"]

@@ -34,25 +34,25 @@ OPEN = ("squad", "nq", "medquad", "pubmedqa", "chained")
 """Collections made of open sets, which no result is about."""
 
 _FILES = {"squad": "squad_train_subset", "nq": "nq_open_oracle", "medquad": "medquad", "pubmedqa": "pubmedqa"}
-_PASSAGES, _QUESTIONS = 2500, 400  # the most of each collection
+_QUESTIONS = 400  # the most of each collection
 _CHARACTERS = 1500  # of a passage
 
 Row = tuple[str, list[tuple[str, str]]]
 """A question, and the titles and texts of the passages that answer it."""
 
 
-def open_collection(folder: Path, name: str) -> tuple[list[Document], list[QuestionRecord]]:
-    """Return the documents and questions of an open collection; `folder` holds the sets (`DIR/qa`)."""
+def open_collection(folder: Path, name: str, passages: int) -> tuple[list[Document], list[QuestionRecord]]:
+    """Return up to `passages` documents of an open collection, and its questions; `folder` has the sets (`DIR/qa`)."""
     draw = random.Random(0)
     rows = list(_chained(folder, draw) if name == "chained" else _plain(folder / _FILES[name], name == "pubmedqa"))
     draw.shuffle(rows)
     documents: dict[str, Document] = {}
     questions: dict[str, QuestionRecord] = {}
-    for question, passages in rows:
-        if len(documents) >= _PASSAGES:
+    for question, texts in rows:
+        if len(documents) >= passages:
             break
-        ids = [hashlib.blake2b("\n".join(passage).encode(), digest_size=6).hexdigest() for passage in passages]
-        for key, (title, text) in zip(ids, passages, strict=True):
+        ids = [hashlib.blake2b("\n".join(passage).encode(), digest_size=6).hexdigest() for passage in texts]
+        for key, (title, text) in zip(ids, texts, strict=True):
             documents.setdefault(key, Document(key, text, title, whole=True))
         if len(questions) < _QUESTIONS and len(set(ids)) == len(ids):
             questions.setdefault(question, QuestionRecord(str(len(questions)), question, gold=tuple(ids)))

@@ -18,10 +18,20 @@ from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_pairs import PAIR
 
 
-def record(alone: dict[str, float], pair: dict[str, float], bias: float = 0.0, constant: float = 0.0) -> dict[str, Any]:
-    """What a file holds: these weights, all others 0; `constant`: of the probability of several passages."""
+def record(
+    alone: dict[str, float],
+    pair: dict[str, float],
+    bias: float = 0.0,
+    constant: float = 0.0,
+    single: dict[str, float] | None = None,
+) -> dict[str, Any]:
+    """What a file holds: these weights, all others 0.
+
+    `constant`: of the probability of several passages; `single`: by default as `alone`.
+    """
     return {
         "alone": dict.fromkeys(ALONE, 0.0) | alone,
+        "single": dict.fromkeys(ALONE, 0.0) | (alone if single is None else single),
         "pair": dict.fromkeys((*PAIR, "source_score", "target_score"), 0.0) | pair,
         "bias": bias,
         "several": [1.0, *[0.0] * 383, 0.5, constant],
@@ -78,6 +88,18 @@ def test_pair_scores_are_weighted_by_multi_passage_probability(tmp_path: Path) -
         assert made(asked)[1].tolist() == pytest.approx([expected])
 
 
+@pytest.mark.parametrize(("constant", "several"), [(0.0, 0.5), (math.log(3), 0.75)])
+def test_scores_alone_are_mixed_by_multi_passage_probability(tmp_path: Path, constant: float, several: float) -> None:
+    made = scorer(
+        tmp_path, {"cosine": 4.0}, {"source_score": 1.0}, constant=constant, single={"cosine": 8.0, "bm25": 1.0}
+    )
+    asked = features([1.0, 0.5], {(0, 1): 0.0})
+    asked.alone[1, ALONE.index("bm25")] = 2.0
+    alone, pairs = made(asked)
+    assert alone.tolist() == pytest.approx([4 * several + 8 * (1 - several), 2 * several + 6 * (1 - several)])
+    assert pairs.tolist() == pytest.approx([4 * several])  # pairs see the scores for several passages
+
+
 def test_scorer_without_passages_or_pairs_is_empty(tmp_path: Path) -> None:
     made = scorer(tmp_path, {"cosine": 1.0}, {})
     assert [part.tolist() for part in made(features([], {}))] == [[], []]
@@ -89,16 +111,21 @@ def test_scorers_are_equal_by_value(tmp_path: Path) -> None:
     again = scorer(tmp_path, {"cosine": 1.0}, {}, bias=-0.5)
     assert made == again == pickle.loads(pickle.dumps(made)) and hash(made) == hash(again)
     assert made != scorer(tmp_path, {"cosine": 2.0}, {}, bias=-0.5)
+    assert made != scorer(tmp_path, {"cosine": 1.0}, {}, bias=-0.5, single={})
     assert repr(made) == "PassageScorer(bias=-0.500, …)" and made.cover == Cover(0.5, 1.0)
 
 
 def test_packaged_scorer_loads() -> None:
     made = fitted_scorer()
     assert made is fitted_scorer() and repr(made) == "fitted_scorer()" and len(made.several) == 386
-    assert set(made.alone) == set(ALONE) and set(made.pair) == {*PAIR, "source_score", "target_score"}
+    assert set(made.alone) == set(made.single) == set(ALONE) and set(made.pair) == {
+        *PAIR,
+        "source_score",
+        "target_score",
+    }
 
 
-@pytest.mark.parametrize("missing", ["alone", "pair", "bias", "several", "cover"])
+@pytest.mark.parametrize("missing", ["alone", "single", "pair", "bias", "several", "cover"])
 def test_scorer_file_without_part_raises(tmp_path: Path, missing: str) -> None:
     made = record({}, {})
     del made[missing]
@@ -121,7 +148,7 @@ def test_scorer_file_without_part_raises(tmp_path: Path, missing: str) -> None:
     ]
     + [
         json.dumps(record({}, {}) | change)
-        for change in ({"several": [0.0]}, {"alone": 3}, {"pair": [1]}, {"bias": "x"})
+        for change in ({"several": [0.0]}, {"alone": 3}, {"single": 3}, {"pair": [1]}, {"bias": "x"})
     ]
     + [json.dumps(record({"cosine": value}, {})) for value in ("x", None)]
     + [json.dumps(record({}, {}) | {"cover": {"open": 2.0, "overlap": 0.0}})],
@@ -135,7 +162,7 @@ def test_invalid_scorer_raises(tmp_path: Path, text: str) -> None:
         PassageScorer.read(tmp_path / "absent.json")
 
 
-@pytest.mark.parametrize("part", ["alone", "pair"])
+@pytest.mark.parametrize("part", ["alone", "single", "pair"])
 def test_scorer_with_unknown_features_raises(tmp_path: Path, part: str) -> None:
     made = record({}, {})
     made[part]["colour"] = made[part].pop(next(iter(made[part])))

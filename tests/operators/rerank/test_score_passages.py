@@ -30,7 +30,8 @@ def bm25_alone(folder: Path) -> PassageScorer:
     cover = {"open": 1.0, "overlap": 0.0}
     alone = dict.fromkeys(ALONE, 0.0) | {"bm25": 1.0}
     file.write_text(
-        json.dumps({"alone": alone, "pair": pair, "bias": -1, "several": [0.0] * 386, "cover": cover}), "utf-8"
+        json.dumps({"alone": alone, "single": alone, "pair": pair, "bias": -1, "several": [0.0] * 386, "cover": cover}),
+        "utf-8",
     )
     return PassageScorer.read(file)
 

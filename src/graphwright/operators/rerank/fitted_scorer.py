@@ -24,14 +24,16 @@ _ROUNDS = 2  # for chains of three passages: the second pair uses the score of t
 _SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
 _TREE_FEATURES = len(ALONE) + len(PAIR) + 5  # of a passage
 _SCORES = ("source_score", "target_score")
-_PAIR = (*PAIR, *_SCORES)
+_NAMES = {"alone": ALONE, "single": ALONE, "pair": (*PAIR, *_SCORES)}
+"""The features of each part of weights."""
 
 
 @dataclass(frozen=True)
 class PassageScorer:
     """Score passages by their features, alone and in their best connected pair: linearly, then by trees.
 
-        score(t) = a(t) + g · (b(t) - max b) + g · max(0, max_s p(s, t))        a(t) = Σ_i alone_i · x_i(t)
+        score(t) = g · (a(t) + b(t) - max b) + (1 - g) · o(t) + g · max(0, max_s p(s, t))
+        a(t) = Σ_i alone_i · x_i(t)        o(t) = Σ_i single_i · x_i(t)
         p(s, t) = bias + Σ_j pair_j · z_j(s, t) + pair_source · score'(s) + pair_target · a(t)
 
     score' is a in the first of two rounds and the linear score of the first in the second, so that a passage may be
@@ -39,14 +41,16 @@ class PassageScorer:
     vector and on whether it names a topic. b is the sum of regression trees over the features of the passage and of its
     best pair, their linear scores, the rank by these, and g (LambdaMART; Burges, 2010).
 
-    `alone` and `pair` are weights by the names of the features (see `PassageFeatures`); `several`: 384 weights of the
-    vector, that of a topic, and the constant; `cover`: the choice of a list; `trees`: without them b is 0.
+    `alone`, `single` and `pair` are weights by the names of the features (see `PassageFeatures`); `single` is for
+    questions that need one passage; `several`: 384 weights of the vector, that of a topic, and the constant; `cover`:
+    the choice of a list; `trees`: without them b is 0.
 
     >>> scorer = fitted_scorer(); sorted(scorer.alone)[:3]
     ['anchor_share', 'bm25', 'bm25_no_topic']
     """
 
     alone: Mapping[str, float]
+    single: Mapping[str, float]
     pair: Mapping[str, float]
     bias: float
     several: tuple[float, ...]
@@ -58,7 +62,7 @@ class PassageScorer:
         """Read the weights that `scripts/fit_scorer.py` wrote. Raises DataError for another file."""
         try:
             record: dict[str, Any] = json.loads(file.read_text("utf-8"))
-            alone, pair = ({k: float(v) for k, v in dict(record[part]).items()} for part in ("alone", "pair"))
+            weights = {part: {k: float(v) for k, v in dict(record[part]).items()} for part in _NAMES}
             bias, several = float(record["bias"]), tuple(map(float, record["several"]))
             cover = Cover(**record["cover"])
             if len(several) != _SEVERAL:
@@ -66,16 +70,17 @@ class PassageScorer:
             trees = RegressionTrees(**record["trees"]) if record.get("trees") else None
         except (OSError, ValueError, KeyError, TypeError) as exc:
             raise DataError(f"{file} is not a passage scorer: {exc!r}. Fit it with scripts/fit_scorer.py.") from exc
-        for weights, names in ((alone, ALONE), (pair, _PAIR)):
-            if set(weights) != set(names):
-                differ = ", ".join(sorted(set(weights) ^ set(names)))
+        for part, names in _NAMES.items():
+            if differing := set(weights[part]) ^ set(names):
+                differ = ", ".join(sorted(differing))
                 raise DataError(f"{file}: its features differ from those of this version: {differ}. Fit it again.")
         if trees is not None and trees.features > _TREE_FEATURES:
             raise DataError(f"{file}: its trees use feature {trees.features} of {_TREE_FEATURES}. Fit it again.")
-        return cls(alone, pair, bias, several, cover, trees)
+        return cls(**weights, bias=bias, several=several, cover=cover, trees=trees)
 
     def __hash__(self) -> int:
-        return hash((*self.alone.items(), *self.pair.items(), self.bias, self.several, self.cover, self.trees))
+        weights = (*self.alone.items(), *self.single.items(), *self.pair.items())
+        return hash((*weights, self.bias, self.several, self.cover, self.trees))
 
     def __repr__(self) -> str:
         return "fitted_scorer()" if self == fitted_scorer() else f"PassageScorer(bias={self.bias:.3f}, …)"
@@ -83,10 +88,11 @@ class PassageScorer:
     def __call__(self, features: PassageFeatures) -> tuple[Scores, Scores]:
         """Return the score of each passage alone: float64[p], and of each pair, added if above 0: float64[c]."""
         alone, pairs = self.linear(features)
-        if self.trees is None or not len(alone):
-            return alone, pairs
-        boost = self.trees(self.seen_by_trees(features, alone, pairs))
-        return alone + self.needs_several(features) * (boost - boost.max()), pairs
+        several, values = self.needs_several(features), alone
+        if self.trees is not None and len(alone):
+            boost = self.trees(self.seen_by_trees(features, alone, pairs))
+            values = alone + boost - boost.max()
+        return several * values + (1 - several) * (features.alone.astype(np.float64) @ self._single), pairs
 
     def linear(self, features: PassageFeatures) -> tuple[Scores, Scores]:
         """Return the linear scores of passages, a(t): float64[p], and of pairs, g · p(s, t): float64[c]."""
@@ -130,6 +136,11 @@ class PassageScorer:
         """The weights of the features alone, of pairs, and of the question's vector, as arrays."""
         alone, pair = [self.alone[name] for name in ALONE], [self.pair[name] for name in PAIR]
         return np.array(alone), np.array(pair), np.array(self.several[:-2])
+
+    @cached_property
+    def _single(self) -> Scores:
+        """The weights of the features alone for questions that need one passage."""
+        return np.array([self.single[name] for name in ALONE])
 
     def needs_several(self, features: PassageFeatures) -> float:
         """Return the probability that the question needs several passages."""
