@@ -42,9 +42,10 @@ from scorer_examples import (
     value,
     value_of_hybrid,
 )
-from scorer_files import RESULTS, WEIGHTS, file_of_fold, write
+from scorer_files import WEIGHTS, file_of_fold, write
 from scorer_single import fitted_single
 from scorer_trees import with_trees
+from stamps import RESULTS
 
 from graphwright.operators.rerank.cover import Cover
 from graphwright.operators.rerank.fitted_scorer import PassageScorer

@@ -13,7 +13,7 @@ from graphwright.kernels.regression_trees import RegressionTrees
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
 
 if TYPE_CHECKING:
-    from fit_scorer import Example
+    from scorer_examples import Example
 
 ROUNDS = 150
 OPTIONS = {
