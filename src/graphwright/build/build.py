@@ -72,11 +72,8 @@ def build_from_chunks(
         merged.number()
         mentions = beside.submit(lambda: merged.mentions)
         words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
-        texts = {"passages": chunks.texts_with_titles}
-        if "names" in settings.embed:
-            texts["names"] = merged.names
-        if "triples" in settings.embed:
-            texts["triples"] = merged.sentences
+        every = {"passages": chunks.texts_with_titles, "names": merged.names, "triples": merged.sentences}
+        texts = {name: column for name, column in every.items() if name == "passages" or name in settings.embed}
         clock.lap("merge")
         vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
         clock.lap("encode")
