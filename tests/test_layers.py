@@ -105,7 +105,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "question sets are checked as they are read": (
             "data.decoding:existing data.question_sets.questions:Source data.question_sets.questions:Triple "
-            "data.question_sets.questions:check_gold"
+            "data.question_sets.questions:check_gold data.records.read:checked"
         ),
         "answers are judged by their sentences and citations": ("generate.citations:without_markers text.words:WORD"),
         "judges and writers ask models by prompts of their own": (

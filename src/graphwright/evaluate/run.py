@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import graphwright
+from graphwright.data.records.read import checked
 from graphwright.errors import DataError, ModelError, NeedsError, OptionError, cut
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
@@ -274,6 +275,15 @@ def _commit() -> str:
         return ""
 
 
+_KEPT: Mapping[str, Any] = {
+    "started": str,
+    "commit": str | None,
+    "index": dict[str, Any],
+    "continued": list[dict[str, Any]] | None,
+}
+"""The parts of the manifest that a resumed run keeps, with their types."""
+
+
 def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the manifest of the run in a folder, None where there is none.
 
@@ -294,6 +304,8 @@ def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] 
         difference = _difference(identity, _identity(manifest))
     except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} cannot be read ({error}); give a new folder, or remove this one.") from error
+    for name, kind in _KEPT.items():
+        checked(kind, existing.get(name), str(path), name)
     if difference:
         name, there, here = difference
         raise OptionError(
