@@ -552,6 +552,15 @@ def test_invalid_manifest_is_named(data: Path, tmp_path: Path, manifest: str) ->
         ask(Experiment(data, ("bm25",)), tmp_path / "run")
 
 
+@pytest.mark.parametrize(("part", "value"), [("started", 3), ("commit", []), ("index", None), ("continued", {"a": 1})])
+def test_kept_part_of_manifest_with_wrong_type_is_named(data: Path, finished: Path, part: str, value: object) -> None:
+    path = finished / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8")) | {part: value}
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(DataError, match=part):
+        ask(Experiment(data, METHODS), finished)
+
+
 def test_metric_needing_answers_is_named(data: Path) -> None:
     write_lines(
         data / "questions.jsonl", [{"id": "q", "question": "Which river?", "answers": ["Mur"], "gold_ids": ["mur"]}]
