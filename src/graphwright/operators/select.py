@@ -101,15 +101,16 @@ def _by_evidence(
     graph: Graph, items: Evidence, pairs: _Pairs, ids: Ints, position: Ints, cosines: Scores
 ) -> tuple[Scores, Ints, NDArray[np.intp]]:
     """Return the scores of the passages, the item that brought each, and the order."""
-    _, rank = np.unique(-items.ranked_scores, return_inverse=True)  # equal for equally good items
+    item_scores = items.ranked_scores
+    _, rank = np.unique(-item_scores, return_inverse=True)  # equal for equally good items
     rank = rank[pairs.item]
     value = _values(graph, pairs, rank * len(ids) + position)
     tier = np.where(pairs.node < 0, 2, (value >= 1).astype(np.int64))
     tiers, values = np.zeros(len(ids), np.int64), np.zeros(len(ids))
     np.maximum.at(tiers, position, tier)
     counted = tier == tiers[position]
-    scores, best = _best_items(items.ranked_scores, pairs.item[counted], position[counted], len(ids))
-    brought = counted & (items.ranked_scores[pairs.item] == scores[position])
+    scores, best = _best_items(item_scores, pairs.item[counted], position[counted], len(ids))
+    brought = counted & (item_scores[pairs.item] == scores[position])
     values[position[brought]] = value[brought]
     order = np.lexsort((ids, -cosines, -values, -scores, -tiers))
     shares = np.where(tiers == 2, 1.0, values / (1 + values))

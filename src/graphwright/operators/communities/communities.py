@@ -19,9 +19,9 @@ from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import Summaries, first_items, for_each
 from graphwright.operators.operator import Ranker
+from graphwright.operators.rerank.rate import ratings_by
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex, normalised
 
@@ -212,24 +212,17 @@ class RateCommunities(Ranker):
         items = [i for i, community in communities.items() if community >= 0]
         texts = self.summaries.texts(run, state.graph, self.level, [communities[i] for i in items])
         batches = [texts[at : at + self.batch] for at in range(0, len(texts), self.batch)]
-        ratings = for_each(run, lambda child, batch: self._ratings(child, state.question.text, batch), batches)
+        ratings = for_each(
+            run,
+            lambda child, batch: ratings_by(child, self.model, "helpful", state.question.text, batch, "summaries"),
+            batches,
+        )
         scores = [score for batch in ratings for score in batch]
         helpful = {i: score for i, score in zip(items, scores, strict=True) if score > 0}
         if not helpful:
             run.note("the model rated no community above 0; they stay as they were")
         best = evidence.take(list(helpful), list(helpful.values())) if helpful else evidence
         return state.with_(evidence=best.top(k))
-
-    def _ratings(self, run: Run, question: str, texts: list[str]) -> list[float]:
-        """Return the model's rating of each text, from 0 to 1."""
-        lines = "\n".join(data_line({"number": n, "text": text}) for n, text in enumerate(texts, 1))
-        reply = run.reply(self.model, "helpful", question=data_line({"question": question}), summaries=lines)
-        ratings = [] if reply is None else reply.ratings
-        scores = {rating.number: min(max(rating.helpful, 0), 100) / 100 for rating in ratings}
-        unknown = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
-        if unknown:
-            run.note(f"{unknown} of {len(ratings)} ratings were ignored: there are {len(texts)} summaries")
-        return [scores.get(number, 0.0) for number in range(1, len(texts) + 1)]
 
 
 _entity_vectors: SnapshotCache[tuple[Ints, Floats]] = SnapshotCache()

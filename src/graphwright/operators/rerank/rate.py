@@ -40,21 +40,28 @@ class RateItems(Reranker):
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Let the model rate the items, a batch at a time."""
-        texts, question = items.texts(state.graph), data_line({"question": state.question.text})
+        texts, question = items.texts(state.graph), state.question.text
         ratings = [
             rating
             for at in range(0, len(texts), self.batch)
-            for rating in self._ratings(run, question, texts[at : at + self.batch])
+            for rating in ratings_by(run, self.model, "rate", question, texts[at : at + self.batch])
         ]
         return ranked_by(items, np.array(ratings), k)
 
-    def _ratings(self, run: Run, question: str, texts: Sequence[str]) -> list[float]:
-        """Return the rating of each text of one prompt, from 0 to 1."""
-        lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
-        reply = run.reply(self.model, "rate", question=question, candidates=lines)
-        ratings = [] if reply is None else reply.ratings
-        known = {rating.number: min(max(rating.helpful, 0), 100) / 100 for rating in ratings}
-        unknown = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
-        if unknown:
-            run.note(f"{unknown} of {len(ratings)} ratings were ignored: there are {len(texts)} candidates")
-        return [known.get(number, 0.0) for number in range(1, len(texts) + 1)]
+
+def ratings_by(
+    run: Run, model: LLM, prompt: str, question: str, texts: Sequence[str], listed: str = "candidates"
+) -> list[float]:
+    """Return a language model's rating of each text, from 0 to 1, and 0 for those that it does not rate.
+
+    `prompt`: the name of a prompt for ratings. `listed`: its name for the numbered texts. Unknown numbers are ignored
+    with a note.
+    """
+    lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
+    reply = run.reply(model, prompt, question=data_line({"question": question}), **{listed: lines})
+    ratings = [] if reply is None else reply.ratings
+    known = {rating.number: min(max(rating.helpful, 0), 100) / 100 for rating in ratings}
+    unknown = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
+    if unknown:
+        run.note(f"{unknown} of {len(ratings)} ratings were ignored: there are {len(texts)} {listed}")
+    return [known.get(number, 0.0) for number in range(1, len(texts) + 1)]
