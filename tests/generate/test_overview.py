@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 import pytest
+from tests.generate.scripted_reader import ScriptedReader
 
 from graphwright import Document, Index, start
 from graphwright.errors import OptionError
 from graphwright.generate import Overview
 from graphwright.generate.overview import broadness
-from graphwright.models.protocols import PassageText, Span
 from graphwright.operators.search.search import WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Answer
@@ -54,28 +50,10 @@ def test_overview_skips_narrow_questions_and_small_indexes(index: Index) -> None
     assert overview(index, "Give me an overview of bread", topics=4, threshold=0) is None
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """A reader that scores the sentences which hold "Mur", and all others 0."""
-
-    score: float
-
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        return []
-
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        return 1.0
-
-    def sentence_scores(
-        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
-    ) -> np.ndarray:
-        return np.array([self.score * ("Mur" in passages[at].text[start:end]) for at, start, end in sentences])
-
-
 def test_overview_skips_question_answered_by_one_sentence(index: Index) -> None:
     question = "What are rivers about, in general?"
-    assert overview(index, question, reader=Scoring(0.6), topics=3, threshold=0) is None
-    assert overview(index, question, reader=Scoring(0.5), topics=3, threshold=0) is not None
+    assert overview(index, question, reader=ScriptedReader(sentences={"Mur": 0.6}), topics=3, threshold=0) is None
+    assert overview(index, question, reader=ScriptedReader(sentences={"Mur": 0.5}), topics=3, threshold=0) is not None
     with pytest.raises(OptionError, match="reader"):
         Overview(index.snapshot.passages, reader="minilm")  # type: ignore[arg-type]
 
