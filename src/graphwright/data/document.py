@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
+from graphwright.data.records.record import Record
 from graphwright.errors import OptionError
 from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
@@ -32,7 +33,7 @@ class Document:
     `whole` marks a passage that is never split. `links` are the ids of the documents that it cites or links to; ids
     that are not in the index are ignored. `file` marks a document that is a whole file, named by its id; comparisons of
     documents ignore it. `headings`, in order, divide the text into sections; without any, short paragraphs count as
-    headings. `places`: the pages or cells of the original file.
+    headings. `places`: the pages or cells of the original file. `records`: the rows, objects or messages in it.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Document:
     file: bool = field(default=False, compare=False)
     headings: tuple[Heading, ...] = ()
     places: Places | None = None
+    records: tuple[Record, ...] = ()
 
 
 def metadata_text(value: object) -> str:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class Value(NamedTuple):
@@ -79,3 +83,32 @@ def first_day(text: str) -> str:
     """
     match = _DAY.search(text)
     return match[0] if match else ""
+
+
+class TypedValues(NamedTuple):
+    """The values of n texts of one column: numbers with a unit, dates as intervals, or neither.
+
+    `kind: uint8[n]`: TEXT, NUMBER or DATE. `low`, `high: float64[n]`: of a number itself, of a date its first and last
+    day in years; NaN for a text. `units`: of each number, "" for none.
+    """
+
+    kind: NDArray[np.uint8]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    units: tuple[str, ...]
+
+
+TEXT, NUMBER, DATE = 0, 1, 2
+
+
+def typed_values(texts: Sequence[str]) -> TypedValues:
+    """Return the values of the texts of one column; what a text means may depend on the others.
+
+    >>> typed_values(["12 km", "May 2024", "Graz"]).kind.tolist()
+    [1, 2, 0]
+    """
+    values = [value_of(text) for text in texts]
+    kind = np.array([TEXT if v is None else NUMBER if v.kind == "number" else DATE for v in values], np.uint8)
+    low = np.array([np.nan if v is None else v.amount for v in values], np.float64)
+    high = np.array([np.nan if v is None else v.amount + v.precision for v in values], np.float64)
+    return TypedValues(kind, low, high, ("",) * len(texts))

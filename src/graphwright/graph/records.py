@@ -1,0 +1,40 @@
+"""Columns of the records of an index's documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.columns import TextColumn
+
+Ids32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordColumns:
+    """The records of all documents, r records with f fields, in the order of their documents' ids and texts.
+
+    `type: int32[r]` indexes `types`; `chunk: int32[r]`: the passage that holds the beginning of each record; `span:
+    int64[r, 2]`: its code points in the document; `is_copy: bool[r]`: it repeats another record.
+    `record: int32[f]`: the record of each field, ascending; `name: int32[f]` indexes `names`; `text: int32[f]` indexes
+    `texts`, which are distinct; `field_span: int64[f, 2]`: its code points in the document; `node: int32[f]`: the
+    entity that the text names, -1 for none.
+    """
+
+    types: TextColumn
+    type: Ids32
+    chunk: Ids32
+    span: NDArray[np.int64]
+    is_copy: NDArray[np.bool_]
+    names: TextColumn
+    texts: TextColumn
+    record: Ids32
+    name: Ids32
+    text: Ids32
+    field_span: NDArray[np.int64]
+    node: Ids32
+
+    def __len__(self) -> int:
+        return len(self.type)

@@ -1,0 +1,1 @@
+"""Queries: what a question asks of facts, as a value that is executed exactly."""
