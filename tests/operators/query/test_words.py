@@ -26,7 +26,7 @@ _NAMES = st.text(min_size=1, max_size=4)
         ("smallest(rivers by length)", "the one with the smallest length of rivers"),
         ("most_frequent(films.director)", "the most frequent director of films"),
         ('previous("a")', "the record before a"),
-        ("exists(a where x < 3 and it != 4)", "whether there is any of a whose x is less than 3 and whose value is not 4"),
+        ("exists(a where x < 3)", "whether there is any of a whose x is less than 3"),
         ("(a union b) except c", "(a or b) except c"),
         ('difference("a".x, count(b))', "the difference between the x of a and the number of b"),
         ('films where director = (films.writer)', "films whose director is one of the writer of films"),
