@@ -105,7 +105,8 @@ class Execution:
 
     @_things.register
     def _(self, query: Everything) -> Ints:
-        ends = [end for name in self.facts.relations for end in self.facts.relation(name)[:2]]
+        relations = [self.facts.relation(name) for name in self.facts.relations]
+        ends = [end for facts in relations for end in (facts.subjects, facts.objects)]
         return np.unique(np.concatenate(ends)) if ends else _NONE
 
     @_things.register
