@@ -96,23 +96,28 @@ class World:
                 return {end for thing in self.things(things) for _, end in self.ends(thing, (step,))}
             case q.Where(things, condition):
                 return {thing for thing in self.things(things) if self._holds(thing, condition)}
-            case q.Both(first, second):
-                return self.things(first) & self.things(second)
-            case q.Either(first, second):
-                return self.things(first) | self.things(second)
-            case q.Except(first, second):
-                return self.things(first) - self.things(second)
+            case q.Both() | q.Either() | q.Except():
+                return self._combined(query)
             case q.Extreme():
                 return self._extreme(query)
-            case q.Frequent(things, step, largest):
-                starts = self.things(things)
-                ends = {end for thing in starts for _, end in self.ends(thing, (step,))}
-                counts = {end: sum(any(end == e for _, e in self.ends(s, (step,))) for s in starts) for end in ends}
-                best = (max if largest else min)(counts.values(), default=0)
-                return {end for end, count in counts.items() if count == best}
+            case q.Frequent():
+                return self._frequent(query)
             case q.Neighbour(things, offset):
                 return set(self._neighbours(self.things(things), offset))
         raise TypeError(query)
+
+    def _combined(self, query: q.Both | q.Either | q.Except) -> set[Thing]:
+        first, second = self.things(query.first), self.things(query.second)
+        if isinstance(query, q.Both):
+            return first & second
+        return first | second if isinstance(query, q.Either) else first - second
+
+    def _frequent(self, query: q.Frequent) -> set[Thing]:
+        starts = self.things(query.things)
+        of_start = [{end for _, end in self.ends(thing, (query.step,))} for thing in starts]
+        counts = {end: sum(end in ends for ends in of_start) for end in set().union(*of_start)}
+        best = (max if query.largest else min)(counts.values(), default=0)
+        return {end for end, count in counts.items() if count == best}
 
     def _find(self, name: str) -> set[Thing]:
         texts = {text for _, fields, _ in self.records for _, text in fields}

@@ -22,9 +22,8 @@ _COLUMNS = ("name", "size", "near")
 _VALUES = ("graz", "mur", "other", "1", "2", "7", "30", "12")
 _triples = st.tuples(st.sampled_from(_NODES), st.sampled_from(_RELATIONS), st.sampled_from(_NODES))
 _fields = st.dictionaries(st.sampled_from(_COLUMNS), st.sampled_from(_VALUES), max_size=3)
-_records = st.tuples(
-    st.sampled_from(("rows", "river")), _fields.map(lambda row: tuple(row.items())), st.integers(0, 4).map(lambda n: not n)
-)  # fmt: skip
+_rows = _fields.map(lambda row: tuple(row.items()))
+_records = st.tuples(st.sampled_from(("rows", "river")), _rows, st.integers(0, 4).map(lambda number: not number))
 _WORLDS = st.builds(World, st.lists(_triples, max_size=8).map(tuple), st.lists(_records, max_size=6).map(tuple))
 _RELATION = st.sampled_from((*_RELATIONS, "name", "unknown"))
 _QUERIES = queries(

@@ -22,7 +22,8 @@ class Reached(NamedTuple):
     """The ends of paths: pairs of a start and an end, in order of the starts.
 
     `relation`: the last step's, "" for a path without steps; `positions`: its fact in the facts of that relation;
-    `near`: the thing that the last step left from; `is_repeated`: some fact may be stated twice.
+    `near`: the thing that the last step left from; `is_inverse`: whether it leads to subjects; `is_repeated`: whether
+    some fact may be stated twice.
     """
 
     starts: Ints
@@ -30,6 +31,7 @@ class Reached(NamedTuple):
     ends: Ints
     relation: str = ""
     positions: Ints | None = None
+    is_inverse: bool = False
     is_repeated: bool = False
 
     def chosen(self, mask: Bools) -> Reached:
@@ -40,7 +42,7 @@ class Reached(NamedTuple):
     def taken(self, at: Ints, starts: Ints) -> Reached:
         """Return the pairs at positions, with other starts."""
         positions = None if self.positions is None else self.positions[at]
-        return Reached(starts, self.near[at], self.ends[at], self.relation, positions, self.is_repeated)
+        return self._replace(starts=starts, near=self.near[at], ends=self.ends[at], positions=positions)
 
     def distinct(self) -> Reached:
         """Return the pairs, those by a fact that is stated twice once."""
@@ -66,7 +68,7 @@ def _stepped(facts: Facts, things: Ints, step: Step) -> Reached:
     positions = relation.matching(things, step.inverse)
     subjects, objects = relation.subject(positions), relation.object(positions)
     starts, ends = (objects, subjects) if step.inverse else (subjects, objects)
-    return Reached(starts, starts, ends, step.relation, positions, relation.is_repeated)
+    return Reached(starts, starts, ends, step.relation, positions, step.inverse, relation.is_repeated)
 
 
 def _joined(pairs: Reached, facts: Facts, step: Step) -> Reached:
@@ -105,7 +107,7 @@ class Amounts(NamedTuple):
     @classmethod
     def of(cls, facts: Facts, pairs: Reached) -> Amounts:
         """Return the values at the ends of paths, read as those of the column that they stand in."""
-        if pairs.positions is not None:
+        if pairs.positions is not None and not pairs.is_inverse:
             values = facts.values(pairs.relation, pairs.positions)
         else:
             values = typed_values(facts.texts(pairs.ends))
