@@ -112,13 +112,13 @@ class Amounts(NamedTuple):
             values = typed_values(facts.texts(pairs.ends))
         elif len(pairs.positions) > len(facts.relation(pairs.relation)) // _SHARE:
             values = facts.values(pairs.relation)
-            return cls(*(column[pairs.positions] for column in (values.kind, values.low, values.high)))
+            return cls(values.kind, values.low, values.high).chosen(pairs.positions)
         else:
             values = facts.values(pairs.relation, pairs.positions)
         return cls(values.kind, values.low, values.high)
 
-    def chosen(self, mask: Bools) -> Amounts:
-        """Return the values that a mask chooses."""
+    def chosen(self, mask: Bools | Ints) -> Amounts:
+        """Return the values that a mask or positions choose."""
         return Amounts(self.kind[mask], self.low[mask], self.high[mask])
 
     @property
