@@ -27,6 +27,7 @@ from graphwright.cli.options import (
     AsJson,
     AskModelOptions,
     BaseUrl,
+    FilterOptions,
     IndexFolder,
     Method,
     QueryOptions,
@@ -104,6 +105,20 @@ def retrieve(
     from graphwright.cli import asking
 
     asking.retrieve(index, question, query)
+
+
+@app.command()
+@expanded
+def query(
+    text: Annotated[str, typer.Argument(help='Query, such as: count(tickets where status = "open")', metavar="QUERY")],
+    index: IndexFolder,
+    filter: FilterOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Compute over tables, records and the graph: count, sum, compare or list, exactly."""
+    from graphwright.cli.querying import show_query
+
+    show_query(index, text, filter.filter(), as_json=as_json)
 
 
 app.command()(remove)

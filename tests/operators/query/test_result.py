@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from tests.operators.query.evaluator import World
 from tests.operators.query.test_execution import QUERIES, WORLDS
+from tests.operators.query.tickets import tickets_table
 
 from graphwright import Document, Graph, Index
 from graphwright.data.records.record import Field, Record
@@ -108,23 +109,9 @@ def test_result_of_random_query_has_facts_of_the_world_as_support(world: World, 
     assert result.to_dict()["count"] == len(result.things)
 
 
-def _table(count: int) -> Document:
-    """Return a table of tickets as text, with its rows as records."""
-    lines, records, at = ["id | status | owner"], list[Record](), 20
-    for number in range(count):
-        values = (f"T{number}", "open" if number % 3 else "closed", "Ida" if number % 2 else "Udo")
-        line = " | ".join(values)
-        starts = [at, at + len(values[0]) + 3, at + len(values[0]) + len(values[1]) + 6]
-        fields = zip(("id", "status", "owner"), values, starts, strict=True)
-        records.append(Record("tickets", tuple(Field(n, v, s, s + len(v)) for n, v, s in fields), at, at + len(line)))
-        lines.append(line)
-        at += len(line) + 1
-    return Document("tickets.csv", "\n".join(lines), records=tuple(records))
-
-
 def test_query_of_an_index_cites_the_rows_of_the_document(tmp_path: Path) -> None:
     with Index.create(tmp_path / "index", encoder=HashEncoder(8)) as index:
-        index.add([_table(200)])
+        index.add([tickets_table(200)])
         text = index.text("tickets.csv")
         result = index.query('count(tickets where status = "closed" and owner = "Udo")')
         assert (result.value, result.support_count, len(result.citations)) == (34, 34, 10)
@@ -136,7 +123,7 @@ def test_query_of_an_index_cites_the_rows_of_the_document(tmp_path: Path) -> Non
 def test_query_of_an_index_with_filter_sees_only_its_documents(tmp_path: Path) -> None:
     with Index.create(tmp_path / "index", encoder=HashEncoder(8)) as index:
         other = Document("b", "T9 late", records=(Record("tickets", (Field("id", "T9", 0, 2),), 0, 7),))
-        index.add([_table(4), other])
+        index.add([tickets_table(4), other])
         assert index.query("count(tickets)").value == 5
         assert index.query("tickets", filter={"documents": ["b"]}).rows == [{"id": "T9"}]
 
@@ -144,7 +131,7 @@ def test_query_of_an_index_with_filter_sees_only_its_documents(tmp_path: Path) -
 def test_next_record_stays_in_its_document_and_type(tmp_path: Path) -> None:
     with Index.create(tmp_path / "index", encoder=HashEncoder(8)) as index:
         other = Document("z", "T9 late", records=(Record("tickets", (Field("id", "T9", 0, 2),), 0, 7),))
-        index.add([_table(3), other])
+        index.add([tickets_table(3), other])
         assert index.query('next(tickets where id = "T1")').names == ("T2",)
         assert index.query('next(tickets where id = "T2")').is_empty
 

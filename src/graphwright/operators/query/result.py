@@ -158,8 +158,8 @@ def _dated(query: Query, execution: Execution) -> str:
 def _typed(query: Query, execution: Execution) -> tuple[str, tuple[str, ...]]:
     """Return the unit that all values of a query have, and notes about those that are left out."""
     if isinstance(query, Difference):
-        units = {_typed(part, execution)[0] for part in (query.first, query.second)}
-        return (units.pop() if len(units) == 1 else ""), ()
+        parts = {_typed(part, execution)[0] for part in (query.first, query.second)}
+        return (parts.pop() if len(parts) == 1 else ""), ()
     if isinstance(query, Count | Exists):
         return "", ()
     things, path = (query.things, query.path) if isinstance(query, Aggregate) else (query, ())
