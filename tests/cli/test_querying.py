@@ -66,3 +66,9 @@ def test_query_unknown_value_is_noted(folder: Path) -> None:
 def test_query_error_names_place_or_near_name(folder: Path, text: str, message: str) -> None:
     done = graphwright("query", text, "--index", folder)
     assert done.returncode != 0 and message in done.stderr and not done.stdout
+
+
+def test_query_without_text_lists_types_and_relations(folder: Path) -> None:
+    done = graphwright("query", "--index", folder)
+    assert "tickets (60): id, status, owner\n" in done.stdout and ".status (60): closed\n" in done.stdout
+    assert json.loads(graphwright("query", "--index", folder, "--json").stdout)["types"][0]["count"] == 60

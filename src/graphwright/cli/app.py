@@ -110,15 +110,24 @@ def retrieve(
 @app.command()
 @expanded
 def query(
-    text: Annotated[str, typer.Argument(help='Query, such as: count(tickets where status = "open")', metavar="QUERY")],
     index: IndexFolder,
     filter: FilterOptions,
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            help='Query, such as: count(tickets where status = "open") (default: list the types and relations).',
+            metavar="[QUERY]",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute over tables, records and the graph: count, sum, compare or list, exactly."""
-    from graphwright.cli.querying import show_query
+    from graphwright.cli.querying import show_query, show_schema
 
-    show_query(index, text, filter.filter(), as_json=as_json)
+    if text is None:
+        show_schema(index, as_json=as_json)
+    else:
+        show_query(index, text, filter.filter(), as_json=as_json)
 
 
 app.command()(remove)

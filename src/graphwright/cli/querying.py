@@ -40,6 +40,19 @@ def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool)
             _show_support(result, output)
 
 
+def show_schema(folder: Path, *, as_json: bool) -> None:
+    """Print the types and relations that a query may name."""
+    with open_index(folder) as index:
+        listed = index.schema()
+    if as_json:
+        print_json(listed)
+        return
+    for item in listed["types"]:
+        say(f"{item['name']} ({item['count']:,}): {', '.join(item['relations'])}")
+    for item in listed["relations"]:
+        say(f".{item['name']} ({item['count']:,}): {shortened(item['example'], _WIDTH)}")
+
+
 def _value(result: QueryResult) -> str:
     """Return a number with its unit, yes or no, or that there is none."""
     if isinstance(result.value, bool):

@@ -36,6 +36,7 @@ READING = {
     "ask",
     "retrieve",
     "query",
+    "schema",
     "read_passage",
     "find_entities",
     "neighbours",
@@ -117,6 +118,7 @@ def test_query_result_has_value_and_sources(tmp_path: Path) -> None:
         assert result.structured_content["value"] == 20
         text = result.content[0].text
         assert "the number of tickets whose status is open: 20" in text and "Sources (10 of 20)" in text
+        assert "type tickets (30): id, status, owner" in call(opened, "schema").content[0].text
         wrong = call(opened, "query", query="tickets.statsu")
         assert wrong.is_error and "Did you mean 'status'?" in wrong.content[0].text
 

@@ -67,3 +67,9 @@ def test_wrong_query_is_problem(tickets: Running, body: dict[str, Any], kind: st
 
 def test_query_error_names_near_relation(tickets: Running) -> None:
     assert "Did you mean 'status'?" in query(tickets, query="tickets.statsu").json()["detail"]
+
+
+def test_schema_reply_lists_types_and_relations(tickets: Running) -> None:
+    reply = tickets.client.get("/v1/indexes/cities/schema").json()
+    assert reply["types"] == [{"name": "tickets", "count": 30, "relations": ["id", "status", "owner"]}]
+    assert {"name": "status", "count": 30, "example": "closed"} in reply["relations"]

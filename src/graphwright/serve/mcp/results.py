@@ -140,6 +140,13 @@ def query_text(data: Reply) -> str:
     return "\n".join(lines)
 
 
+def schema_text(data: Reply) -> str:
+    """Return types and relations, one a line."""
+    types = [f"type {item['name']} ({item['count']}): {', '.join(item['relations'])}" for item in data["types"]]
+    relations = [f"relation {item['name']} ({item['count']}): {item['example']}" for item in data["relations"]]
+    return "\n".join([*types, *relations]) or "The index states no facts."
+
+
 def passage_text(data: Reply) -> str:
     """Return characters of a document below a line with their position."""
     place = f"{data['document']}, characters {data['start']}-{data['end']} of {data['characters']}"

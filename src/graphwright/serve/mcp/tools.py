@@ -27,7 +27,7 @@ from graphwright.serve.questions import query_to
 from graphwright.serve.schemas.answers import FilterBody, IndexesReply
 from graphwright.serve.schemas.documents import DocumentsReply, QueuedReply
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply
-from graphwright.serve.schemas.queries import QueryReply, QueryText
+from graphwright.serve.schemas.queries import QueryReply, QueryText, SchemaReply
 from graphwright.serve.server import Library
 from graphwright.serve.views import documents, graph
 
@@ -88,12 +88,18 @@ class Tools:
 
         Examples: `count(tickets where status = "open" and hours > 2)`, `sum((orders where customer = "Acme").amount)`,
         `largest(3 employees by salary).name`, `"Heat".directed_by.born_in`. Types and relations with blanks stand in
-        [square brackets]; an error names near ones.
+        [square brackets]; `schema` lists them.
         """
         opened = self.library.catalog[self._index(index)]
         conditions = None if filter is None else filter.model_dump(exclude_none=True)
         data = await self._run(lambda _: opened.query(query, filter=conditions or None).to_dict())
         return _result(data, results.query_text(data))
+
+    async def schema(self, index: IndexName = None) -> Annotated[CallToolResult, SchemaReply]:
+        """List the types and relations that `query` may name, with their numbers and an example."""
+        opened = self.library.catalog[self._index(index)]
+        data = await self._run(lambda _: opened.schema())
+        return _result(data, results.schema_text(data))
 
     async def read_passage(
         self,
@@ -215,6 +221,7 @@ _READING = {
     "ask": "Ask the documents",
     "retrieve": "Find passages",
     "query": "Compute over records",
+    "schema": "Names for queries",
     "read_passage": "Read a document",
     "find_entities": "Find entities",
     "neighbours": "Explore an entity",

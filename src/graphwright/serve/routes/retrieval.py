@@ -20,7 +20,7 @@ from graphwright.serve.schemas.answers import (
     RetrievalReply,
     event_stream,
 )
-from graphwright.serve.schemas.queries import QueryBody, QueryReply
+from graphwright.serve.schemas.queries import QueryBody, QueryReply, SchemaReply
 from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.workers import Stream
@@ -69,6 +69,12 @@ async def query(body: QueryBody, index: IndexOf, server: ServerOf, request: Requ
     conditions = filter_of(body.filter)
     result = await server.workers.run(lambda _: to_json(index.query(body.query, filter=conditions).to_dict()), request)
     return JSONReply(result)
+
+
+@router.get("/schema", response_model=SchemaReply)
+async def schema(index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """List the types and relations that a query may name."""
+    return JSONReply(await server.workers.run(lambda _: to_json(index.schema()), request))
 
 
 @router.post("/compare", response_model=CompareReply)

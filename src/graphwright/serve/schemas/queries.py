@@ -54,3 +54,26 @@ class QueryReply(Reply):
     support: Annotated[list[SupportReply], Field(description="Sources, ten at most.")]
     support_count: Annotated[int, Field(description="The number of statements and records that support the result.")]
     notes: Annotated[list[str], Field(description="What else to know, such as values that were left out.")]
+
+
+class TypeReply(Reply):
+    """A type of things."""
+
+    name: str
+    count: int
+    relations: Annotated[list[str], Field(description="The relations that things of this type have.")]
+
+
+class RelationReply(Reply):
+    """A relation, or a field of records."""
+
+    name: str
+    count: Annotated[int, Field(description="The number of its facts.")]
+    example: Annotated[str, Field(description="One object.")]
+
+
+class SchemaReply(Reply):
+    """The names that queries may use, the most frequent first, 200 of each kind at most."""
+
+    types: list[TypeReply]
+    relations: list[RelationReply]
