@@ -244,9 +244,10 @@ class Execution:
     def meeting(self, query: Things, condition: Condition) -> Reached:
         """Return the ends of the condition's path that meet it; of a negative one those that it rules out."""
         pairs = self.reached(query, condition.path)
-        return pairs.chosen(self._meets(pairs, condition)) if isinstance(condition, Compare) else pairs
+        return pairs.chosen(self.meets(pairs, condition)) if isinstance(condition, Compare) else pairs
 
-    def _meets(self, pairs: Reached, condition: Compare) -> Bools:
+    def meets(self, pairs: Reached, condition: Compare) -> Bools:
+        """Return which ends of a condition's path meet it; of "!=" those that are equal."""
         value, comparison = condition.value, condition.comparison
         if comparison == "contains":
             return self._contains(pairs.ends, value)

@@ -119,8 +119,8 @@ class Amounts(NamedTuple):
             values = facts.values(pairs.relation, pairs.positions)
         return cls(*values)
 
-    def chosen(self, mask: Bools) -> Amounts:
-        """Return the values that a mask chooses."""
+    def chosen(self, mask: Bools | Ints) -> Amounts:
+        """Return the values that a mask or positions choose."""
         return Amounts(self.kind[mask], self.low[mask], self.high[mask], self.unit[mask], self.units)
 
     @property
