@@ -16,8 +16,8 @@ from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import read_documents
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.read import links_of
-from graphwright.data.records.rows import has_rows
 from graphwright.data.records.record import Field, Record
+from graphwright.data.records.rows import has_rows
 from graphwright.errors import DataError, OptionError
 from graphwright.store.changes import Changes
 from graphwright.store.digests import content_hash
@@ -134,8 +134,8 @@ def storable(document: Document) -> Document:
         raise OptionError(f"the links of the document {document.id!r} are {document.links!r}; give a tuple of ids.")
     if wrong := next((record for record in document.records if not _is_record(record, len(document.text))), None):
         raise OptionError(
-            f"a record of the document {document.id!r} is {str(wrong)[:200]}; give Record(type, fields, start, end) with "
-            f"texts in its fields and spans inside the text."
+            f"a record of the document {document.id!r} is {str(wrong)[:200]}; give Record(type, fields, start, end) "
+            f"with texts in its fields and spans inside the text."
         )
     metadata = {_valid(str(name)): _valid(metadata_text(value)) for name, value in document.metadata.items()}
     name, text, title = map(_valid, parts.values())
