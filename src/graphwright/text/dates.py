@@ -16,7 +16,9 @@ _TIME = (
     r"\s?(?P<zone>z|utc|gmt|[+-]\d{2}:?\d{2})?(?: ?\([a-z]{2,5}\))?"
 )
 _NUMBERS = re.compile(r"(?P<first>\d{1,2})(?P<sign>[./-])\s?(?P<second>\d{1,2})(?P=sign)\s?(?P<year>\d{4}|\d{2})")
-_ISO = re.compile(r"(?P<year>[+-]?\d{4,6})(?P<sign>[-/.])(?P<month>\d{1,2})(?:(?P=sign)(?P<day>\d{1,2}))?")
+_ISO = re.compile(
+    r"(?P<year>[+-]?\d{4,6})(?:[-/](?P<month>\d{1,2})|(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<day>\d{1,2}))"
+)
 _MONTH_OF_YEAR = re.compile(r"(?P<month>\d{1,2})/(?P<year>\d{4})")
 _CHARACTERS = re.compile(r"(?P<year>\d{1,4})[年년] ?(?:(?P<month>\d{1,2})[月월] ?(?:(?P<day>\d{1,2})[日일])?)?")
 _QUARTER = re.compile(r"(?:q(?P<a>[1-4])[ /-]?(?P<year>\d{4})|(?P<other>\d{4})[ /-]?q(?P<b>[1-4]))")
@@ -78,7 +80,7 @@ def _date_of(text: str, day_first: bool) -> Period | None:
     for pattern in (_ISO, _MONTH_OF_YEAR, _CHARACTERS):
         if match := pattern.fullmatch(text):
             parts = {name: int(value) for name, value in match.groupdict().items() if value and name != "sign"}
-            return _period(parts["year"], parts.get("month", 0), parts.get("day", 0))
+            return _period(parts["year"], parts.get("month", parts.get("m", 0)), parts.get("day", 0))
     if match := _QUARTER.fullmatch(text):
         first = 3 * int(match["a"] or match["b"]) - 2
         year = int(match["year"] or match["other"])

@@ -9,10 +9,14 @@ from functools import cache
 from typing import NamedTuple
 
 _GROUP = r"[ \u00a0\u2009\u202f'’_]"  # separators that group thousands in any column
+_GROUPS = re.compile(_GROUP)
 _DIGITS = (
     rf"\d{{1,3}}(?:(?:{_GROUP}\d{{3}})+|(?:,\d{{2,3}})+,\d{{3}}|(?:,\d{{3}})+|(?:\.\d{{3}})+)(?:[.,]\d+)?|\d*[.,]?\d+"
 )
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d{1,2}|\.\d{4,})?", re.ASCII)
 _CURRENCY = r"us\$|a\$|c\$|hk\$|chf|eur|usd|gbp|jpy|cny|inr|[$€£¥₹₽₩₺₴฿]"
+_IS_CURRENCY = re.compile(_CURRENCY)
 _AMOUNT = re.compile(
     rf"(?:[~≈<>≤≥±]\s?)?(?P<sign>[-+−–])?\s?(?:(?P<before>{_CURRENCY})\s?)?(?P<second>[-+−–])?(?P<number>{_DIGITS})"
     r"(?:e(?P<power>[+-]?\d+))?(?:[.,][-–]{1,2}|(?P<after>[-−]))?"
@@ -94,7 +98,7 @@ def folded_digits(text: str) -> str:
     >>> folded_digits("١٢٣ kg"), folded_digits("１２")
     ('123 kg', '12')
     """
-    if text.isascii():
+    if _OTHER_DIGIT.search(text) is None:
         return text
     digits = (str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
     return "".join(digits).replace("٫", ".").replace("٬", ",").replace("％", "%")
@@ -112,7 +116,10 @@ def decimal_of(texts: Iterable[str]) -> str:
     >>> decimal_of(["1,200", "15,300"]), decimal_of(["1.200", "12.000", "8.500"])
     ('.', '.')
     """
-    matches = (_AMOUNT.fullmatch(text.strip("()")) for text in texts)
+    listed = list(texts)
+    if not any("." in text or "," in text for text in listed):
+        return "."
+    matches = (_AMOUNT.fullmatch(text.strip("()")) for text in listed)
     numbers = [match["number"] for match in matches if match]
     votes = [sign for number in numbers if (sign := _decimal_in(number))]
     if votes:
@@ -124,7 +131,7 @@ def decimal_of(texts: Iterable[str]) -> str:
 
 def _decimal_in(number: str) -> str:
     """Return the decimal sign that a number proves, "" for none."""
-    digits = re.sub(_GROUP, "", number)
+    digits = _GROUPS.sub("", number)
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return ""
@@ -145,6 +152,8 @@ def amount_of(text: str, decimal: str = ".") -> Amount | None:
     (Amount(number=1234.5, unit='eur', is_known=True), Amount(number=-1200.0, unit='', is_known=True), \
 Amount(number=12.0, unit='km', is_known=True), None, None)
     """
+    if _PLAIN_NUMBER.fullmatch(text):
+        return Amount(float(text), "")
     in_brackets = text.startswith("(") and text.endswith(")")
     match = _AMOUNT.fullmatch(text[1:-1].strip() if in_brackets else text)
     if match is None:
@@ -164,7 +173,7 @@ Amount(number=12.0, unit='km', is_known=True), None, None)
 
 def _number(written: str, decimal: str) -> float | None:
     sign = _decimal_in(written) or decimal
-    digits = re.sub(_GROUP, "", written).replace("," if sign == "." else ".", "").replace(sign, ".")
+    digits = _GROUPS.sub("", written).replace("," if sign == "." else ".", "").replace(sign, ".")
     return None if digits[0] == "0" and digits[1:2].isdigit() else float(digits)
 
 
@@ -198,7 +207,7 @@ def _scale(word: str, space: str, beside: str) -> float:
 
 
 def _is_currency(folded: str) -> bool:
-    return re.fullmatch(_CURRENCY, folded) is not None
+    return _IS_CURRENCY.fullmatch(folded) is not None
 
 
 @cache

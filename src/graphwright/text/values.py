@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.text.dates import day_first_of, period_of
-from graphwright.text.numbers import amount_of, conversion, decimal_of, folded_digits
+from graphwright.text.numbers import Amount, amount_of, conversion, decimal_of, folded_digits
 
 TEXT, NUMBER, DATE = 0, 1, 2
 _MAX_LENGTH = 60  # characters of a value
+_SAMPLE = 5000  # distinct texts of a column that decide how it is written, at most
 _CLOCK = re.compile(r"-?(\d{1,3}):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _SECONDS = "s"
 
 
@@ -73,14 +75,20 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     """
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
     decimal, day_first = decimal_of(folded), day_first_of(folded) is not False
-    amounts, clocks = [amount_of(text, decimal) for text in folded], [_CLOCK.fullmatch(text) for text in folded]
-    units = Counter(amount.unit for amount in amounts if amount)
-    known = {amount.unit for amount in amounts if amount and amount.is_known}
-    is_year = [text.isdigit() for text, amount in zip(folded, amounts, strict=True) if amount]
-    dates = any(period_of(text.lower(), day_first) is not None for text in folded if not text.isdigit())
-    with_hours = not any(clock and not clock[5] and (int(clock[1]) > 23 or clock[3]) for clock in clocks)
+    amounts = {text: amount for text in folded if (amount := amount_of(text, decimal))}
+    units, known = Counter(a.unit for a in amounts.values()), {a.unit for a in amounts.values() if a.is_known}
     accepted = tuple(unit for unit, count in units.most_common() if unit and (count > 1 or unit in known))
-    return ColumnFormat(decimal, day_first, dates and all(is_year), with_hours, accepted, len(folded) < 2)
+    others = [text for text in folded if not _is_certain(amounts.get(text), text)]
+    only_years = sum(map(str.isdigit, folded)) == len(folded) - len(others)
+    with_dates = only_years and any(period_of(text.lower(), day_first) for text in others)
+    clocks = [clock for text in others if (clock := _CLOCK.fullmatch(text)) and not clock[5]]
+    with_hours = not any(int(clock[1]) > 23 or clock[3] for clock in clocks)
+    return ColumnFormat(decimal, day_first, with_dates, with_hours, accepted, len(folded) < 2)
+
+
+def _is_certain(amount: Amount | None, text: str) -> bool:
+    """Return whether a text is a number and no date: "1850s" and "44 BC" may be either."""
+    return amount is not None and amount.is_known and not (amount.unit == _SECONDS and text.endswith("0s"))
 
 
 def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> TypedValues:
@@ -94,7 +102,7 @@ def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> T
     ([1, 1, 2, 0, 1], [12.0, 0.8], 'km')
     """
     distinct = dict.fromkeys(texts)
-    written = column_format(list(distinct)) if written is None else written
+    written = column_format(list(distinct)[:: len(distinct) // _SAMPLE + 1]) if written is None else written
     rows = {text: at for at, text in enumerate(distinct)}
     values = [_typed(text, written) for text in distinct]
     units = {"": 0}
@@ -117,13 +125,13 @@ def _typed(text: str, written: ColumnFormat) -> _Typed | None:
     if not _may_be_value(text):
         return None
     folded = _folded(text)
-    may_be_date = written.with_dates or not folded.isdigit()
+    amount = amount_of(folded, written.decimal)
+    may_be_date = not _is_certain(amount, folded) or (written.with_dates and folded.isdigit())
     if may_be_date and (period := period_of(folded.lower(), written.day_first)):
         return _Typed(DATE, period.low, period.high)
     if clock := _CLOCK.fullmatch(folded):
         seconds = _seconds(clock, written.with_hours)
         return _Typed(NUMBER, seconds, seconds, _SECONDS)
-    amount = amount_of(folded, written.decimal)
     if amount is None or not (amount.is_known or written.is_open or amount.unit in written.units):
         return None
     for unit in written.units:
@@ -143,7 +151,7 @@ def _seconds(clock: re.Match[str], with_hours: bool) -> float:
 
 
 def _may_be_value(text: str) -> bool:
-    return len(text) <= _MAX_LENGTH and any(map(str.isdigit, text))
+    return len(text) <= _MAX_LENGTH and _DIGIT.search(text) is not None
 
 
 def _folded(text: str) -> str:
