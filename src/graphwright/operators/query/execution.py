@@ -32,6 +32,7 @@ from graphwright.operators.query.query import (
     OfType,
     Path,
     Query,
+    Step,
     Things,
     Where,
 )
@@ -70,6 +71,7 @@ class Execution:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._known: dict[Things, Ints] = {}
+        self._forms: dict[int, str] = {}
 
     def result(self, query: Query) -> Result:
         """Return what a query gives."""
@@ -159,7 +161,9 @@ class Execution:
         return records[(records >= first) & (records < end)]
 
     def reached(self, things: Ints, path: Path) -> Reached:
-        """Return what a path reaches from each of some things."""
+        """Return what a path reaches from each of some things, ascending."""
+        if len(path) == 1:
+            return self._one_step(things, path[0])
         starts, ends, relation, positions = things, things, "", np.full(len(things), -1)
         for step in path:
             facts = self.facts.relation(step.relation)
@@ -177,6 +181,13 @@ class Execution:
             positions = np.repeat(found, repeat)
             starts, ends, relation = starts[pairs], far[positions], step.relation
         return Reached(starts, ends, relation, positions)
+
+    def _one_step(self, things: Ints, step: Step) -> Reached:
+        """Return what one step reaches, without a join: starts are ascending."""
+        facts = self.facts.relation(step.relation)
+        found = facts.matching(things, step.inverse)
+        near, far = (facts.objects, facts.subjects) if step.inverse else (facts.subjects, facts.objects)
+        return Reached(near[found], far[found], step.relation, found)
 
     def _values(self, reached: Reached) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64]]:
         """Return the kind and the bounds of the value at the end of each path."""
@@ -196,6 +207,12 @@ class Execution:
         numbers, dates = np.count_nonzero(kind == NUMBER), np.count_nonzero(kind == DATE)
         chosen = (kind == (NUMBER if numbers >= dates else DATE)) if numbers or dates else np.zeros(len(kind), bool)
         return reached.starts[chosen], low[chosen], high[chosen]
+
+    def _form(self, thing: int) -> str:
+        """Return the normal form of a thing's name."""
+        if thing not in self._forms:
+            self._forms[thing] = normal_form(self.facts.text(thing))
+        return self._forms[thing]
 
     def _aggregate(self, query: Aggregate) -> float | None:
         things = self.things(query.things)
@@ -222,16 +239,15 @@ class Execution:
         """Return which things meet a condition."""
         reached = self.reached(things, condition.path)
         if isinstance(condition, Has):
-            has: NDArray[np.bool_] = np.isin(things, reached.starts) != condition.negated
-            return has
+            return _among(things, reached.starts) != condition.negated
         if isinstance(condition, Counted):
             pairs = np.unique(np.stack((reached.starts, reached.ends)), axis=1)
             counts = np.bincount(np.searchsorted(things, pairs[0]), minlength=len(things))
             return _compared(counts, condition.comparison, condition.number, condition.number)
         meets = self._meets(reached, condition)
         if condition.comparison == "!=":
-            return ~np.isin(things, reached.starts[meets])
-        return np.isin(things, reached.starts[meets])
+            return ~_among(things, reached.starts[meets])
+        return _among(things, reached.starts[meets])
 
     def _meets(self, reached: Reached, condition: Compare) -> NDArray[np.bool_]:
         """Return which values meet a comparison; for "!=" those that are equal."""
@@ -239,8 +255,7 @@ class Execution:
             return np.isin(reached.ends, self.things(condition.value))
         if condition.comparison == "contains":
             part = normal_form(condition.value)
-            texts = self.facts.texts(reached.ends.tolist())
-            return np.array([part in normal_form(text) for text in texts], bool)
+            return np.array([part in self._form(end) for end in reached.ends.tolist()], bool)
         kind, low, high = self._values(reached)
         wanted = typed_values([condition.value])
         same = kind == wanted.kind[0]
@@ -252,6 +267,13 @@ class Execution:
         if wanted.kind[0] == TEXT:
             return np.zeros(len(kind), bool)
         return same & _compared(low, condition.comparison, wanted.low[0], wanted.high[0], high)
+
+
+def _among(things: Ints, some: Ints) -> NDArray[np.bool_]:
+    """Return which of ascending things are among some of them."""
+    among = np.zeros(len(things), bool)
+    among[things.searchsorted(some)] = True
+    return among
 
 
 def _compared(
