@@ -36,25 +36,20 @@ class RelationFacts(NamedTuple):
     """Positions in order of the subject."""
     by_object: Ints
     """Positions in order of the object."""
-    ordered_subjects: Ints
-    ordered_objects: Ints
 
     @classmethod
     def of(cls, subjects: Ints, objects: Ints, facts: Ints) -> RelationFacts:
         """Order the facts by subject and by object."""
-        by_subject, by_object = np.argsort(subjects, kind="stable"), np.argsort(objects, kind="stable")
-        return cls(subjects, objects, facts, by_subject, by_object, subjects[by_subject], objects[by_object])
+        return cls(subjects, objects, facts, np.argsort(subjects, kind="stable"), np.argsort(objects, kind="stable"))
 
     def matching(self, things: Ints, inverse: bool = False) -> Ints:
         """Return the positions of the facts whose subject (object if `inverse`) is one of these ascending things."""
-        ordered, order = (
-            (self.ordered_objects, self.by_object) if inverse else (self.ordered_subjects, self.by_subject)
-        )
-        first, last = ordered.searchsorted(things), ordered.searchsorted(things, side="right")
+        ends, order = (self.objects, self.by_object) if inverse else (self.subjects, self.by_subject)
+        ordered = ends[order]
+        first, last = np.searchsorted(ordered, things), np.searchsorted(ordered, things, side="right")
         counts = last - first
-        ends = counts.cumsum()
-        total = int(ends[-1]) if len(ends) else 0
-        positions: Ints = order[np.repeat(first - ends + counts, counts) + np.arange(total)]
+        starts = np.repeat(first - np.concatenate(([0], np.cumsum(counts)[:-1])), counts) if len(things) else first
+        positions: Ints = order[starts + np.arange(int(counts.sum()))]
         return positions
 
 
