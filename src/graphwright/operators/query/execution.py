@@ -37,10 +37,13 @@ from graphwright.operators.query.query import (
     Where,
 )
 from graphwright.search.facts import Facts
+from graphwright.search.relation_facts import LARGE, RelationFacts
 from graphwright.text.names import normal_form
-from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
+from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, typed_values
 
+Amounts: TypeAlias = "NDArray[np.float64] | Ints"
 _NONE = np.empty(0, np.int64)
+_SMALL = 10_000  # facts of a relation whose values are typed at once
 Result: TypeAlias = "Ints | float | bool | None"
 """Ascending ids of things, a number, yes or no, or None where a value does not exist."""
 
@@ -58,6 +61,7 @@ class Reached(NamedTuple):
 def execute(query: Query, facts: Facts) -> Result:
     """Return what a query gives.
 
+    >>> from graphwright.operators.query.query import Step
     >>> facts = Facts.of_rows([{"city": "Graz", "rivers": "1"}, {"city": "Linz", "rivers": "2"}], "cities")
     >>> execute(Count(OfType("cities")), facts), execute(Aggregate("sum", OfType("cities"), (Step("rivers"),)), facts)
     (2, 3.0)
@@ -72,6 +76,8 @@ class Execution:
         self.facts = facts
         self._known: dict[Things, Ints] = {}
         self._forms: dict[int, str] = {}
+        self._relations: dict[str, RelationFacts] = {}
+        self._values_of: dict[str, TypedValues] = {}
 
     def result(self, query: Query) -> Result:
         """Return what a query gives."""
@@ -105,7 +111,8 @@ class Execution:
 
     @_things.register
     def _(self, query: Everything) -> Ints:
-        ends = [end for name in self.facts.relations for end in self.facts.relation(name)[:2]]
+        relations = [self.facts.relation(name) for name in self.facts.relations]
+        ends = [end for facts in relations for end in (facts.subjects, facts.objects)]
         return np.unique(np.concatenate(ends)) if ends else _NONE
 
     @_things.register
@@ -169,9 +176,9 @@ class Execution:
             facts = self.facts.relation(step.relation)
             distinct, place = np.unique(ends, return_inverse=True)
             found = facts.matching(distinct, step.inverse)
-            near, far = (facts.objects, facts.subjects) if step.inverse else (facts.subjects, facts.objects)
+            near, far = (facts.object, facts.subject) if step.inverse else (facts.subject, facts.object)
             # join the pairs so far with the facts found, both by the thing between them
-            group = np.searchsorted(distinct, near[found])
+            group = np.searchsorted(distinct, near(found))
             order = np.argsort(place, kind="stable")
             counts = np.bincount(place, minlength=len(distinct))
             begin = np.concatenate(([0], np.cumsum(counts)[:-1])) if len(distinct) else _NONE
@@ -179,24 +186,40 @@ class Execution:
             offsets = np.arange(int(repeat.sum())) - np.repeat(np.cumsum(repeat) - repeat, repeat)
             pairs = order[np.repeat(begin[group], repeat) + offsets] if len(group) else _NONE
             positions = np.repeat(found, repeat)
-            starts, ends, relation = starts[pairs], far[positions], step.relation
+            starts, ends, relation = starts[pairs], far(positions), step.relation
         return Reached(starts, ends, relation, positions)
 
     def _one_step(self, things: Ints, step: Step) -> Reached:
         """Return what one step reaches, without a join: starts are ascending."""
-        facts = self.facts.relation(step.relation)
+        facts = self._relation(step.relation)
         found = facts.matching(things, step.inverse)
-        near, far = (facts.objects, facts.subjects) if step.inverse else (facts.subjects, facts.objects)
-        return Reached(near[found], far[found], step.relation, found)
+        if len(facts) > LARGE:
+            near, far = facts.subject(found), facts.object(found)
+        else:
+            near, far = facts.subjects[found], facts.objects[found]
+        return Reached(far, near, step.relation, found) if step.inverse else Reached(near, far, step.relation, found)
+
+    def _relation(self, name: str) -> RelationFacts:
+        if name not in self._relations:
+            self._relations[name] = self.facts.relation(name)
+        return self._relations[name]
 
     def _values(self, reached: Reached) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64]]:
         """Return the kind and the bounds of the value at the end of each path."""
-        if reached.relation and len(reached.positions):
-            values = self.facts.values(reached.relation)
-            at = reached.positions
-            return values.kind[at], values.low[at], values.high[at]
-        values = typed_values(self.facts.texts(reached.ends.tolist()))
+        if not reached.relation or not len(reached.positions):
+            values = typed_values(self.facts.texts(reached.ends))
+        elif len(self._relation(reached.relation)) > _SMALL:
+            values = self.facts.values(reached.relation, reached.positions)
+        else:
+            every, at = self._typed(reached.relation), reached.positions
+            return every.kind[at], every.low[at], every.high[at]
         return values.kind, values.low, values.high
+
+    def _typed(self, relation: str) -> TypedValues:
+        """Return the typed values of all facts of a small relation."""
+        if relation not in self._values_of:
+            self._values_of[relation] = self.facts.values(relation)
+        return self._values_of[relation]
 
     def _amounts(self, things: Ints, path: Path) -> tuple[Ints, NDArray[np.float64], NDArray[np.float64]]:
         """Return things with the bounds of the values that a path reaches: of the kind that most of them have."""
@@ -221,7 +244,7 @@ class Execution:
         amounts = low[kind != TEXT]
         if not len(amounts):
             return None
-        return float({"sum": np.sum, "mean": np.mean, "min": np.min, "max": np.max}[query.function](amounts))
+        return float(getattr(amounts, query.function)())
 
     def _difference(self, query: Difference) -> float | None:
         amounts = [self._amount(part) for part in (query.first, query.second)]
@@ -243,7 +266,7 @@ class Execution:
         if isinstance(condition, Counted):
             pairs = np.unique(np.stack((reached.starts, reached.ends)), axis=1)
             counts = np.bincount(np.searchsorted(things, pairs[0]), minlength=len(things))
-            return _compared(counts, condition.comparison, condition.number, condition.number)
+            return _compared(counts, counts, condition.comparison, (condition.number, condition.number))
         meets = self._meets(reached, condition)
         if condition.comparison == "!=":
             return ~_among(things, reached.starts[meets])
@@ -263,10 +286,13 @@ class Execution:
             if wanted.kind[0] == TEXT:
                 return np.isin(reached.ends, self.facts.find(condition.value))
             inside = (low >= wanted.low[0]) & (high <= wanted.high[0])
-            return same & (inside | ((low <= wanted.low[0]) & (high >= wanted.high[0])))
+            around = (low <= wanted.low[0]) & (high >= wanted.high[0])
+            equal: NDArray[np.bool_] = same & (inside | around)
+            return equal
         if wanted.kind[0] == TEXT:
             return np.zeros(len(kind), bool)
-        return same & _compared(low, condition.comparison, wanted.low[0], wanted.high[0], high)
+        meets: NDArray[np.bool_] = same & _compared(low, high, condition.comparison, (wanted.low[0], wanted.high[0]))
+        return meets
 
 
 def _among(things: Ints, some: Ints) -> NDArray[np.bool_]:
@@ -276,22 +302,16 @@ def _among(things: Ints, some: Ints) -> NDArray[np.bool_]:
     return among
 
 
-def _compared(
-    low: NDArray[np.float64] | Ints,
-    comparison: Comparison,
-    wanted_low: float,
-    wanted_high: float,
-    high: NDArray[np.float64] | None = None,
-) -> NDArray[np.bool_]:
+def _compared(low: Amounts, high: Amounts, comparison: Comparison, wanted: tuple[float, float]) -> NDArray[np.bool_]:
     """Return which intervals lie so to a wanted one; a period is later than another if it begins at its end."""
-    high = low if high is None else high
+    first, last = wanted
     held = {
-        "=": low == wanted_low,
-        "!=": low != wanted_low,
-        ">": (low >= wanted_high) & (low > wanted_low),
-        ">=": low >= wanted_low,
-        "<": (high <= wanted_low) & (low < wanted_low),
-        "<=": high <= wanted_high,
+        "=": low == first,
+        "!=": low != first,
+        ">": (low >= last) & (low > first),
+        ">=": low >= first,
+        "<": (high <= first) & (low < first),
+        "<=": high <= last,
     }
     result: NDArray[np.bool_] = held[comparison]
     return result

@@ -173,7 +173,7 @@ class TableIndex:
         records = self.facts.records
         assert records is not None
         facts, values = self.facts.relation(name), self.facts.values(name)
-        fields = facts.facts - len(self.facts.columns.heads)
+        fields = facts.field(np.arange(len(facts)))
         own = fields >= 0
         own[own] = records.type[records.record[fields[own]]] == table
         kinds = values.kind[own]
