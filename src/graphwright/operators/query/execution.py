@@ -78,6 +78,7 @@ class Execution:
         self._forms: dict[int, str] = {}
         self._relations: dict[str, RelationFacts] = {}
         self._values_of: dict[str, TypedValues] = {}
+        self._wanted_values: dict[str, TypedValues] = {}
 
     def result(self, query: Query) -> Result:
         """Return what a query gives."""
@@ -231,6 +232,29 @@ class Execution:
         chosen = (kind == (NUMBER if numbers >= dates else DATE)) if numbers or dates else np.zeros(len(kind), bool)
         return reached.starts[chosen], low[chosen], high[chosen]
 
+    def _meets_things(self, reached: Reached, comparison: Comparison, wanted: Ints) -> NDArray[np.bool_]:
+        """Return which ends are among some things or, in another comparison, compare so with all of their values.
+
+        Without a path the places of things are compared, as records stand in their document.
+        """
+        if comparison in ("=", "!=", "contains") or not len(wanted):
+            return np.isin(reached.ends, wanted)
+        if not reached.relation:
+            return _compared(reached.ends, reached.ends, comparison, (int(wanted[0]), int(wanted[-1])))
+        kind, low, high = self._values(reached)
+        values = typed_values(self.facts.texts(wanted))
+        if values.kind[0] == TEXT or (values.kind != values.kind[0]).any():
+            return np.zeros(len(kind), bool)
+        bounds = float(values.low.min()), float(values.high.max())
+        meets: NDArray[np.bool_] = (kind == values.kind[0]) & _compared(low, high, comparison, bounds)
+        return meets
+
+    def _wanted(self, text: str) -> TypedValues:
+        """Return the value that others are compared with."""
+        if text not in self._wanted_values:
+            self._wanted_values[text] = typed_values([text])
+        return self._wanted_values[text]
+
     def _form(self, thing: int) -> str:
         """Return the normal form of a thing's name."""
         if thing not in self._forms:
@@ -275,12 +299,12 @@ class Execution:
     def _meets(self, reached: Reached, condition: Compare) -> NDArray[np.bool_]:
         """Return which values meet a comparison; for "!=" those that are equal."""
         if not isinstance(condition.value, str):
-            return np.isin(reached.ends, self.things(condition.value))
+            return self._meets_things(reached, condition.comparison, self.things(condition.value))
         if condition.comparison == "contains":
             part = normal_form(condition.value)
             return np.array([part in self._form(end) for end in reached.ends.tolist()], bool)
         kind, low, high = self._values(reached)
-        wanted = typed_values([condition.value])
+        wanted = self._wanted(condition.value)
         same = kind == wanted.kind[0]
         if condition.comparison in ("=", "!="):
             if wanted.kind[0] == TEXT:

@@ -22,6 +22,7 @@ from graphwright.operators.query.query import (
     Extreme,
     Follow,
     Frequent,
+    Has,
     Neighbour,
     OfType,
     Query,
@@ -95,24 +96,26 @@ class Enumeration:
         self._single = list(self._conditions())
         pairs = list(self._pairs())
         united = list(self._united())
-        ordered = [
-            *self._extremes([self._all, *self._single[:8], *united]),
-            *self._counted_extremes(),
-        ]
-        around = list(self._neighbours())
-        others = list(self._excluded()) + list(self._alike())
+        beyond = list(self._beyond())
+        ordered = list(self._extremes([self._all, *self._single[:8], *united, *pairs[:4], *beyond[:4]]))
+        top = list(self._counted_extremes())
+        around = list(self._neighbours(ordered))
+        others = [*self._excluded(), *self._alike(), *self._missing(), *beyond]
         yield from self._all_rows()
         for rows in (*self._single, *pairs, *united):
             yield from self._values(rows)
             yield from self._counts(rows)
             yield from self._sums(rows)
-        for rows in (*ordered, *around, *others):
+        for rows in top:
+            yield from self._sums(rows)
+        for rows in (*ordered, *top, *around, *others, *self._seconds()):
             yield from self._values(rows)
         for rows in others:
             yield from self._counts(rows)
         yield from self._frequent([self._all, *self._single[:8], *united])
         yield from self._differences()
         yield from self._often()
+        yield from self._whether_more()
         for rows in pairs:
             yield self._candidate(Exists(rows.query), ("exists",), rows)
 
@@ -230,13 +233,67 @@ class Enumeration:
         chosen = self._rows(query, (*operators, *rows.operators), rows.given, order, bits | rows.bits)
         return chosen if chosen and chosen.count < rows.count else None
 
-    def _neighbours(self) -> Iterator[_Rows]:
-        for rows in self._single[:10]:
-            if rows.operators[0] in ("is", "has") and rows.count <= 2:
+    def _linked(self, most: int, rows: int) -> list[_Rows]:
+        """Return sets of at most `rows` rows that have a linked cell."""
+        single = self._single[:most]
+        return [r for r in single if r.operators[0] in ("is", "has") and r.count <= rows]
+
+    def _beyond(self) -> Iterator[_Rows]:
+        """Yield the rows whose value of a column is above or below that of a linked row, or that stand after it."""
+        for rows in self._linked(5, 1):
+            for column in (-1, *self._orderable()):
+                for comparison, operator in ((">", "above"), ("<", "below")):
+                    if column < 0:
+                        condition = Compare((), comparison, rows.query)  # type: ignore[arg-type]
+                        operator = "after" if comparison == ">" else "before"
+                    else:
+                        path = self._path(column)
+                        condition = Compare(path, comparison, Follow(rows.query, path[0]))  # type: ignore[arg-type]
+                    query = Where(self._all.query, condition)
+                    if made := self._rows(query, (operator, *rows.operators), rows.given, column):
+                        yield made
+
+    def _missing(self) -> Iterator[_Rows]:
+        """Yield the rows that lack a cell of a column."""
+        for column, (said, bits) in enumerate(self.links.headers):
+            if said >= 0.5:
+                query = Where(self._all.query, Has(self._path(column), negated=True))
+                if made := self._rows(query, ("missing",), (), column, bits):
+                    yield made
+
+    def _seconds(self) -> Iterator[_Rows]:
+        """Yield the rows that are second in an order."""
+        for column in (-1, *self._orderable()):
+            path = self._path(column) if column >= 0 else ()
+            for largest in (True, False):
+                first, both = (Extreme(self._all.query, path, largest, count) for count in (1, 2))
+                operator = ("max" if largest else "min") if column >= 0 else ("last" if largest else "first")
+                if made := self._rows(Except(both, first), ("second", operator, "all"), (), column):
+                    yield made
+
+    def _whether_more(self) -> Iterator[Candidate]:
+        """Yield whether one linked row has more, less or as much of a column as another."""
+        rows = self._linked(8, 1)
+        for first, second in combinations(rows, 2):
+            if first.bits & second.bits or first.given[0].column != second.given[0].column:
+                continue
+            one, other = (first, second) if first.bits < second.bits else (second, first)
+            for column in self._orderable():
+                for comparison, operator in ((">", "above"), ("<", "below"), ("=", "equal")):
+                    path = self._path(column)
+                    condition = Compare(path, comparison, Follow(other.query, path[0]))  # type: ignore[arg-type]
+                    query = Exists(Where(one.query, condition))
+                    both = _Rows(one.query, 1, one.operators, one.given + other.given, column, one.bits | other.bits)
+                    yield self._candidate(query, ("exists", operator), both)
+
+    def _neighbours(self, ordered: list[_Rows]) -> Iterator[_Rows]:
+        extremes = [rows for rows in ordered if rows.operators[1:] == ("all",) and rows.count == 1]
+        for rows in (*self._single[:10], *extremes):
+            if rows.operators[0] in ("is", "has", "max", "min", "first", "last") and rows.count <= 2:
                 for offset in (1, -1):
                     operator = "next" if offset > 0 else "previous"
-                    made = self._rows(Neighbour(rows.query, offset), (operator, *rows.operators), rows.given)
-                    if made:
+                    query = Neighbour(rows.query, offset)
+                    if made := self._rows(query, (operator, *rows.operators), rows.given, rows.order):
                         yield made
 
     def _excluded(self) -> Iterator[_Rows]:
@@ -249,7 +306,7 @@ class Enumeration:
 
     def _alike(self) -> Iterator[_Rows]:
         """Yield the other rows with the same cell of a column as a linked row."""
-        for rows in [r for r in self._single[:8] if r.operators[0] in ("is", "has") and r.count <= 2]:
+        for rows in self._linked(8, 2):
             for column, named in enumerate(self.table.columns):
                 if column == rows.given[0].column or named.distinct > 0.9:
                     continue

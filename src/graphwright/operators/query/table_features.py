@@ -26,6 +26,8 @@ MOST_PARTS = 24
 """Hashed parts of a candidate, padded with 0."""
 _KINDS = ("cell", "part", "like", "number", ">", ">=", "<", "<=")
 
+_ORDERED = frozenset("max min sum mean alike extremes above below equal missing".split())
+
 
 class Features(NamedTuple):
     """Features of n candidates of one question.
@@ -266,7 +268,7 @@ class QuestionFeatures:
             yield from (f"a {word}" for word in answer.words[:4])
         if candidate.order >= 0:
             order = self.table.columns[candidate.order]
-            which = next(o for o in (*operators, "") if o in ("max", "min", "sum", "mean", "alike", "value", "extremes", ""))
+            which = next((operator for operator in operators if operator in _ORDERED), "")
             yield f"n {which} {order.kind}"
             yield from (f"b {which} {word}" for word in order.words[:4])
         for given in candidate.given[:2]:

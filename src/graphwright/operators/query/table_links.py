@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -18,6 +21,8 @@ from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, value_of
 _LONGEST = 10  # words of a span that is looked up as a cell
 _LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
 _RARE = 0.02  # share of training questions up to which a word alone may name part of a cell
+
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)", re.IGNORECASE)
 
 
 class Word(NamedTuple):
@@ -115,6 +120,7 @@ def amounts_of(question: str, words: Sequence[Word]) -> list[Amount]:
     while at < len(tokens):
         for end in range(min(at + 4, len(tokens)), at, -1):
             text = " ".join(tokens[at:end]).strip(".,?!;:\"'()[]")
+            text = _plain_number(text)
             value = value_of(text)
             span = [i for i, word in enumerate(words) if at <= word.token < end]
             if value is not None and span and (end == at + 1 or value.kind == "date"):
@@ -123,6 +129,21 @@ def amounts_of(question: str, words: Sequence[Word]) -> list[Amount]:
                 break
         at += 1
     return found
+
+
+def _plain_number(text: str) -> str:
+    """Return a number in digits if a text is an ordinal in digits, or a number that Unicode names.
+
+    >>> _plain_number("3rd"), _plain_number("Seven"), _plain_number("twelve"), _plain_number("May 3rd")
+    ('3', '7', '12', 'May 3rd')
+    """
+    if match := _ORDINAL.fullmatch(text):
+        return match[1]
+    if text.isalpha() and text.isascii():
+        for kind in ("DIGIT", "PARENTHESIZED NUMBER"):
+            with suppress(KeyError):
+                return f"{unicodedata.numeric(unicodedata.lookup(f'{kind} {text.upper()}')):.0f}"
+    return text
 
 
 def trigrams(word: str) -> frozenset[str]:
