@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 from graphwright.text.values import Value, value_of
 
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "´": "'", "`": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "‒": "-", "–": "-", "—": "-", "−": "-"})  # fmt: skip
 
 
+@lru_cache(100_000)
 def normalise(text: str) -> str:
     """Return a text without accents, citations, details in brackets, quotes and the last full stop, in lower case."""
     text = "".join(c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) != "Mn")

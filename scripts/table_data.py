@@ -2,58 +2,32 @@
 
     python scripts/table_data.py DATA OUT [--split train] [--part 0 --parts 1]
 
-DATA holds WikiTableQuestions: questions.jsonl.gz and csv/ unpacked from tables.tar.gz.
+DATA holds WikiTableQuestions: questions.jsonl.gz and csv/ unpacked from tables.tar.gz. A table is called by its first
+column, or by no name of its own; with `--distractors` some questions are asked of two tables, so that the choice of the
+table is learned.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-import json
 import pickle
 import time
 from collections import Counter
-from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 
+from benchmarks.tables import Rows, answer_texts, facts_of, read_questions, read_table
 from benchmarks.denotations import correct
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.query.execution import Execution, Result
-from graphwright.operators.query.table_candidates import Enumeration
-from graphwright.operators.query.table_features import QuestionFeatures, result_key
-from graphwright.operators.query.table_links import TableIndex, question_words
-from graphwright.search.facts import Facts
+from graphwright.operators.query.table_features import result_key
+from graphwright.operators.query.table_links import question_words
+from graphwright.operators.query.table_parser import TableQueryParser
+from graphwright.operators.query.table_scorer import TableScorer
 
-
-def read_table(path: Path) -> Facts:
-    """Return the facts of a CSV file of WikiTableQuestions, whose first row names the columns."""
-    with path.open(newline="") as file:
-        table = list(csv.reader(file, escapechar="\\", doublequote=False))
-    names: list[str] = []
-    for at, cell in enumerate(table[0]):
-        name = " ".join(cell.split()) or f"column {at + 1}"
-        names.append(name if name not in names else f"{name} {at + 1}")
-    rows = [dict(zip(names, (" ".join(cell.split()) for cell in row), strict=False)) for row in table[1:]]
-    return Facts.of_rows(rows, "rows")
-
-
-def answer_texts(result: Result, facts: Facts) -> list[str]:
-    """Return the answers that a result of a query states."""
-    if isinstance(result, np.ndarray):
-        return facts.texts(result.tolist())
-    if isinstance(result, bool):
-        return ["yes" if result else "no"]
-    return [] if result is None else [f"{result:.6f}".rstrip("0").rstrip(".")]
-
-
-def read_questions(data: Path, split: str) -> list[dict[str, Any]]:
-    """Return the questions of a split."""
-    with gzip.open(data / "questions.jsonl.gz", "rt") as file:
-        return [row for row in map(json.loads, file) if row["split"] == split]
+_NAMELESS = ("rows", "table", "data", "sheet1", "records", "list")
 
 
 def word_frequency(questions: list[dict[str, Any]]) -> dict[str, float]:
@@ -62,6 +36,47 @@ def word_frequency(questions: list[dict[str, Any]]) -> dict[str, float]:
     for row in questions:
         counts.update({word.text for word in question_words(row["question"])})
     return {word: count / len(questions) for word, count in counts.items() if count >= 3}
+
+
+def type_name(table: Rows, draw: Random) -> str:
+    """Return what a table is called: by its first column of text, or by no name of its own."""
+    names = [name for name in table.names if table.rows and not any(map(str.isdigit, table.rows[0].get(name, "0")))]
+    return names[0].lower() + draw.choice(("", "s")) if names and draw.random() < 0.6 else draw.choice(_NAMELESS)
+
+
+def entry_of(row: dict[str, Any], tables: list[Rows], parser: TableQueryParser, frequency: dict[str, float], draw: Random) -> dict[str, Any]:  # fmt: skip
+    """Return the candidates of a question over some tables, of which the first has the answer."""
+    types = [type_name(table, draw) for table in tables]
+    if len(set(types)) < len(types):
+        types = [f"{name} {at}" for at, name in enumerate(types)]
+    facts = facts_of(dict(zip(types, tables, strict=True)))
+    vector = parser.encoder.encode([row["question"]])[0]
+    parts: dict[str, list[Any]] = {name: [] for name in ("dense", "parts", "headers", "vectors", "right", "keys", "shapes")}
+    known: dict[Any, bool] = {}
+    start = 0
+    for number, found in enumerate(parser.candidates(row["question"], vector, facts, frequency)):
+        for candidate in found.candidates:
+            key = (number, result_key(candidate))
+            if key not in known:
+                known[key] = number == 0 and correct(answer_texts(candidate.result, facts), row["answers"])
+            parts["right"].append(known[key])
+            parts["keys"].append(key[1])
+            parts["shapes"].append(" ".join(candidate.operators))
+        headers = found.features.headers
+        parts["headers"].append(np.where(headers >= 0, headers + start, -1).astype(np.int16))
+        start += len(found.vectors)
+        grams = found.features.ngrams
+        parts["dense"].append(found.features.dense.astype(np.float16))
+        parts["parts"].append(found.features.parts)
+        parts["vectors"].append(found.vectors.astype(np.float16))
+        parts.setdefault("ngrams", []).append(np.broadcast_to(grams.astype(np.int32), grams.shape))
+    numbers: dict[Any, int] = {}
+    results = np.array([numbers.setdefault(key, len(numbers)) for key in parts["keys"]], np.int32)
+    made = {name: np.concatenate(parts[name]) for name in ("dense", "parts", "headers", "vectors")}
+    return made | {
+        "id": row["id"], "table": row["table"], "results": results, "right": np.array(parts["right"], bool),
+        "ngrams": parts["ngrams"][0], "question": vector.astype(np.float16), "shapes": parts["shapes"],
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -73,33 +88,20 @@ def main() -> None:
     parser.add_argument("--part", type=int, default=0)
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--distractors", type=float, default=0.0)
     args = parser.parse_args()
     frequency = word_frequency(read_questions(args.data, "train"))
-    encoder = MiniLM()
-    vector = cache(lambda text: encoder.encode([text])[0])
-    read = cache(lambda name: TableIndex(read_table(args.data / name)))
+    enumerating = TableQueryParser(MiniLM(), TableScorer({}))
     entries = []
     started = time.time()
-    questions = sorted(read_questions(args.data, args.split), key=lambda row: row["table"])
-    for row in questions[args.part :: args.parts][: args.limit]:
-        index = read(row["table"])
-        facts = index.facts
-        for number, links in index.links(row["question"], frequency).items():
-            table = index.tables[number]
-            candidates = list(Enumeration(table, links, Execution(facts)))
-            vectors = np.array([vector(column.name) for column in table.columns] + [vector(table.type)])
-            features = QuestionFeatures(facts, table, links, vector(row["question"]), vectors, frequency).features(candidates)
-            keys: dict[Any, int] = {}
-            results = np.array([keys.setdefault(result_key(c), len(keys)) for c in candidates], np.int32)
-            first = {int(r): at for at, r in reversed(list(enumerate(results)))}
-            right = [correct(answer_texts(candidates[first[r]].result, facts), row["answers"]) for r in range(len(keys))]
-            entries.append({
-                "id": row["id"], "table": row["table"], "dense": features.dense.astype(np.float16), "parts": features.parts,
-                "ngrams": features.ngrams, "headers": features.headers, "results": results,
-                "right": np.array(right, bool)[results] if len(results) else np.zeros(0, bool),
-                "question": vector(row["question"]).astype(np.float16), "vectors": vectors.astype(np.float16),
-                "shapes": [" ".join(c.operators) for c in candidates],
-            })
+    questions = read_questions(args.data, args.split)[args.part :: args.parts][: args.limit]
+    for row in questions:
+        draw = Random(row["id"])
+        paths = [row["table"]]
+        if draw.random() < args.distractors:
+            paths.append(draw.choice([other["table"] for other in questions if other["table"] != row["table"]]))
+        tables = [read_table(args.data / path) for path in paths]
+        entries.append(entry_of(row, tables, enumerating, frequency, draw))
     with args.out.open("wb") as file:
         pickle.dump({"entries": entries, "frequency": frequency}, file)
     reached = np.mean([entry["right"].any() for entry in entries])

@@ -147,9 +147,9 @@ class QuestionFeatures:
         bits = self._cell_bits
         for _, named in self.links.headers:
             bits |= named
-        type_words = set(name_words(self.table.type))
-        said = len(type_words & self._words) / max(1, len(type_words))
-        return [math.log1p(self.table.rows), len(self.table.columns) / 10, said, self._cosines[-1], self._weight(bits)]
+        said, words = self.links.type
+        explained = self._weight(bits | words)
+        return [math.log1p(self.table.rows), len(self.table.columns) / 10, said, self._cosines[-1], explained]
 
     def features(self, candidates: Sequence[Candidate]) -> Features:
         """Return the features of candidates."""
@@ -181,7 +181,7 @@ class QuestionFeatures:
     def _explained(self, candidate: Candidate) -> list[float]:
         """Return sizes and shares of the question's words that a candidate explains, and of linked ones it does not."""
         columns = {candidate.answer, candidate.order, *(given.column for given in candidate.given)} - {-1}
-        named = 0
+        named = self.links.type[1]
         for column in columns:
             named |= self.links.headers[column][1]
         unexplained = self._cell_bits & ~candidate.bits & ~named
@@ -277,6 +277,7 @@ class QuestionFeatures:
             yield from (f"c {word}" for word in column.words[:2])
 
 
-def result_key(candidate: Candidate) -> bytes | float | None:
+def result_key(candidate: Candidate) -> bytes | float | str | None:
     """Return what is equal for candidates that give the same."""
-    return candidate.result.tobytes() if isinstance(candidate.result, np.ndarray) else candidate.result
+    result = candidate.result
+    return result.tobytes() if isinstance(result, np.ndarray) else str(result) if isinstance(result, bool) else result

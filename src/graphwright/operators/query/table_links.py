@@ -7,7 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 from graphwright.graph.evidence import Ints
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
-from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, value_of
+from graphwright.text.values import DATE, NUMBER, TEXT, value_of
 
 _LONGEST = 10  # words of a span that is looked up as a cell
 _LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
@@ -43,11 +43,10 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of a table: its name and words, the facts' typed values, and shares of its cells by kind."""
+    """A column of a table: its name and words, and the shares of its cells that are numbers, dates and distinct."""
 
     name: str
     words: tuple[str, ...]
-    values: TypedValues
     numbers: float
     dates: float
     distinct: float
@@ -101,6 +100,8 @@ class Links:
     amounts: tuple[Amount, ...]
     headers: tuple[tuple[float, int], ...]
     """Of each column: how much of its name the question says (0 to 1), and the words that do, as bits."""
+    type: tuple[float, int] = (0.0, 0)
+    """The same of the name of its type."""
 
 
 def question_words(question: str) -> tuple[Word, ...]:
@@ -157,17 +158,14 @@ def likeness(first: frozenset[str], second: frozenset[str]) -> float:
     return 2 * len(first & second) / max(1, len(first) + len(second))
 
 
-@dataclass(eq=False)
 class TableIndex:
     """The tables of facts, and their cells by words."""
 
-    facts: Facts
-    tables: tuple[Table, ...] = ()
-    _by_form: dict[str, list[Cell]] = field(default_factory=lambda: defaultdict(list))
-    _forms_of: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    def __post_init__(self) -> None:
-        records = self.facts.records
+    def __init__(self, facts: Facts) -> None:
+        self.tables: tuple[Table, ...] = ()
+        self._by_form: dict[str, list[Cell]] = defaultdict(list)
+        self._forms_of: dict[str, set[str]] = defaultdict(set)
+        records = facts.records
         if records is None or not len(records):
             return
         field_type = records.type[records.record].astype(np.int64)
@@ -176,32 +174,12 @@ class TableIndex:
         distinct, counts = np.unique(triples, axis=1, return_counts=True)
         rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
         self.tables = tuple(
-            self._table(number, int(rows[number]), triples) for number in range(len(records.types))
+            _table(facts, number, int(rows[number]), triples) for number in range(len(records.types))
         )
         places = [{c.name: i for i, c in enumerate(table.columns)} for table in self.tables]
         for (table, name, text), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
             column = places[table][records.names[name]]
             self._add(Cell(table, column, records.texts[text], count))
-
-    def _table(self, number: int, rows: int, triples: Ints) -> Table:
-        assert self.facts.records is not None
-        names = self.facts.records.names
-        used, first = np.unique(triples[1, triples[0] == number], return_index=True)
-        columns = [self._column(number, names[int(name)]) for name in used[np.argsort(first)]]
-        return Table(self.facts.records.types[number], rows, tuple(columns))
-
-    def _column(self, table: int, name: str) -> Column:
-        records = self.facts.records
-        assert records is not None
-        facts, values = self.facts.relation(name), self.facts.values(name)
-        fields = facts.field(np.arange(len(facts)))
-        own = fields >= 0
-        own[own] = records.type[records.record[fields[own]]] == table
-        kinds = values.kind[own]
-        cells = max(1, int(own.sum()))
-        shares = [float((kinds == kind).sum()) / cells for kind in (NUMBER, DATE)]
-        distinct = len(np.unique(facts.objects[own])) / cells
-        return Column(name, tuple(name_words(name)), values, *shares, distinct)
 
     def _add(self, cell: Cell) -> None:
         words = name_words(cell.text)
@@ -222,7 +200,13 @@ class TableIndex:
         for table, link in self._cells(words, frequency):
             linked[table].append(link)
         chosen = self._chosen(words, linked, frequency, most)
-        return {t: Links(words, tuple(linked[t]), amounts, self._headers(t, words)) for t in chosen}
+        return {t: self._links(t, words, linked[t], amounts) for t in chosen}
+
+    def _links(
+        self, table: int, words: tuple[Word, ...], cells: Sequence[Link], amounts: tuple[Amount, ...]
+    ) -> Links:
+        named = self._named(words, name_words(self.tables[table].type))
+        return Links(words, tuple(cells), amounts, self._headers(table, words), named)
 
     def _chosen(
         self, words: Sequence[Word], linked: dict[int, list[Link]], frequency: dict[str, float], most: int
@@ -308,3 +292,23 @@ class TableIndex:
 def span_bits(start: int, end: int) -> int:
     """Return the words [start, end) as bits."""
     return (1 << end) - (1 << start)
+
+
+def _table(facts: Facts, number: int, rows: int, triples: Ints) -> Table:
+    """Return a table with its columns as its first record has them; `triples`: type, name and text of each field."""
+    assert facts.records is not None
+    used, first = np.unique(triples[1, triples[0] == number], return_index=True)
+    names = facts.records.names.take(used[np.argsort(first)])
+    return Table(facts.records.types[number], rows, tuple(_column(facts, number, name) for name in names))
+
+
+def _column(facts: Facts, table: int, name: str) -> Column:
+    records = facts.records
+    assert records is not None
+    relation, values = facts.relation(name), facts.values(name)
+    fields = relation.field(np.arange(len(relation)))
+    own = fields >= 0
+    own[own] = records.type[records.record[fields[own]]] == table
+    cells = max(1, int(own.sum()))
+    numbers, dates = (float((values.kind[own] == kind).sum()) / cells for kind in (NUMBER, DATE))
+    return Column(name, tuple(name_words(name)), numbers, dates, len(np.unique(relation.objects[own])) / cells)
