@@ -1,6 +1,6 @@
 """Fit the scorer of queries over tables on questions with answers.
 
-    python scripts/fit_table_parser.py TRAIN.pkl DEV.pkl WEIGHTS.npz
+    python scripts/fit_table_parser.py TRAIN.pkl… --dev DEV.pkl --out WEIGHTS.npz
 
 The files are made by `scripts/table_data.py`. A candidate's score is a product of a vector of the question (its n-grams
 and its sentence vector) and one of the candidate (its parts and the names of its columns), plus a small network over
@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.tables import is_first_half
 from graphwright.operators.query.table_features import NGRAMS, PARTS
 
 RANK, HIDDEN, SENTENCE = 48, 64, 384
@@ -161,24 +162,65 @@ def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 250) -> np.
     return np.concatenate([np.flatnonzero(right)[:150], others])
 
 
-def is_first_half(table: str) -> bool:
-    """Return whether a development table is in the half that may be looked at."""
-    return crc32(table.encode()) % 2 == 0
+def calibration(model: Scorer, held: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray) -> tuple[float, float]:
+    """Return slope and intercept of a logistic model of whether the most probable result is right."""
+    right, odds = [], []
+    for entry, scores in zip(held, evaluate(model, held, mean, scale)[2], strict=True):
+        if len(scores):
+            at, mass = best_results(entry, scores)
+            right.append(float(entry["right"][at]))
+            odds.append(np.log((mass + 1e-6) / (1 - mass + 1e-6)))
+    weights = torch.zeros(2, requires_grad=True)
+    x, y = torch.tensor(np.array(odds, np.float32)), torch.tensor(right)
+    optimiser = torch.optim.LBFGS([weights], max_iter=100)
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        value = nn.functional.binary_cross_entropy_with_logits(weights[0] * x + weights[1], y)
+        value.backward()
+        return value
+
+    optimiser.step(loss)
+    return float(weights[0]), float(weights[1])
+
+
+def save(out: Path, model: Scorer, mean: np.ndarray, scale: np.ndarray, fitted: tuple[float, float], frequency: dict[str, float]) -> None:
+    """Write the weights as `TableScorer` reads them."""
+    state = {name: value.numpy() for name, value in model.state_dict().items()}
+    half = {"ngrams": state["ngrams.weight"], "parts": state["parts.weight"], "sentence": state["sentence.weight"]}
+    half |= {f"header{i}": state[f"headers.{i}.weight"] for i in range(3)}
+    full = {"mean": mean, "scale": scale, "bias": state["bias.weight"][:, 0], "calibration": np.array(fitted)}
+    for name in ("first", "second", "last"):
+        full[name], full[f"{name}_bias"] = state[f"{name}.weight"], state[f"{name}.bias"]
+    arrays = {n: a.astype(np.float16) for n, a in half.items()} | {n: a.astype(np.float32) for n, a in full.items()}
+    words = dict(sorted(frequency.items()))
+    np.savez_compressed(
+        out, words=np.array("\n".join(words)), frequency=np.array(list(words.values()), np.float32), **arrays
+    )  # fmt: skip
+
+
+def read(paths: list[Path]) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Return the entries of files, and the frequency of words in training questions."""
+    files = [pickle.loads(path.read_bytes()) for path in paths]
+    return [entry for file in files for entry in file["entries"]], files[0]["frequency"]
 
 
 def main() -> None:
-    """Fit and save."""
+    """Fit on nine tenths of the training tables, calibrate on the others, and save."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("train", type=Path)
-    parser.add_argument("dev", type=Path)
-    parser.add_argument("out", type=Path)
+    parser.add_argument("train", type=Path, nargs="+")
+    parser.add_argument("--dev", type=Path, required=True, help="only the first half of its tables is looked at")
+    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    train, dev = (pickle.loads(path.read_bytes())["entries"] for path in (args.train, args.dev))
-    dev = [entry for entry in dev if is_first_half(entry["table"])]
-    model, mean, scale = fit(train, dev, args.epochs)
-    torch.save({"model": model.state_dict(), "mean": mean, "scale": scale}, args.out)
+    entries, frequency = read(args.train)
+    dev = [entry for entry in read([args.dev])[0] if is_first_half(entry["table"])]
+    held = [entry for entry in entries if crc32(entry["table"].encode()) % 10 == 3]
+    train = [entry for entry in entries if crc32(entry["table"].encode()) % 10 != 3]
+    model, mean, scale = fit(train, dev, args.epochs, args.seed)
+    save(args.out, model, mean, scale, calibration(model, held, mean, scale), frequency)
 
 
 if __name__ == "__main__":
