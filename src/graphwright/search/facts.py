@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
@@ -128,8 +129,8 @@ class Facts:
         objects, fields = facts.object(positions), facts.field(positions)
         if self.records is None:
             return self.columns.names.take(objects)
-        values = self.first_value + self.records.text[np.maximum(fields, 0)].astype(np.int64)
-        return self.texts(np.where(fields >= 0, values, objects))
+        objects[fields >= 0] = self.first_value + self.records.text[fields[fields >= 0]].astype(np.int64)
+        return self.texts(objects)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -138,13 +139,14 @@ class Facts:
 
     def _types(self) -> tuple[str, ...]:
         is_class = np.zeros(len(self), bool)
-        for name in self._type_relations:
+        for name in self.type_relations:
             is_class[self.relation(name).objects] = True
         classes = self.texts(np.flatnonzero(is_class))
         return tuple(dict.fromkeys([*classes, *(() if self.records is None else self.records.types)]))
 
     @property
-    def _type_relations(self) -> tuple[str, ...]:
+    def type_relations(self) -> tuple[str, ...]:
+        """The relations from things to their types."""
         return tuple(name for name in self.columns.relations if relation_phrase(name) in TYPES)
 
     def of_type(self, name: str) -> Ints:
@@ -153,7 +155,7 @@ class Facts:
 
     def _of_type(self, name: str) -> Ints:
         classes, things = self.find(name), [_NONE]
-        for relation in map(self.relation, self._type_relations):
+        for relation in map(self.relation, self.type_relations):
             things.append(relation.subject(relation.matching(classes, True)))
         if self.records is not None:
             numbers = [i for i, known in enumerate(self.records.types) if known == name]
@@ -165,7 +167,7 @@ class Facts:
         """Return the types of some things, each with the number of these things, the most frequent first."""
         things = np.unique(things)
         counts: dict[str, int] = {}
-        for relation in map(self.relation, self._type_relations):
+        for relation in map(self.relation, self.type_relations):
             classes, count = np.unique(relation.object(relation.matching(things)), return_counts=True)
             for name, number in zip(self.texts(classes), count.tolist(), strict=True):
                 counts[name] = counts.get(name, 0) + number
@@ -194,6 +196,13 @@ class Facts:
     def objects_of(self, relation: str) -> tuple[Ints, Ints]:
         """Return the distinct objects of a relation and the number of facts of each, the most frequent first."""
         return self._kept(("objects", relation), lambda: _counted(self.relation(relation).objects))
+
+    def units(self, numbers: Ints) -> Ints:
+        """Return the distinct statements and records that facts belong to: an edge, or m plus a record."""
+        edges = len(self.columns.heads)
+        fields = numbers[numbers >= edges] - edges
+        rows = _NONE if self.records is None else self.records.record[fields].astype(np.int64)
+        return np.unique(np.concatenate((numbers[numbers < edges], edges + rows)))
 
     def _record_rows(self, things: Ints) -> Ints:
         """Return the rows of the records among some things."""
@@ -228,8 +237,20 @@ class Facts:
         same = nodes[[text == (index.form(name) or name) for text in named]] if len(nodes) else nodes
         if self.records is None:
             return same if len(same) else nodes
-        values = self.first_value + NameIndex(self.records.forms, self.records.form_text).find(form)
+        texts = NameIndex(self.records.forms, self.records.form_text).find(form)
+        values = self.first_value + texts[~self._names_node(texts)]
         return np.concatenate((same, values)) if len(same) or len(values) else nodes
+
+    def _names_node(self, texts: Ints) -> NDArray[np.bool_]:
+        """Return which texts of fields name a node, and so are no values."""
+
+        def compute() -> NDArray[np.bool_]:
+            assert self.records is not None
+            is_named = np.zeros(len(self.records.texts), bool)
+            is_named[self.records.text[self.records.node >= 0]] = True
+            return is_named
+
+        return self._kept("named texts", compute)[texts]
 
     def near(self, text: str, limit: int = 20) -> list[Likeness]:
         """Return the values, nodes, types and relations that a text names in part or about so, the likeliest first.
@@ -247,7 +268,9 @@ class Facts:
             forms = index.forms if index.order is None else index.forms.gather(index.order)
             parts.append((forms, np.asarray(index.nodes, np.int64)))
         if self.records is not None:
-            parts.append((self.records.forms, self.first_value + np.asarray(self.records.form_text, np.int64)))
+            texts = np.asarray(self.records.form_text, np.int64)
+            own = np.flatnonzero(~self._names_node(texts))
+            parts.append((self.records.forms.gather(own), self.first_value + texts[own]))
         return FactWords.of(parts, self.first_value, self.types, self.relations)
 
 

@@ -11,7 +11,7 @@ from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
 from graphwright.text.values import value_of
 
-_EQUAL = 1e-6  # years, less than an hour
+_EQUAL = 1e-9  # years, less than a second
 _MAX_COMPARED = 10_000  # ids or values that are compared with an unknown one
 
 

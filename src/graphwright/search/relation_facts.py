@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Ids32, positions_in
 from graphwright.kernels.csr import Csr
+from graphwright.kernels.ranking import sorted_distinct
 
 LARGE = 1_000_000
 """Edges of a relation above which its facts are found by the edges of a thing, not by an order of their own."""
+_MANY = 64  # of the facts of a relation; more things than this part of them are marked rather than searched
 _NONE = np.empty(0, np.int64)
 
 
@@ -85,21 +87,37 @@ class RelationFacts:
         """The number of each fact: an edge, or m plus a field."""
         return self.fact(np.arange(len(self)))
 
+    @cached_property
+    def is_repeated(self) -> bool:
+        """Whether a fact is stated twice; assumed of a large relation."""
+        if len(self) > LARGE:
+            return True
+        keys = self.subjects * (int(self.objects.max(initial=0)) + 1) + self.objects
+        return len(sorted_distinct(keys)) < len(keys)
+
     def matching(self, things: Ints, inverse: bool = False) -> Ints:
         """Return the positions of the facts whose subject (object if `inverse`) is one of these ascending things.
 
         They are in the order of the things.
         """
-        csr = self.into if inverse else self.out
-        if csr is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
-            edges = csr.rows(things[things < len(csr.indptr) - 1])
-            positions = positions_in(np.asarray(self.edges), edges)
-            return positions[positions >= 0]
+        if self.out is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
+            return self.by_edges(things, inverse)
         order, ordered = self._by_object if inverse else self._by_subject
+        if len(things) > len(order) // _MANY and len(order):
+            is_one = np.zeros(max(int(things[-1]), int(ordered[-1])) + 1, bool)
+            is_one[things] = True
+            return order[is_one[ordered]]
         first, last = np.searchsorted(ordered, things), np.searchsorted(ordered, things, side="right")
         counts = last - first
         starts = np.repeat(first - np.cumsum(counts) + counts, counts)
         return order[starts + np.arange(len(starts))]
+
+    def by_edges(self, things: Ints, inverse: bool = False) -> Ints:
+        """Return `matching` by the edges of the things, without an order of all facts."""
+        csr = self.into if inverse else self.out
+        assert csr is not None
+        positions = positions_in(np.asarray(self.edges), csr.rows(things[things < len(csr.indptr) - 1]))
+        return positions[positions >= 0]
 
     @cached_property
     def _by_subject(self) -> tuple[Ints, Ints]:
