@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from graphwright.operators.query.table_scorer import TableScorer
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
 
+_MOST = 2000  # candidates over one table
 _indexes: SnapshotCache[TableIndex] = SnapshotCache()
 
 
@@ -72,7 +74,7 @@ class TableQueryParser:
         for number, links in index.links(question, frequency, self.tables).items():
             table = index.tables[number]
             vectors = self._header_vectors(table)
-            candidates = list(Enumeration(table, links, execution))
+            candidates = list(islice(Enumeration(table, links, execution), _MOST))
             features = QuestionFeatures(facts, table, links, vector, vectors, frequency).features(candidates)
             yield TableCandidates(candidates, features, vectors)
 
